@@ -59,6 +59,14 @@ UNIQUE_KEY = Rule(
     "as long as the record of the task that it names: a retry takes the key again",
     "test_the_item_of_a_key_goes_after_the_record_and_never_before",
 )
+GROUP = Rule(
+    "as long as tasks may join it, members are open, and its id is promised to stay taken",
+    "test_a_group_lives_on_while_tasks_join",
+)
+GROUP_MEMBER = Rule(
+    "for ever while the task is open; else the completion of its group, which may be open for as long as it is kept",
+    "test_a_member_is_kept_while_it_is_open",
+)
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
     "the time of its last place, and as far ahead as it has counted starts",
@@ -122,6 +130,8 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/bulk.py:DynamoBulkStore.set_latest": BULK_LATEST,
     "adapters/dynamodb/bulk.py:_item_of": BULK,
     "adapters/dynamodb/circuit_breakers.py:_item_of": CIRCUIT,
+    "adapters/dynamodb/groups.py:DynamoGroupStore.note": GROUP_MEMBER,
+    "adapters/dynamodb/groups.py:_item_of": GROUP,
     "adapters/dynamodb/keys.py:_item_of": KEY,
     "adapters/dynamodb/locks.py:DynamoLockStore.join": WAITER,
     "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
@@ -163,6 +173,9 @@ DECIDERS: dict[str, Rule] = {
     "domain/topologies/run_state.py:status_of": NODE,
     "domain/live_updates.py:Connection.opened": WATCH_CONNECTION,
     "domain/live_updates.py:Ticket.issued": WATCH_TICKET,
+    "services/groups.py:opened": GROUP,
+    "services/groups.py:GroupMembers.settle": GROUP,
+    "services/group_admin.py:GroupManager._closed": GROUP,
     "services/api_keys.py:ApiKeyAdmin.create": API_KEY,
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,

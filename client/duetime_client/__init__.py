@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     )
     from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
+    from duetime_client.groups import Group, GroupCompletion
     from duetime_client.leases import LeasedTask, LeaseState
     from duetime_client.literals import ScheduleState, TaskState
     from duetime_client.locks import Lock, LockHolder, LockWaiter
@@ -101,6 +102,8 @@ __all__ = [
     "FilterActionResult",
     "Forbidden",
     "Gate",
+    "Group",
+    "GroupCompletion",
     "HeaderInvalid",
     "HttpAuth",
     "HttpContent",
@@ -186,6 +189,8 @@ _MODULES = {
     "FilterActionResult": "filter_actions",
     "Forbidden": "errors",
     "Gate": "explanations",
+    "Group": "groups",
+    "GroupCompletion": "groups",
     "HeaderInvalid": "errors",
     "HttpAuth": "task_request_fields",
     "HttpContent": "task_request_fields",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from duetime_client.deployment_settings import AsyncSettingsResource, SettingsResource
     from duetime_client.dispatch_status import AsyncDispatchResource, DispatchResource
     from duetime_client.exports import AsyncExports, Exports
+    from duetime_client.groups import AsyncGroups, Groups
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
@@ -142,6 +143,13 @@ class Client:
         from duetime_client.calendars import Calendars
 
         return Calendars(self._runner)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Groups of tasks, and what follows their completion."""
+        from duetime_client.groups import Groups
+
+        return Groups(self._runner)
 
     @cached_property
     def locks(self) -> Locks:
@@ -333,6 +341,13 @@ class AsyncClient:
         from duetime_client.calendars import AsyncCalendars
 
         return AsyncCalendars(self._runner)
+
+    @cached_property
+    def groups(self) -> AsyncGroups:
+        """Groups of tasks, and what follows their completion."""
+        from duetime_client.groups import AsyncGroups
+
+        return AsyncGroups(self._runner)
 
     @cached_property
     def locks(self) -> AsyncLocks:

@@ -55,6 +55,7 @@ GateName: TypeAlias = Literal[
     "target",
     "worker",
     "approval",
+    "group",
     "topology",
     "other",
     "retry",
@@ -130,6 +131,7 @@ WaitReason: TypeAlias = Literal[
     "worker",
     "target",
     "approval",
+    "group",
     "topology",
     "other",
 ]

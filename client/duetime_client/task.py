@@ -238,6 +238,10 @@ class Task(ResponseModel):
     topology: Mapping[str, object] | None = None
     parent_task_id: str | None = None
     """The task that started it, if any."""
+    group: Mapping[str, object] | None = None
+    """The group that it is a member of, if any."""
+    completes_group: str | None = None
+    """The group after whose members it runs, if any."""
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None

@@ -133,11 +133,17 @@ class ApprovalTarget(TypedDict):
 Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 
 
+class GroupMembership(TypedDict):
+    """The group that a task joins."""
+
+    id: str
+
+
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type`, `unique`, `debounce` and `parent_task_id` are for creations only; the first of them accepts a
-    type whose handler is not deployed yet, and the last is the task that starts this one.
+    `allow_unknown_type`, `unique`, `debounce`, `parent_task_id` and `group` are for creations only; the first of them
+    accepts a type whose handler is not deployed yet, and the last but one is the task that starts this one.
     """
 
     priority: Priority | TaskPriority
@@ -157,6 +163,7 @@ class TaskOptions(TypedDict, total=False):
     unique: UniqueKey | None
     debounce: Debounce | None
     parent_task_id: str | None
+    group: GroupMembership | None
 
 
 class TaskFields(TaskOptions, total=False):
@@ -186,6 +193,7 @@ class TaskFilter(TypedDict, total=False):
     state: TaskState | Sequence[TaskState]
     parent: str
     parent_task_id: str
+    group: str
     schedule: str
     type: str
     name: str
@@ -213,6 +221,7 @@ class BulkFilter(TypedDict, total=False):
     tags: Mapping[str, str]
     error_type: str
     schedule: str
+    group: str
     due_after: datetime | str
     due_before: datetime | str
     created_after: datetime | str
@@ -227,6 +236,7 @@ class DeadLetterFilter(TypedDict, total=False):
     tags: Mapping[str, str]
     error_type: str
     schedule: str
+    group: str
     due_after: datetime | str
     due_before: datetime | str
     created_after: datetime | str

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from duetime_client.task import Task
     from duetime_client.task_request_fields import (
         Debounce,
+        GroupMembership,
         Priority,
     )
     from duetime_common.option_fields import NotifyOn, UniqueKey
@@ -46,6 +47,7 @@ class RunFields(TypedDict, total=False):
     unique: UniqueKey | None
     debounce: Debounce | None
     parent_task_id: str | None
+    group: GroupMembership | None
 
 
 class DefinitionVersion(ResponseModel):

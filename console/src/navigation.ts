@@ -51,6 +51,12 @@ export const PAGES: readonly Page[] = [
     load: async ([name]) =>
       name ? (await import("./pages/definition")).DefinitionDetail : (await import("./pages/definitions")).Definitions,
   },
+  {
+    name: "groups",
+    title: "Groups",
+    group: "Work",
+    load: async ([id]) => (id ? (await import("./pages/group")).GroupDetail : (await import("./pages/groups")).Groups),
+  },
   { name: "dead-letters", title: "Dead letters", group: "Control", load: async () => (await import("./pages/dead_letters")).DeadLetters },
   {
     name: "locks",

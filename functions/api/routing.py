@@ -28,6 +28,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": ("bulk_operations",),
     "purges": ("purges",),
     "locks": ("locks",),
+    "groups": ("groups",),
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),

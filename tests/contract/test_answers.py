@@ -60,6 +60,8 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "schedule",
         "topology",
         "parent_task_id",
+        "group",
+        "completes_group",
         "requested_action",
         "job",
         "traceparent",

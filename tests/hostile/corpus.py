@@ -106,6 +106,9 @@ BODIES: Mapping[str, Any] = {
         "due_at": "2027-01-01T12:00:00Z",
         "reason": "why",
     },
+    "closeGroup": {"on_complete": {"task": {"type": "echo"}, "rule": "all_success"}},
+    "cancelGroup": {"force": False, "reason": "why"},
+    "retryGroup": {"reason": "why"},
     "cancelTask": {"force": False, "include_children": False, "reason": "why"},
     "cancelTasksByFilter": {**SWEEP, "force": False},
     "updateTasksByFilter": {**SWEEP, "update": {"priority": "low"}},
@@ -227,6 +230,7 @@ _PREVIEWED = (
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
         {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"type": "echo", "group": {"id": "open"}},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
         {
             "type": "topology",

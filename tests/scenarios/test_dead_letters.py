@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.adapters.sqs import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.task_options import Priority
@@ -152,3 +153,20 @@ def test_a_dead_letter_of_a_pulled_task_is_sent_to_its_queue(tasks: Tasks) -> No
         (message,) = _queue(tasks, "pulled").messages
         assert task_id in message.body
         assert tasks.counts()["dead_letters_sent_again"] == 1
+
+
+def test_the_end_of_a_member_completes_its_group(tasks: Tasks) -> None:
+    """A task that fails for its dead letter is a member that has ended, as any other."""
+    with tasks:
+        tasks.hang()
+        task_id = tasks.create(timeout_seconds=800, retry=ONCE, group={"id": "import-17"})
+        assert tasks.ask("PUT", "/v1/groups/import-17", {}).body["state"] == "closed"
+        tasks.run(SECOND)
+        tasks.kill()
+        tasks.receiving = False
+        tasks.run(2 * LEASE)
+        _give_up(tasks, task_id)
+        tasks.run(MINUTE)
+        assert tasks.record(task_id).state == "failed"
+        (item,) = tasks.items(schema.GROUP_PREFIX)
+        assert item["k"] == {"S": '{"failed":1}'}

@@ -195,6 +195,8 @@ class AttemptWatching:
         """Nothing is cancelled that nobody has asked to."""
         task = task_of(new)
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
+        # Members are cancelled with their group, and the task after it by its rule.
+        is_apart = is_apart or task.group is not None or task.completes is not None
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 

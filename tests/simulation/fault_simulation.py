@@ -24,6 +24,7 @@ from tests.simulation.bulk_users import BulkUsers
 from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
+from tests.simulation.group_watching import GroupUsers, GroupWatching
 from tests.simulation.job_users import JobUsers
 from tests.simulation.job_watching import JobWatching
 from tests.simulation.lock_watching import LockWatching
@@ -66,6 +67,8 @@ _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+_GROUPS = 3
+"""In one of so many seeds with tasks there are groups."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _SILENCES = 6
@@ -187,6 +190,7 @@ class FaultSimulation(Account):
         self.expiries = ExpiryWatching(self)
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
+        self.groups, self.group_users = GroupWatching(self), GroupUsers(self)
         self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
@@ -225,6 +229,8 @@ class FaultSimulation(Account):
                 self._calm_down()
             if self._goes_on():
                 self.watching.check_end()
+                self.time.start_process(self.groups.check_end)
+                self._let_pass(self.time.now() + MINUTE)
                 self.schedules.watch_on()
                 self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
@@ -249,6 +255,9 @@ class FaultSimulation(Account):
         return call
 
     def _begin_batches(self, end: Millis) -> None:
+        """Have users create tasks of batch handlers, and groups of tasks."""
+        if self.seed % _GROUPS == 1:
+            self.time.start_process(partial(self.group_users.use, end))
         if self.uses_batches:
             if self.faulty:
                 # Without faults, tasks must be on time.

@@ -148,6 +148,7 @@ class Watching:
         self.account.locks.written(old, new)
         self.account.expiries.written(new)
         self.account.unique_keys.written(old, new)
+        self.account.groups.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -302,6 +303,7 @@ class Watching:
         # How many pull workers there are is not the scheduler's to say.
         if (
             task.lock is not None
+            or task.completes is not None
             or task.rate is not None
             or task.pull_queue
             or self.taken_up.pop(task.id.text, None) != task.fence

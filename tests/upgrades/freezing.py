@@ -201,11 +201,15 @@ def authorized(life: Life) -> None:
 
 
 def defaulted(life: Life) -> None:
-    """Defaults of a type, a task that has them, a child of it, and a schedule that overrides one."""
+    """Defaults of a type, a task that has them, a child of it, a group, and a schedule that overrides one."""
     options = {"priority": "low", "retry": {"max_attempts": 2}, "lock": {"key": "db-17"}}
     assert life.api.send("PUT", "/v1/types/report", options).status == 200
     parent = life.create(delay_seconds=60)
     life.create(delay_seconds=60, parent_task_id=parent)
+    life.create(delay_seconds=60, group={"id": "import-17"})
+    closing = {"on_complete": {"task": {"type": "report"}, "rule": "all_success"}}
+    assert life.api.send("PUT", "/v1/groups/import-17", closing).status == 200
+    assert life.api.send("PUT", "/v1/groups/empty", {}).body["state"] == "completed"
     schedule = {"name": "overriding", "cron": "0 * * * *", "task": {"type": "report", "priority": "normal"}}
     assert life.api.send("POST", "/v1/schedules", schedule).status == 201
 

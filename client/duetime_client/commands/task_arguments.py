@@ -186,6 +186,7 @@ def list_filter(options: ListFilterOptions, clock: Clock) -> TaskFilter:
         schedule=options.schedule,
         parent=options.parent,
         parent_task_id=options.parent_task_id,
+        group=options.group,
         include_nodes=options.include_nodes or None,
         order=options.order and options.order.value,
         order_by=options.order_by and options.order_by.value,

@@ -284,7 +284,9 @@ class TaskOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueOptions:
-    """What happens if another task has the same key."""
+    """The group that it joins, and what happens if another task has the same key."""
+
+    group: Annotated[str | None, _start(metavar="ID", help="Let it join this group.")] = None
 
     unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task of this key.")] = None
     unique_until: Annotated[
@@ -375,6 +377,7 @@ class ListFilterOptions:
     schedule: Annotated[str | None, typer.Option(metavar="NAME", help="Only runs of this schedule.")] = None
     parent: Annotated[str | None, typer.Option(metavar="ID", help="Only nodes of this topology.")] = None
     parent_task_id: Annotated[str | None, typer.Option(metavar="ID", help="Only started by this task.")] = None
+    group: Annotated[str | None, typer.Option(metavar="ID", help="Only members of this group.")] = None
     include_nodes: Annotated[bool, typer.Option("--include-nodes", help="Also nodes of topologies.")] = False
     order: Annotated[Order | None, typer.Option(help="Earliest or latest first.")] = None
     order_by: Annotated[

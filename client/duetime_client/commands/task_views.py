@@ -91,6 +91,8 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
     yield "requested", printable(task.requested_action, "yellow") if task.requested_action else None
     yield "schedule", str(task.schedule.get("name")) if task.schedule else None
     yield "parent", task.parent_task_id
+    yield "group", str(task.group.get("id")) if task.group else None
+    yield "after group", task.completes_group
     yield "waiting for", printable(task.waiting_for.text, "yellow") if task.waiting_for else None
 
 

@@ -80,6 +80,8 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     """Create a task, due now unless --due-at or --in says when; or those of a file."""
     clock = call.clock
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task), **unique_fields(unique)}
+    if unique.group is not None:
+        fields["group"] = {"id": unique.group}
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:

@@ -66,9 +66,9 @@ class Session:
         """The time of this machine."""
         return millis(self.now())
 
-    def probe(self, group: str, **fields: Unpack[TaskFields]) -> NewTask:
+    def probe(self, check: str, **fields: Unpack[TaskFields]) -> NewTask:
         """A task whose result says when it ran."""
-        return {"type": PROBE, "payload": {}, "name": f"verify-{group}", "tags": self.tags, **fields}
+        return {"type": PROBE, "payload": {}, "name": f"verify-{check}", "tags": self.tags, **fields}
 
     def create(
         self, group: str, tasks: Iterable[NewTask], expected: str = "succeeded", attempts: int = 1

@@ -52,6 +52,7 @@ const NOTICES: readonly TaskOption[] = [
   { path: "notify_on.failed", label: "Notice when it has failed for good", kind: "check", option: "--notify-failed" },
 ];
 const SAME_KEY: readonly TaskOption[] = [
+  { path: "group.id", label: "Member of the group", kind: "text", option: "--group", hint: "It is created if there is none." },
   { path: "unique.key", label: "Only task of the key", kind: "text", option: "--unique", hint: "One of your tasks at a time holds a key." },
   { path: "unique.until", label: "It holds the key", kind: { "": "until it has ended", started: "until it starts" }, option: "--unique-until" },
   { path: "unique.on_conflict", label: "If another task holds it", kind: { "": "that one is kept", replace: "that one gets these fields", refuse: "this is refused" }, option: "--on-conflict" },
@@ -68,9 +69,9 @@ const GROUPS: readonly [string, readonly TaskOption[]][] = [
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
 /** Subfields that are meaningless without the naming one. */
-const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key" };
+const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key", group: "group.id" };
 /** Fields of a single creation, which copies and a schedule's tasks do not have. */
-const OF_ONE_CREATION = ["due_at", "unique", "debounce"];
+const OF_ONE_CREATION = ["due_at", "unique", "debounce", "group"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
 /** The value unless the request sets another. */
 const CHECKED = ["notify_on.failed"];

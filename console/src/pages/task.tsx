@@ -163,6 +163,8 @@ function About({ task }: { task: Task }) {
           ["Retries", `${counted(task.retry.max_attempts, "attempt")}, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
           ...(task.parent_task_id ? ([["Parent", <a href={href(["tasks", task.parent_task_id])}>{task.parent_task_id}</a>]] as const) : []),
+          ...(task.group ? ([["Group", <a href={href(["groups", task.group.id])}>{task.group.id}</a>]] as const) : []),
+          ...(task.completes_group ? ([["After the group", <a href={href(["groups", task.completes_group])}>{task.completes_group}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),

@@ -324,6 +324,8 @@ class Functions(Construct):
                 Variable.RETENTION_DAYS: str(self._environment.retention_days),
             },
         )
+        # The end of a group's member looks for open ones.
+        function.allow(["dynamodb:Query"], [self._stores.tables.tasks.table_arn])
         function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
         return function
 

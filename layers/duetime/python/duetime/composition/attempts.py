@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.services.attempt_steps import AttemptSteps
+    from duetime.services.groups import CompletionGate
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.pull.claims import PullLocks
     from duetime.services.pull.lease import LeaseService
@@ -115,7 +116,20 @@ class StartGateServices(Part):
     def gates(self) -> StartGates:
         """All gates, in order."""
         of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
-        return StartGates(of_all, of_occurrences=lambda: self.part(OccurrenceServices).overlap_control)
+        return StartGates(
+            of_all,
+            of_occurrences=lambda: self.part(OccurrenceServices).overlap_control,
+            of_completions=lambda: self._completion_gate,
+        )
+
+    @cached_property
+    def _completion_gate(self) -> CompletionGate:
+        # Few tasks run after a group, so the modules are imported only for them.
+        from duetime.services.groups import CompletionGate, GroupMembers
+
+        core = self.part(CoreServices)
+        members = GroupMembers(core.stores, core.enqueuer, self.runtime)
+        return CompletionGate(core.stores, members, self.runtime)
 
     @cached_property
     def handler_availability(self) -> HandlerAvailability:

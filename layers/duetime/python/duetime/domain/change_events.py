@@ -283,6 +283,7 @@ class TaskSnapshot:
         schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it; `None` if none did.
+        group: id of the group that it is a member of; `None` if there is none.
         is_topology: whether it runs a topology.
         definition: name of the definition that its topology is a run of; `None` if there is none.
         actions: the latest actions on it by users.
@@ -309,6 +310,7 @@ class TaskSnapshot:
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     parent_task_id: TaskId | None = None
+    group: str | None = None
     is_topology: bool = False
     definition: str | None = None
     actions: ActionHistory = NO_ACTIONS
@@ -367,6 +369,7 @@ def task_snapshot(task: Task) -> TaskSnapshot:
         schedule_ref=task.schedule_ref,
         node_ref=task.node_ref,
         parent_task_id=task.parent_task_id,
+        group=task.group,
         is_topology=task.is_topology,
         definition=task.definition,
         actions=task.actions,

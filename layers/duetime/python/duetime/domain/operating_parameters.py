@@ -195,6 +195,22 @@ CALLBACK_LONGEST_WAIT = HOUR
 """Longest wait between two attempts of a callback."""
 CALLBACK_TIMEOUT = 10 * SECOND
 """Time limit of one attempt of a callback."""
+GROUP_PARTS = 8
+"""Partitions over which the members of a group are spread: DynamoDB writes 1 000 items of one partition a second."""
+GROUP_CHECK_FIRST = 2 * SECOND
+"""Shortest interval at which the task of a closed group's completion checks whether members are open. Usually the end
+of the last member wakes it; the checks find an end whose process crashed before it could be noted."""
+GROUP_CHECK_LONGEST = 5 * MINUTE
+"""Longest such interval: a group that has been closed for longer is checked less often."""
+GROUP_MEMBER_LOST = 3 * MINUTE
+"""How long after a task joined a group, or was about to be reopened, that is expected to have happened; if its record
+does not exist or has ended after that, the process had crashed."""
+GROUP_CHECKED = 10
+"""Open members of a group whose records are read at once to find out whether their ends went unnoticed."""
+GROUP_WAKE_TRIES = 5
+"""Attempts to wake the task of a group's completion while a worker is checking it."""
+GROUP_WAKE_PAUSE = 200
+"""Wait between two such attempts, in milliseconds."""
 NOTICE_TRIES = 3
 """Attempts to send a notice; the task is not affected if all of them fail."""
 NOTICE_TIMEOUT = 5 * SECOND

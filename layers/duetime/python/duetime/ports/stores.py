@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.type_defaults import OwnerTypes
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
+    from duetime.ports.groups import GroupStore
     from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
     from duetime.ports.topologies import DefinitionStore, TopologyStore
 
@@ -61,6 +62,11 @@ class Stores(Protocol):
     @property
     def unique_keys(self) -> UniqueKeyStore:
         """Unique keys of tasks."""
+        ...
+
+    @property
+    def groups(self) -> GroupStore:
+        """Groups of tasks, and their members."""
         ...
 
     @property

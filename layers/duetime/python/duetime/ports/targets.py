@@ -45,7 +45,8 @@ class Work:
         seconds: seconds left until the deadline.
         report: reports the task's progress and renews the lease; `None` only renews it.
         requested_action: the user's request to the attempt, as of the last heartbeat.
-        inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
+        inputs: for a node of a topology, the results of the parents that it names; for a task that runs after a group,
+            the counts of its members: one JSON object in UTF-8.
         step_keeper: creates what stores the results of the handler's steps; `None` if nothing does.
         save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if nothing
             does.

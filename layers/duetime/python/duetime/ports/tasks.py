@@ -33,6 +33,7 @@ class ListQuery:
         descending: whether the latest due tasks come first.
         failed_only: whether to list only `failed` tasks.
         children_of: the task that started them, to list only its children.
+        in_group: the group that they are members of; empty for all tasks.
         limit: maximum number of ids.
         since: tasks whose ids have an earlier time are not read; a descending list ends there.
         with_nodes: whether to list nodes of topologies, too.
@@ -44,6 +45,7 @@ class ListQuery:
     descending: bool = True
     failed_only: bool = False
     children_of: TaskId | None = None
+    in_group: str = ""
     limit: int = 100
     since: Millis = 0
     with_nodes: bool = True

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ContentStore, TaskStore
+    from duetime.services.groups import Mover
 
 
 def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
@@ -39,13 +40,18 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
             contents.expire(task.id, content, expiry)
 
 
-def let_key_expire(stores: Stores, task: Task) -> None:
-    """Expire the item of an ended task's unique key after its record."""
+def note_end(stores: Stores, enqueuer: Mover, runtime: Runtime, task: Task) -> None:
+    """Note the end of a task outside its record: the item of its unique key expires, and its group counts it."""
     if unique_of(task.unique, task.debounce) is not None:
         # Few tasks have a unique key, so the module is not imported at start.
         from duetime.services import unique_keys  # noqa: PLC0415 - see the line above
 
         unique_keys.let_key_expire(stores, task)
+    if task.group is not None:
+        # Few tasks are members of a group, so the module is not imported at start.
+        from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
+
+        GroupMembers(stores, enqueuer, runtime).note_end(task)
 
 
 def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:

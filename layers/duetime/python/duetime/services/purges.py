@@ -89,7 +89,7 @@ class Resources(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskPurger:
-    """Purges one task with its contents, attempts, nodes and unique key."""
+    """Purges one task with its contents, attempts, nodes, unique key and place in its group."""
 
     task_control: TaskControl
     task_eraser: TopologyEraser
@@ -114,6 +114,8 @@ class TaskPurger:
         unique = unique_of(task.unique, task.debounce)
         if unique is not None:
             self.stores.unique_keys.let_expire(task.owner, unique.key, task.id, task.fence, self.runtime.now())
+        if task.group is not None:
+            self.stores.groups.remove_member(task.owner, task.group, task.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,7 @@ class OwnerResources:
             (Removed.SCHEDULES, self._schedules, self.schedules.delete),
             (Removed.CALENDARS, self._calendars, self.calendars.delete),
             (Removed.DEFINITIONS, self._definitions, self.definitions.delete),
+            (Removed.GROUPS, self._groups, self.stores.groups.remove),
             (Removed.TYPE_DEFAULTS, self._types, self.types.delete),
         ):
             removed[kind] += self._remove_each(owner, names, delete, until)
@@ -304,6 +307,9 @@ class OwnerResources:
 
     def _definitions(self, owner: str, after: str) -> Sequence[str]:
         return [each.name for each in self.definitions.list(owner, after, MAX_PAGE)]
+
+    def _groups(self, owner: str, after: str) -> Sequence[str]:
+        return [each.id for each in self.stores.groups.list_after(owner, after, MAX_PAGE)]
 
     def _types(self, owner: str, after: str) -> Sequence[str]:
         known = self.stores.type_defaults.read(owner, consistent=True).by_type

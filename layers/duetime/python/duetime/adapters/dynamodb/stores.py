@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from duetime.adapters.aws_clients import Clients
     from duetime.adapters.dynamodb.bulk import DynamoBulkStore
     from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+    from duetime.adapters.dynamodb.groups import DynamoGroupStore
     from duetime.adapters.dynamodb.keys import DynamoKeyStore, DynamoUniqueKeyStore
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -83,6 +84,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.keys import DynamoUniqueKeyStore
 
         return DynamoUniqueKeyStore(self._client, self._table)
+
+    @cached_property
+    def groups(self) -> DynamoGroupStore:
+        """Groups of tasks, and their members."""
+        from duetime.adapters.dynamodb.groups import DynamoGroupStore
+
+        return DynamoGroupStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def schedules(self) -> DynamoScheduleStore:

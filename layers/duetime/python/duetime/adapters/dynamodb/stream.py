@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     *("type", "state", "version", "due_at", "created_at", "priority", "name", "tags", "attempt", "progress", "error"),
-    *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "parent_task_id"),
+    *("started_at", "started_late", "finished_at", "schedule_ref", "node_ref", "parent_task_id", "group"),
     *("actions", "erased"),
 )
 _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))

@@ -71,6 +71,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
         Attribute("parent_task_id", schema.PARENT_KEY, field_codecs.task_id, field_codecs.read_task_id),
+        Attribute("group", "gr", attribute_values.text, attribute_values.string),
+        Attribute("completes", "gc", attribute_values.text, attribute_values.string),
         Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
         Attribute(
             "topology_schedule_ref",

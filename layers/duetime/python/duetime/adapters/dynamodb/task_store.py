@@ -242,6 +242,11 @@ class DynamoTaskStore:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""
         if query.children_of is not None:
             return self._list_partition(query, query.children_of.text)
+        if query.in_group:
+            # Few lists are of groups, so the module is imported only for them.
+            from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
+
+            return member_ids(self._client, self._table, self._executor, query)
         marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
         partitions = [f"{query.owner}{mark}{number}" for mark in marks for number in range(OWNER_SPREAD)]
         lists = self._executor.map(partial(self._list_partition, query), partitions)

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from duetime.contract.http import request_errors
 from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
-from duetime.domain import errors
+from duetime.domain import errors, group_errors
 from duetime.domain.bulk import errors as for_bulk
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.topologies import errors as for_topologies
@@ -124,6 +124,8 @@ class ProblemCode(StrEnum):
     BULK_OPERATION_NOT_FOUND = "bulk_operation_not_found"
     STATE_CONFLICT = "state_conflict"
     LOCK_NOT_FOUND = "lock_not_found"
+    GROUP_NOT_FOUND = "group_not_found"
+    GROUP_CLOSED = "group_closed"
     SCHEDULE_NOT_FOUND = "schedule_not_found"
     BACKFILL_NOT_FOUND = "backfill_not_found"
     SCHEDULE_EXISTS = "schedule_exists"
@@ -213,6 +215,8 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
+    group_errors.GroupNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.GROUP_NOT_FOUND, "There is no such group"),
+    group_errors.GroupClosed: Kind(HTTPStatus.CONFLICT, ProblemCode.GROUP_CLOSED, "The group is closed"),
     for_schedules.ScheduleNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"
     ),

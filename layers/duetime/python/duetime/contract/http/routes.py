@@ -33,6 +33,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": (_BULK,),
     "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),
+    "groups": ("duetime.contract.groups",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),

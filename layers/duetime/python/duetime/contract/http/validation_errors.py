@@ -16,6 +16,7 @@ from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, 
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
 from duetime.contract.tasks.fields import (
+    GROUP_ID_PATTERN,
     LOCK_KEY_PATTERN,
     OWNER_PATTERN,
     OWNER_RULE,
@@ -25,6 +26,7 @@ from duetime.contract.tasks.fields import (
 )
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
+    MAX_GROUP_ID_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
@@ -209,6 +211,7 @@ _NAMES = {
     TAG_KEY_PATTERN: (MAX_TAG_KEY_LENGTH, ". / -"),
     LOCK_KEY_PATTERN: (MAX_LOCK_KEY_LENGTH, ". : -"),
     SCHEDULE_NAME_PATTERN: (MAX_NAME_LENGTH, ". : -"),
+    GROUP_ID_PATTERN: (MAX_GROUP_ID_LENGTH, ". : -"),
     SECRET_NAME_PATTERN: (MAX_SECRET_NAME_LENGTH, ". / -"),
     STEP_NAME_PATTERN: (MAX_STEP_NAME_LENGTH, ". -"),
 }

@@ -13,6 +13,7 @@ from duetime.contract.tasks.fields import (
     At,
     DelaySeconds,
     ExpiresSeconds,
+    GroupId,
     LockKey,
     LockWaitSeconds,
     MaxDurationSeconds,
@@ -115,8 +116,14 @@ class Debounce(Body):
         return self
 
 
+class GroupMembership(Body):
+    """The group of a task."""
+
+    id: GroupId
+
+
 class TaskUniqueness(Body):
-    """Fields of a creation about other tasks: those with the same key, and the one that starts it."""
+    """Fields of a creation about other tasks: those with the same key or group, and the one that starts it."""
 
     unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
     debounce: Annotated[
@@ -124,6 +131,10 @@ class TaskUniqueness(Body):
         Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
     ] = None
     parent_task_id: ParentTaskId | None = None
+    group: Annotated[
+        GroupMembership | None,
+        Field(description="The group that it joins, which is created if there is none; null for none."),
+    ] = None
 
 
 def without_uniqueness(schema: dict[str, Any]) -> None:

@@ -73,6 +73,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         unique=value_of(task_options.Unique, body.unique),
         debounce=value_of(task_options.Debounce, body.debounce),
         parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
+        group=None if body.group is None else body.group.id,
         **plain_fields(body),
     )
     explicit = _explicit(body, spec)
@@ -132,12 +133,13 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
 
 
 def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
-    """Rejects a unique key and a parent where none is allowed.
+    """Rejects a unique key, a parent and a group where none is allowed.
 
     Raises:
         FieldsInvalid: the body has one.
     """
-    reasons = {"unique": reason, "debounce": reason, "parent_task_id": "is allowed only where a task is created"}
+    of_creations = "is allowed only where a task is created"
+    reasons = {"unique": reason, "debounce": reason, "parent_task_id": of_creations, "group": of_creations}
     given = [name for name in reasons if getattr(body, name) is not None]
     if given:
         raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)

@@ -15,6 +15,7 @@ from duetime.domain.limits import (
     MAX_ERROR_MESSAGE_LENGTH,
     MAX_ERROR_TYPE_LENGTH,
     MAX_EXPIRES_SECONDS,
+    MAX_GROUP_ID_LENGTH,
     MAX_LOCK_HOLDERS,
     MAX_LOCK_KEY_LENGTH,
     MAX_LOCK_WAIT_SECONDS,
@@ -222,6 +223,11 @@ def _task_id(text: str) -> str:
         raise ValueError("should be a task id") from None
 
 
+GROUP_ID_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_GROUP_ID_LENGTH - 1}}}$"
+GroupId = Annotated[
+    str,
+    Field(pattern=GROUP_ID_PATTERN, description="Id of the group, among the owner's groups.", examples=["import-17"]),
+]
 ParentTaskId = Annotated[
     str,
     AfterValidator(_task_id),

@@ -11,7 +11,7 @@ from duetime.contract.http.query_parameters import Flag, Parameters, whole_numbe
 from duetime.contract.http.request_errors import Fault, FaultCode
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import ends_after
-from duetime.contract.tasks.fields import At, ErrorType, Reason, ScheduleName, TaskType, WantedName
+from duetime.contract.tasks.fields import At, ErrorType, GroupId, Reason, ScheduleName, TaskType, WantedName
 from duetime.contract.tasks.responses import AppliedList, TaskCount
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import (
@@ -75,6 +75,7 @@ class TaskConditions(Body):
     created_before: Annotated[
         At, ends_after("created_after"), Field(description="Only tasks created before this time.")
     ] = None
+    group: Annotated[GroupId | None, Field(description="Only members of this group.")] = None
 
     @property
     def conditions(self) -> TaskFilter:
@@ -84,6 +85,7 @@ class TaskConditions(Body):
             name=self.name,
             due=Range(self.due_after, self.due_before),
             created=Range(self.created_after, self.created_before),
+            group=self.group,
         )
 
 

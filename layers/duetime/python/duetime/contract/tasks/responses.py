@@ -312,6 +312,12 @@ class TaskProgressResponse(TypedDict):
     message: str
 
 
+class GroupReferenceResponse(TypedDict):
+    """The group that a task is a member of."""
+
+    id: str
+
+
 class TopologyReferenceResponse(TypedDict):
     """The topology that a task is a node of."""
 
@@ -408,6 +414,12 @@ class TaskSummary(_Identity, TaskOptionsResponse):
         Field(description="The topology that it is a node of; null for a task that is none."),
     ]
     parent_task_id: Annotated[str | None, Field(description="The task that started it; null if none did.")]
+    group: Annotated[
+        GroupReferenceResponse | None, Field(description="The group that it is a member of; null for none.")
+    ]
+    completes_group: Annotated[
+        str | None, Field(description="Id of the group after whose members it runs; null if it waits for none.")
+    ]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[

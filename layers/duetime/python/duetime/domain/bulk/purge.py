@@ -45,6 +45,7 @@ class Removed(StrEnum):
     SCHEDULES = "schedules"
     CALENDARS = "calendars"
     DEFINITIONS = "topology_definitions"
+    GROUPS = "groups"
     TYPE_DEFAULTS = "type_defaults"
     SWITCHES = "switches"
     ARCHIVE_ROWS = "archive_rows"

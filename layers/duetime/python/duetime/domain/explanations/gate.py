@@ -38,6 +38,7 @@ class GateName(StrEnum):
         TARGET: its target, which does not accept more calls.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
+        GROUP: the members of the group after which it runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
         RETRY: the wait before its next attempt.
@@ -67,6 +68,7 @@ class GateName(StrEnum):
     TARGET = "target"
     WORKER = "worker"
     APPROVAL = "approval"
+    GROUP = "group"
     TOPOLOGY = "topology"
     OTHER = "other"
     RETRY = "retry"

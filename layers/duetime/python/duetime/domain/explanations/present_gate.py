@@ -81,6 +81,8 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
             is_own = task.rate is not None and task.waiting_for == f"rate {task.rate.key}"
             often = f" ({task.rate.limit} per {task.rate.per_seconds} s)" if task.rate and is_own else ""
             text = f"It waits in line for the {task.waiting_for}{often}."
+        elif name is GateName.GROUP:
+            text = f"It waits until all members of the {task.waiting_for} have ended."
         elif found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
             text = f"It was postponed: {task.waiting_for}."
         waits_for = found.waits_for if found else None

@@ -105,7 +105,7 @@ class Postponed:
 
 
 class SkipCode(StrEnum):
-    """Why an occurrence is skipped.
+    """Why an occurrence of a schedule, or the task of a group's completion, is skipped.
 
     Attributes:
         DELETED: its schedule was deleted.
@@ -113,6 +113,7 @@ class SkipCode(StrEnum):
         CHANGED: its schedule was changed, or paused and resumed, after the task was placed.
         OVERLAP: a previous run of its schedule is still open.
         NO_RUNS_LEFT: the limit of runs of its schedule is reached.
+        GROUP: the members of its group did not end as its rule asks, or the group was removed.
     """
 
     DELETED = "deleted"
@@ -120,11 +121,12 @@ class SkipCode(StrEnum):
     CHANGED = "changed"
     OVERLAP = "overlap"
     NO_RUNS_LEFT = "no_runs_left"
+    GROUP = "group"
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """The target was not called, and will not be: the task's schedule no longer wants it to run.
+    """The target was not called, and will not be: the task's schedule or its group does not want it to run.
 
     Attributes:
         reason: for users.

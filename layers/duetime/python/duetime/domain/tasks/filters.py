@@ -45,6 +45,7 @@ class TaskFilter:
         schedule: name of the schedule that created it.
         parent: the topology of a node.
         parent_task_id: the task that started it.
+        group: the group that it is a member of.
         is_topology: whether only topologies match.
         definition: name of the definition that it is a run of.
     """
@@ -57,6 +58,7 @@ class TaskFilter:
     schedule: str | None = None
     parent: TaskId | None = None
     parent_task_id: TaskId | None = None
+    group: str | None = None
     due: Range = Range()
     created: Range = Range()
     finished: Range = Range()
@@ -84,6 +86,7 @@ class TaskFilter:
             and self.schedule in (None, schedule)
             and self.parent in (None, parent)
             and self.parent_task_id in (None, task.parent_task_id)
+            and self.group in (None, task.group)
             and self.definition in (None, task.definition)
         )
 

@@ -133,7 +133,8 @@ def timed_notice(task: Task, at: Millis, now: Millis) -> Notice | None:
 
 
 CALLBACK_TYPE = "duetime.callback"
-_RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.0, CALLBACK_LONGEST_WAIT / SECOND)
+CALLBACK_RETRY = RetryPolicy(CALLBACK_ATTEMPTS, CALLBACK_FIRST_WAIT / SECOND, 2.0, CALLBACK_LONGEST_WAIT / SECOND)
+"""How calls to a callback URL are retried."""
 
 
 def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
@@ -149,7 +150,7 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
         event,
         target=CallbackTarget(url),
         priority=task.priority,
-        retry=_RETRY,
+        retry=CALLBACK_RETRY,
         timeout_seconds=CALLBACK_TIMEOUT // SECOND,
         name=task.id.text,
         tags=task.tags,

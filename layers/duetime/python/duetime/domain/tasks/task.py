@@ -55,6 +55,8 @@ class Task(TaskOptions):
         schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it, if any; not the topology of a node.
+        group: id of the group that it is a member of; `None` if there is none.
+        completes: id of the group after whose members it runs; `None` if it does not wait for one.
         topology_schedule_ref: for a node, the occurrence of a schedule that its topology runs; `None` if there is none.
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
@@ -107,6 +109,8 @@ class Task(TaskOptions):
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     parent_task_id: TaskId | None = None
+    group: str | None = None
+    completes: str | None = None
     topology_schedule_ref: ScheduleRef | None = None
     generation: int = 0
     version: int = 1

@@ -44,6 +44,7 @@ class TaskSpec(TaskOptions):
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
         parent_task_id: the task that started it, as the request names it.
+        group: id of the group that it joins; `None` for none.
         explicit: options that were given with the value that they have anyway, so that no default of the type replaces
             them.
     """
@@ -57,6 +58,7 @@ class TaskSpec(TaskOptions):
     unique: Unique | None = None
     debounce: Debounce | None = None
     parent_task_id: TaskId | None = None
+    group: str | None = None
     explicit: frozenset[str] = field(default_factory=frozenset)
 
     def of_graph(

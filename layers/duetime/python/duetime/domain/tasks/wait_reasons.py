@@ -25,6 +25,7 @@ class WaitReason(StrEnum):
         WORKER: a free worker.
         TARGET: its target does not accept more calls now.
         APPROVAL: a person who approves or rejects it.
+        GROUP: the members of the group after which it runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
     """
@@ -39,6 +40,7 @@ class WaitReason(StrEnum):
     WORKER = "worker"
     TARGET = "target"
     APPROVAL = "approval"
+    GROUP = "group"
     TOPOLOGY = "topology"
     OTHER = "other"
 
@@ -48,6 +50,7 @@ _BEGINNINGS = (
     ("a lock that it lost", WaitReason.LOCK),
     ("quota ", WaitReason.CONCURRENCY_LIMIT),
     ("rate ", WaitReason.RATE),
+    ("group ", WaitReason.GROUP),
     ("the switches could not be read", WaitReason.SWITCH),
     ("the circuit of ", WaitReason.CIRCUIT),
     ("the run of ", WaitReason.OVERLAP),

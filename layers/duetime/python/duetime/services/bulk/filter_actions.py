@@ -243,7 +243,12 @@ class FilteredTasks:
         failed_only = action.wanted.states == (State.FAILED,)
         while counts.examined < MAX_EXAMINED:
             query = ListQuery(
-                owner, counts.after, descending=action.descending, limit=MAX_PAGE, failed_only=failed_only
+                owner,
+                counts.after,
+                descending=action.descending,
+                limit=MAX_PAGE,
+                failed_only=failed_only,
+                in_group=action.wanted.group or "",
             )
             ids = self.tasks.list_ids(query)
             tasks: Sequence[Task] = self.task_reader.get_many(owner, ids)

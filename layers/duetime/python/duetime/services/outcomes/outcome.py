@@ -41,7 +41,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services import task_telemetry
-from duetime.services.content_retention import let_expire, let_key_expire, write_checkpoint
+from duetime.services.content_retention import let_expire, note_end, write_checkpoint
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
@@ -183,7 +183,7 @@ class OutcomeWriter:
         end = self.stores.tasks.apply(write)
         if isinstance(end, Applied):
             task_telemetry.count_outcome(self.runtime.telemetry, end.task)
-            let_key_expire(self.stores, end.task)
+            note_end(self.stores, self.enqueuer, self.runtime, end.task)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:

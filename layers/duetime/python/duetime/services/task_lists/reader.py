@@ -64,6 +64,10 @@ class TaskFinder:
         if wanted.parent_task_id is not None and not query.by_end:
             children = replace(query, children_of=wanted.parent_task_id)
             return Listed(query, [self._all(children, _bounds(query, wanted))])
+        if wanted.group is not None and not query.by_end:
+            failed_only = wanted.states == (State.FAILED,)
+            members = replace(query, in_group=wanted.group, failed_only=failed_only)
+            return Listed(query, [self._all(members, _bounds(query, wanted))])
         head = self._head(query, wanted)
         if head is None and query.by_end:
             return Listed(query, [self._ended_of_all(query)])

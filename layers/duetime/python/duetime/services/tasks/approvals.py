@@ -13,7 +13,7 @@ from duetime.domain.tasks.approvals import is_awaited, is_being_checked, rejecti
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import recorded, require_version
 from duetime.domain.tasks.states import Move
-from duetime.services.content_retention import let_key_expire
+from duetime.services.content_retention import note_end
 from duetime.services.task_telemetry import count_outcome
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Approvals:
             result = self._written(task, decision, recorded(task, action, by, now), by)
             if isinstance(result, Applied):
                 count_outcome(self.runtime.telemetry, result.task)
-                let_key_expire(self.stores, result.task)
+                note_end(self.stores, self.enqueuer, self.runtime, result.task)
                 return result.task
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 

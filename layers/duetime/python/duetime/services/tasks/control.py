@@ -308,6 +308,11 @@ class TaskReopener:
                 break
             require_legal(task, move)
             now, guard, taking = self.runtime.now(), Guard(version=task.version), self._taking(task, move)
+            if task.group is not None and move is not Move.REQUEST_ROLLBACK:
+                # Few tasks are members of a group, so the module is not imported at start.
+                from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
+
+                GroupMembers(self.stores, self.enqueuer, self.runtime).note_reopening(task)
             result = self.enqueuer.move(task, move, now, guard, request.changes(task, now), taking)
             if isinstance(result, Applied):
                 return result.task

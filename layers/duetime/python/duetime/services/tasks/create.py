@@ -119,6 +119,9 @@ class TaskCreator:
             if repeated is None:
                 raise
             return repeated
+        if order.completes is not None:
+            # A default of its type must not replace it by another task.
+            spec = replace(spec, unique=None)
         order = replace(order, spec=replace(spec, target=self.rules.accept(owner, spec, order.graph)))
         identity = self._identity(order)
         if order.key is not None:
@@ -194,7 +197,12 @@ class TaskCreator:
         return Accepted(task, is_replay=True, on_conflict=remembered.on_conflict)
 
     def _new_record(self, owner: str, order: Order, identity: Identity) -> Task:
-        """The record to write, with its payload stored."""
+        """The record to write, with its payload stored and its place in its group taken."""
+        if order.spec.group is not None:
+            # Few tasks are members of a group, so the module is not imported at start.
+            from duetime.services.groups import join  # noqa: PLC0415 - see the line above
+
+            join(self.stores, self.runtime, owner, order, identity)
         name = payload_name(order.spec.target)
         payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
@@ -205,6 +213,7 @@ class TaskCreator:
             next_at=next_at,
             traceparent=order.traceparent,
             parent_task_id=order.parent_task_id,
+            completes=order.completes,
             nonce=self.runtime.nonce(),
         )
 
@@ -233,9 +242,10 @@ class TaskCreator:
         return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether a repeated delivery would write a payload or a timer in addition to the record that it finds."""
+        """Whether a repeated delivery would write anything in addition to the record that it finds, or be refused."""
         at = None if order.origin is None else order.origin.at
-        return at is not None and (len(order.spec.payload) > INLINE_CONTENT_BYTES or at < self.runtime.now() - MINUTE)
+        writes_more = len(order.spec.payload) > INLINE_CONTENT_BYTES or order.spec.group is not None
+        return at is not None and (writes_more or at < self.runtime.now() - MINUTE)
 
     def _remember(self, owner: str, key: IdempotencyKey, accepted: Identity) -> RememberedKey:
         now = accepted.created_at

@@ -23,7 +23,7 @@ from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task_spec import TaskSpec
-from duetime.services.content_retention import let_expire, let_key_expire, replace_content
+from duetime.services.content_retention import let_expire, note_end, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 
 if TYPE_CHECKING:
@@ -137,7 +137,10 @@ class TaskUpdater:
             # A node is kept as long as its topology, whose end sets the node's expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             sets["cancellation"] = cancellation
-            return self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
+            result = self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
+            if isinstance(result, Applied):
+                note_end(self.stores, self.enqueuer, self.runtime, result.task)
+            return result
         sets = {"finished_at": now, "expires_at": expires, "cancellation": cancellation}
         result = self.stores.tasks.apply(Write(task.id, Move.CANCEL, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied):
@@ -147,7 +150,7 @@ class TaskUpdater:
     def _follow(self, cancelled: Task, expires: Millis) -> None:
         """Do the steps after a cancellation; if this is lost, tasks that wait for it are checked later anyway."""
         let_expire(self.stores.contents, cancelled, expires)
-        let_key_expire(self.stores, cancelled)
+        note_end(self.stores, self.enqueuer, self.runtime, cancelled)
         self.lock_manager.release_reservation(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return

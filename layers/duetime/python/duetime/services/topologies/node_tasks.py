@@ -164,9 +164,16 @@ class NodeInputs:
     def inputs_of(self, task: Task) -> bytes | None:
         """The results of a task's parents that it asks for, as one JSON object in UTF-8; `None` if it asks for none.
 
+        For a task that runs after the members of a group, it describes the group.
+
         Raises:
             InputsTooLarge: they are too large together; a retry does not help.
         """
+        if task.completes is not None:
+            # Few tasks run after a group, so the module is imported only for them.
+            from duetime.services.groups import summary_of  # noqa: PLC0415 - see the line above
+
+            return summary_of(self.stores, task)
         node_ref = task.node_ref
         if (
             node_ref is None

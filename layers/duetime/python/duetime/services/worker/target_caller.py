@@ -216,7 +216,8 @@ class TargetCaller:
                 delivery_state.progress = progress
 
         try:
-            inputs = self.input_reader().inputs_of(task) if task.node_ref is not None else None
+            has_inputs = task.node_ref is not None or task.completes is not None
+            inputs = self.input_reader().inputs_of(task) if has_inputs else None
             payload = filled_payload(self._read(task, task.payload), task)
             left = delivery_state.checkpoint or task.checkpoint
             checkpoint = None if left is None else self._read(task, left)

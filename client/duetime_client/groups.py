@@ -1,0 +1,111 @@
+"""`client.groups`: groups of tasks, with their counts and what follows their completion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - same
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from duetime_client.filter_actions import filter_action_results
+from duetime_client.io_operations import Request
+from duetime_client.pages import pages
+from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
+from duetime_client.responses import one, read
+from duetime_client.session import segment
+from duetime_client.task import ResponseModel
+from duetime_client.task_creation import trace_headers, wait_query
+from duetime_client.task_request_fields import body_of
+
+if TYPE_CHECKING:
+    from duetime_client.filter_actions import FilterActionResult
+    from duetime_client.io_operations import Items
+    from duetime_client.task_request_fields import NewTask
+
+GROUPS = "/v1/groups"
+CompletionRule = Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"]
+"""How the members of a group must have ended for its task to run."""
+
+
+class GroupCompletion(ResponseModel):
+    """The task that runs once all members of a group have ended."""
+
+    task_id: str
+    rule: str
+
+
+class Group(ResponseModel):
+    """A group of tasks: `open`, `closed` or `completed`. In lists, it has no counts."""
+
+    id: str
+    state: str
+    created_at: datetime
+    closed_at: datetime | None = None
+    completed_at: datetime | None = None
+    on_complete: GroupCompletion | None = None
+    total: int = 0
+    ended: int = 0
+    counts: Mapping[str, int] = Field(default_factory=dict)
+    """Members by state."""
+    progress: int = 0
+    """Percentage of members that have ended."""
+
+
+class GroupOperations(Resource):
+    """Groups. A task joins one by its field `group`, which creates the group if there is none."""
+
+    @Stream
+    def list(self) -> Items[Group]:
+        """All groups by id, page by page."""
+        return pages(self._session, GROUPS, "groups", partial(read, Group))
+
+    @Operation
+    def get(self, group_id: str, *, wait_seconds: int = 0) -> Request[Group]:
+        """One group with its counts; with `wait_seconds`, once it is complete or that time has passed."""
+        return Request("GET", path_of(group_id), one(Group), query=wait_query(wait_seconds))
+
+    @Operation
+    def close(
+        self,
+        group_id: str,
+        *,
+        task: NewTask | None = None,
+        callback_url: str | None = None,
+        rule: CompletionRule = "all_done",
+        traceparent: str | None = None,
+    ) -> Request[Group]:
+        """Let no more tasks join; once all members have ended, a task runs or a URL is called, if one is given."""
+        body: dict[str, object] = {}
+        if task is not None or callback_url is not None:
+            body["on_complete"] = {
+                **({} if task is None else {"task": body_of(task)}),
+                **({} if callback_url is None else {"callback_url": callback_url}),
+                "rule": rule,
+            }
+        return Request("PUT", path_of(group_id), one(Group), body=body, headers=trace_headers(traceparent))
+
+    @Stream
+    def cancel(self, group_id: str, *, force: bool = False, reason: str = "") -> Items[FilterActionResult]:
+        """Cancel the members that have not started; with `force`, request running ones to stop."""
+        body: dict[str, object] = {"force": force, "reason": reason}
+        return filter_action_results(self._session, f"{path_of(group_id)}/cancel", body)
+
+    @Stream
+    def retry(self, group_id: str, *, reason: str = "") -> Items[FilterActionResult]:
+        """Run the failed members again."""
+        return filter_action_results(self._session, f"{path_of(group_id)}/retry", {"reason": reason})
+
+
+class Groups(GroupOperations, SyncResource):
+    """`client.groups` of `Client`."""
+
+
+class AsyncGroups(GroupOperations, AsyncResource):
+    """`client.groups` of `AsyncClient`."""
+
+
+def path_of(group_id: str) -> str:
+    """The path of a group."""
+    return f"{GROUPS}/{segment(group_id)}"

@@ -1,0 +1,355 @@
+"""Groups in DynamoDB: an item for each group, and one for each member in one of the partitions of its group."""
+
+from __future__ import annotations
+
+import heapq
+import json
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.versioned_items import save_next, version_of
+from duetime.domain.groups import Group, Member
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import GROUP_PARTS
+from duetime.domain.tasks.states import State
+from duetime.domain.topologies.trigger_rules import TriggerRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Executor
+    from duetime.ports.tasks import ListQuery
+
+_UID, _CREATED, _CLOSED, _COMPLETED, _COMPLETION, _RULE, _HASH, _COUNTS = "i", "n", "c", "d", "t", "r", "h", "k"
+_OUTCOME, _NOTED, _NOTED_AT = "o", "n", "c"
+_FEW = 20
+"""Members in one read unit."""
+_REMOVED = 500
+"""Members of one partition that one call removes."""
+
+
+class DynamoGroupStore:
+    """`duetime.ports.stores.GroupStore` over the tasks table; reads the partitions of a group in parallel."""
+
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
+        self._client = client
+        self._table = table
+        self._executor = executor
+
+    def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
+        """Read a group without its members."""
+        with translated():
+            answer = self._client.get_item(
+                TableName=self._table, Key=_key_of(owner, group_id), ConsistentRead=consistent
+            )
+        return _group(owner, answer["Item"]) if "Item" in answer else None
+
+    def save(self, group: Group, nonce: str) -> bool:
+        """Write the next version of a group, if it still has the version that was read."""
+        return save_next(self._client, self._table, _item_of(group), group.version, nonce)
+
+    def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
+        """An owner's groups in order of their ids, eventually consistent."""
+        ids = listed(self._client, self._table, self._executor, (owner, schema.GROUP_LIST_MARK, after or " "), limit)
+        items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
+        return sorted((_group(owner, item) for item in items), key=lambda group: group.id)
+
+    def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
+        """Write the item of a member that joins, or joins again; returns whether it was written."""
+        item = {
+            **_member_key(owner, group_id, task_id),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            _NOTED: attribute_values.number(0),
+            _NOTED_AT: attribute_values.number(now),
+        }
+        with translated():
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(#n) OR #n = :zero",
+                    ExpressionAttributeNames={"#n": _NOTED},
+                    ExpressionAttributeValues={":zero": attribute_values.number(0)},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True
+
+    def note(
+        self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
+    ) -> None:
+        """Note the outcome of a member, or that it has none any more, unless a later version was noted.
+
+        Args:
+            owner: owner of the group.
+            group_id: its id.
+            member: the new values.
+            expires_at: when the item may be removed; `None` while the task is open.
+            read: the item as read, which must be unchanged; `None` if it does not matter.
+        """
+        sets = "#n = :n, #c = :c"
+        removes = [name for name, value in (("#o", member.outcome), ("#x", expires_at)) if value is None]
+        values: Item = {
+            ":n": attribute_values.number(member.version),
+            ":c": attribute_values.number(member.noted_at),
+        }
+        if member.outcome is not None:
+            sets, values[":o"] = f"{sets}, #o = :o", attribute_values.text(member.outcome.value)
+        if expires_at is not None:
+            sets, values[":x"] = f"{sets}, #x = :x", attribute_values.expiry(expires_at)
+        condition = "#n <= :n"
+        if read is not None:
+            condition, values[":r"] = "#n = :r_n AND #c = :r", attribute_values.number(read.noted_at)
+            values[":r_n"] = attribute_values.number(read.version)
+        # An item that does not exist was removed with its group.
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_member_key(owner, group_id, member.task_id),
+                UpdateExpression=f"SET {sets}{' REMOVE ' + ', '.join(removes) if removes else ''}",
+                ConditionExpression=condition,
+                ExpressionAttributeNames={"#n": _NOTED, "#c": _NOTED_AT, "#o": _OUTCOME, "#x": schema.TTL},
+                ExpressionAttributeValues=values,
+            )
+
+    def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
+        """Remove the item of a member; if it was read, only while it is unchanged."""
+        request: dict[str, Any] = {}
+        if read is not None:
+            request = {
+                "ConditionExpression": "#n = :n AND #c = :c",
+                "ExpressionAttributeNames": {"#n": _NOTED, "#c": _NOTED_AT},
+                "ExpressionAttributeValues": {
+                    ":n": attribute_values.number(read.version),
+                    ":c": attribute_values.number(read.noted_at),
+                },
+            }
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.delete_item(TableName=self._table, Key=_member_key(owner, group_id, task_id), **request)
+
+    def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> list[Member]:
+        """Some open members, read consistently; none only if there is none.
+
+        Args:
+            owner: owner of the group.
+            group_id: its id.
+            limit: maximum number of members; all are of one partition.
+            near: a member whose partition is read first.
+        """
+        first = 0 if near is None else part_of(near)
+        for number in range(GROUP_PARTS):
+            found: list[Member] = []
+            for page in self._pages(_part(owner, group_id, (first + number) % GROUP_PARTS), _FEW):
+                found += [_member(item) for item in page if _OUTCOME not in item]
+                if len(found) >= limit:
+                    break
+            if found:
+                return found[:limit]
+        return []
+
+    def counts(self, owner: str, group_id: str, most_open: int) -> tuple[dict[State, int], list[TaskId], int]:
+        """Count all members, read consistently.
+
+        Args:
+            owner: owner of the group.
+            group_id: its id.
+            most_open: maximum number of ids of open members.
+
+        Returns:
+            The number of ended members by state, ids of open ones, and the number of open ones.
+        """
+        ended: dict[State, int] = {}
+        ids: list[TaskId] = []
+        open_members = 0
+        for counted, some in self._executor.map(partial(self._count, owner, group_id), range(GROUP_PARTS)):
+            for state, number in counted.items():
+                ended[state] = ended.get(state, 0) + number
+            open_members += len(some)
+            ids += some[: most_open - len(ids)]
+        return ended, ids, open_members
+
+    def remove(self, owner: str, group_id: str) -> bool:
+        """Remove some members of a group, and the group once none is left; returns whether it is removed."""
+        left = [self._remove_part(owner, group_id, number) for number in range(GROUP_PARTS)]
+        if any(left):
+            return False
+        self._delete(_key_of(owner, group_id))
+        return True
+
+    def _count(self, owner: str, group_id: str, number: int) -> tuple[dict[State, int], list[TaskId]]:
+        counted: dict[str, int] = {}
+        ids: list[TaskId] = []
+        for page in self._pages(_part(owner, group_id, number)):
+            for item in page:
+                if _OUTCOME in item:
+                    outcome = item[_OUTCOME]["S"]
+                    counted[outcome] = counted.get(outcome, 0) + 1
+                else:
+                    ids.append(TaskId(item[schema.SORT_KEY]["S"]))
+        return {State(outcome): count for outcome, count in counted.items()}, ids
+
+    def _pages(self, partition: str, first: int | None = None) -> Iterator[Sequence[StoredItem]]:
+        """The members of a partition, latest first, read consistently; with `first`, so many on the first page."""
+        names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY, "#n": _NOTED, "#c": _NOTED_AT, "#o": _OUTCOME}
+        more: dict[str, Any] = {} if first is None else {"Limit": first}
+        while True:
+            with translated():
+                page = self._client.query(
+                    TableName=self._table,
+                    KeyConditionExpression="#p = :p",
+                    ProjectionExpression="#s, #n, #c, #o",
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues={":p": attribute_values.text(partition)},
+                    ConsistentRead=True,
+                    # Members mostly end in the order of their ids: open ones are found at the end.
+                    ScanIndexForward=False,
+                    **more,
+                )
+            yield page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            more["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+            # If none of the latest is open, fewer requests are faster.
+            more.pop("Limit", None)
+
+    def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
+        """Remove some members of a partition; returns whether any are left."""
+        keys: list[Item] = []
+        partition = _part(owner, group_id, number)
+        for page in self._pages(partition):
+            keys += [_key(partition, item[schema.SORT_KEY]["S"]) for item in page]
+            if len(keys) > _REMOVED:
+                break
+        self._executor.map(self._delete, keys[:_REMOVED])
+        return len(keys) > _REMOVED
+
+    def _delete(self, key: Item) -> None:
+        with translated():
+            self._client.delete_item(TableName=self._table, Key=key)
+
+
+def member_ids(client: DynamoDBClient, table: str, executor: Executor, query: ListQuery) -> list[TaskId]:
+    """The next members of a group that a list of tasks asks for, in the order of their ids, eventually consistent.
+
+    With `failed_only`, those whose outcome was noted as another one are left out.
+    """
+    parts = executor.map(partial(_ids_of_part, client, table, query), range(GROUP_PARTS))
+    merged = heapq.merge(*parts, reverse=query.descending)
+    return [TaskId(text) for text in islice(merged, query.limit)]
+
+
+def _ids_of_part(client: DynamoDBClient, table: str, query: ListQuery, number: int) -> list[str]:
+    condition, names = "#p = :p", {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY, "#o": _OUTCOME}
+    values: Item = {":p": attribute_values.text(_part(query.owner, query.in_group, number))}
+    if query.after is not None:
+        condition += f" AND #s {'<' if query.descending else '>'} :after"
+        values[":after"] = attribute_values.text(query.after.text)
+    more: dict[str, Any] = {} if query.failed_only else {"Limit": query.limit}
+    found: list[str] = []
+    with translated():
+        while True:
+            page = client.query(
+                TableName=table,
+                KeyConditionExpression=condition,
+                ProjectionExpression="#s, #o",
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+                ScanIndexForward=not query.descending,
+                **more,
+            )
+            found += [item[schema.SORT_KEY]["S"] for item in page["Items"] if _is_listed(item, query)]
+            if len(found) >= query.limit or "LastEvaluatedKey" not in page:
+                return found[: query.limit]
+            more["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _is_listed(item: StoredItem, query: ListQuery) -> bool:
+    """Whether a list may have a member, as far as its item says; the end of an open one may not be noted yet."""
+    return not query.failed_only or _OUTCOME not in item or item[_OUTCOME]["S"] == State.FAILED
+
+
+def part_of(task_id: TaskId) -> int:
+    """The number of the partition with a member's item: ids that begin with the same time are spread."""
+    return task_id.data[-1] % GROUP_PARTS
+
+
+def _part(owner: str, group_id: str, number: int) -> str:
+    # An id has no `#`, so the last one separates the two.
+    return f"{schema.GROUP_MEMBERS_PREFIX}{number}#{owner}#{group_id}"
+
+
+def _key(partition: str, sort_key: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(partition),
+        schema.SORT_KEY: attribute_values.text(sort_key),
+    }
+
+
+def _key_of(owner: str, group_id: str) -> Item:
+    return _key(f"{schema.GROUP_PREFIX}{owner}#{group_id}", group_id)
+
+
+def _member_key(owner: str, group_id: str, task_id: TaskId) -> Item:
+    return _key(_part(owner, group_id, part_of(task_id)), task_id.text)
+
+
+def _member(item: StoredItem) -> Member:
+    return Member(
+        TaskId(item[schema.SORT_KEY]["S"]),
+        State(item[_OUTCOME]["S"]) if _OUTCOME in item else None,
+        attribute_values.integer(item[_NOTED]),
+        attribute_values.integer(item[_NOTED_AT]),
+    )
+
+
+def _item_of(group: Group) -> Item:
+    item = {
+        **_key_of(group.owner, group.id),
+        schema.OWNER_KEY: place_in_list(group.owner, schema.GROUP_LIST_MARK, group.id),
+        schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+        _UID: attribute_values.text(group.uid),
+        _CREATED: attribute_values.number(group.created_at),
+    }
+    if group.closed_at is not None:
+        item[_CLOSED] = attribute_values.number(group.closed_at)
+        item[_RULE] = attribute_values.text(group.rule.value)
+        item[_HASH] = attribute_values.text(group.request_hash)
+    if group.completion is not None:
+        item[_COMPLETION] = attribute_values.text(group.completion.text)
+    if group.completed_at is not None:
+        item[_COMPLETED] = attribute_values.number(group.completed_at)
+        item[_COUNTS] = attribute_values.text(json.dumps(dict(group.counts), separators=(",", ":")))
+    if group.expires_at is not None:
+        item[schema.TTL] = attribute_values.expiry(group.expires_at)
+    return item
+
+
+def _group(owner: str, item: StoredItem) -> Group:
+    return Group(
+        owner=owner,
+        id=attribute_values.string(item[schema.SORT_KEY]),
+        uid=attribute_values.string(item[_UID]),
+        created_at=attribute_values.integer(item[_CREATED]),
+        expires_at=attribute_values.read_expiry(item[schema.TTL]) if schema.TTL in item else None,
+        closed_at=attribute_values.integer(item[_CLOSED]) if _CLOSED in item else None,
+        completed_at=attribute_values.integer(item[_COMPLETED]) if _COMPLETED in item else None,
+        completion=TaskId(attribute_values.string(item[_COMPLETION])) if _COMPLETION in item else None,
+        rule=TriggerRule(attribute_values.string(item[_RULE])) if _RULE in item else TriggerRule.ALL_DONE,
+        request_hash=attribute_values.string(item[_HASH]) if _HASH in item else "",
+        counts=_counts(attribute_values.string(item[_COUNTS])) if _COUNTS in item else {},
+        version=version_of(item),
+    )
+
+
+def _counts(text: str) -> dict[State, int]:
+    return {State(state): int(count) for state, count in json.loads(text).items()}

@@ -1,0 +1,321 @@
+"""Groups over REST: ids in paths, bodies, queries, responses and operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.bulk.responses import BulkOperationResponse, FilterActionResult
+from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.tasks.actions import TaskAction
+from duetime.contract.tasks.bodies import TaskCreate, without_uniqueness
+from duetime.contract.tasks.decoding import spec_of
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.field_decoding import reject_uniqueness
+from duetime.contract.tasks.fields import GROUP_ID_PATTERN
+from duetime.contract.tasks.queries import PageSize, WaitSeconds
+from duetime.contract.tasks.responses import Instant
+from duetime.contract.tasks.target_fields import CallbackUrl
+from duetime.domain import errors
+from duetime.domain.group_errors import GroupClosed, GroupNotFound
+from duetime.domain.groups import GroupState
+from duetime.domain.limits import GROUP_LIFE, MAX_COUNTED_OPEN, MAX_PAGE, MAX_WAIT_SECONDS
+from duetime.domain.tasks.notices import CALLBACK_RETRY
+from duetime.domain.tasks.targets import HttpTarget
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.times import DAY, to_iso
+from duetime.domain.topologies.trigger_rules import TriggerRule
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.groups import Group, GroupStatus
+
+CALLBACK_TYPE = "duetime.group_callback"
+"""Type of the task that posts the completion of a group."""
+ON_COMPLETE = "on_complete"
+_PLACE = (ON_COMPLETE, "task")
+_ID = re.compile(GROUP_ID_PATTERN)
+
+
+def _as_completion(schema: dict[str, Any]) -> None:
+    """Removes the due time, which is the group's completion."""
+    for name in ("due_at", "delay_seconds"):
+        schema["properties"].pop(name)
+    without_uniqueness(schema)
+    schema["properties"]["target"].pop("default")
+
+
+class CompletionTask(TaskCreate):
+    """The task that runs once a group is complete: a task without a due time."""
+
+    model_config = ConfigDict(json_schema_extra=_as_completion)
+
+
+class OnComplete(Body):
+    """What happens once all members of a group have ended: a task runs, or a URL is called."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["task"]}, {"required": ["callback_url"]}]})
+
+    task: Annotated[
+        CompletionTask | None,
+        Field(description="The task that runs. Its handler or target gets `inputs.group`: `id`, `total` and `counts`."),
+    ] = None
+    callback_url: Annotated[
+        CallbackUrl | None,
+        Field(description="A URL that is called, as the target of an `http` task, with `inputs.group`."),
+    ] = None
+    rule: Annotated[
+        Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"],
+        Field(
+            description="How the members must have ended, as of parents in a topology; otherwise the task is "
+            "cancelled. It runs for an empty group in any case."
+        ),
+    ] = "all_done"
+
+
+class GroupClose(Body):
+    """Closes a group."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"on_complete": {"task": {"type": "report"}, "rule": "all_success"}}]}
+    )
+
+    on_complete: Annotated[
+        OnComplete | None, Field(description="What happens once all members have ended; null for nothing.")
+    ] = None
+
+
+class GroupCancel(TaskAction):
+    """Cancels the members of a group that have not ended; the body can be left out."""
+
+    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """A decoded request to close a group.
+
+    Attributes:
+        spec: the task that runs once it is complete; `None` for none.
+        rule: how the members must have ended for that.
+    """
+
+    spec: TaskSpec | None
+    rule: TriggerRule
+
+
+def group_id(text: str) -> str:
+    """Parses the id in a path.
+
+    Raises:
+        GroupNotFound: the text cannot be an id.
+    """
+    if _ID.fullmatch(text) is None:
+        raise GroupNotFound(text)
+    return text
+
+
+def new_group_id(text: str) -> str:
+    """Parses the id in the path of a PUT.
+
+    Raises:
+        ParametersInvalid: the text cannot be an id.
+    """
+    if _ID.fullmatch(text) is None:
+        reason = words_of(GROUP_ID_PATTERN) or "is not an id"
+        raise ParametersInvalid.of("group_id", reason, FaultCode.PATTERN)
+    return text
+
+
+def closing_of(document: Document, id_: str) -> Closing:
+    """Decodes a request to close a group.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(GroupClose, document).on_complete
+    if body is None:
+        return Closing(None, TriggerRule.ALL_DONE)
+    rule = TriggerRule(body.rule)
+    if (body.task is None) is (body.callback_url is None):
+        reason = "needs either task or callback_url"
+        raise FieldsInvalid(
+            [Fault(ON_COMPLETE, reason, FaultCode.REQUIRED if body.task is None else FaultCode.CONFLICT)]
+        )
+    if body.task is None:
+        target = HttpTarget(body.callback_url or "")
+        return Closing(TaskSpec(CALLBACK_TYPE, target=target, retry=CALLBACK_RETRY, name=id_), rule)
+    if given := [name for name in ("due_at", "delay_seconds") if name in body.task.model_fields_set]:
+        reason = "is not allowed: the task is due when the group is complete"
+        raise FieldsInvalid(Fault(f"{ON_COMPLETE}.task.{name}", reason, FaultCode.NOT_ALLOWED) for name in given)
+    reject_uniqueness(body.task, _PLACE, "is not allowed: the group has one such task")
+    return Closing(spec_of(body.task, _PLACE), rule)
+
+
+class GroupCompletionResponse(TypedDict):
+    """What happens once all members of a group have ended."""
+
+    task_id: Annotated[str, Field(description="Id of the task that runs then.")]
+    rule: TriggerRule
+
+
+class GroupSummary(TypedDict):
+    """A group as lists show it."""
+
+    id: str
+    state: Annotated[
+        GroupState,
+        Field(
+            description="`open`: tasks may join. `closed`: some members have not ended. `completed`: it is closed, and "
+            "all members have ended."
+        ),
+    ]
+    created_at: Instant
+    closed_at: Instant | None
+    completed_at: Instant | None
+    on_complete: GroupCompletionResponse | None
+
+
+class GroupResponse(GroupSummary):
+    """A group with the counts of its members."""
+
+    total: Annotated[int, Field(description="Number of members.")]
+    ended: Annotated[int, Field(description="Number of members that have ended.")]
+    counts: Annotated[
+        Mapping[str, int],
+        Field(
+            description=f"Number of members by state. With more than {MAX_COUNTED_OPEN} members that have not ended, "
+            "those are counted as `open`."
+        ),
+    ]
+    progress: Annotated[
+        int, Field(description="Percentage of members that have ended, rounded down; 0 for no members.")
+    ]
+
+
+class GroupPage(TypedDict):
+    """A page of groups."""
+
+    groups: list[GroupSummary]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+class GroupQuery(Parameters):
+    """Parameters of `GET /v1/groups/{group_id}`."""
+
+    wait_seconds: Annotated[
+        WaitSeconds,
+        Field(description="How long to wait for the group to be complete, in seconds."),
+    ] = 0
+
+
+class GroupListQuery(Parameters):
+    """Parameters of `GET /v1/groups`."""
+
+    limit: Annotated[PageSize, Field(description="Maximum number of groups on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+
+
+def group_summary(group: Group) -> GroupSummary:
+    """A group in a list."""
+    completion = None
+    if group.completion is not None:
+        completion = GroupCompletionResponse(task_id=group.completion.text, rule=group.rule)
+    return GroupSummary(
+        id=group.id,
+        state=group.state,
+        created_at=to_iso(group.created_at),
+        closed_at=instant(group.closed_at),
+        completed_at=instant(group.completed_at),
+        on_complete=completion,
+    )
+
+
+def group_response(status: GroupStatus) -> GroupResponse:
+    """A group with its counts."""
+    return GroupResponse(
+        **group_summary(status.group),
+        total=status.total,
+        ended=status.ended,
+        counts=dict(sorted(status.counts.items())),
+        progress=100 * status.ended // status.total if status.total else 0,
+    )
+
+
+_DAYS = GROUP_LIFE // DAY
+LIST = Operation(
+    "listGroups",
+    "GET /v1/groups",
+    "List groups",
+    Returns(GroupPage, "A page of groups."),
+    description="Your groups, ordered by id, without counts.",
+    query=GroupListQuery,
+)
+READ = Operation(
+    "getGroup",
+    "GET /v1/groups/{group_id}",
+    "Get a group",
+    Returns(GroupResponse, "The group."),
+    description="With the number of its members by state. With `wait_seconds`, the response is sent once the group is "
+    f"complete, or after that time, at most {MAX_WAIT_SECONDS} seconds. A group is kept for {_DAYS} days.",
+    query=GroupQuery,
+)
+CLOSE = Operation(
+    "closeGroup",
+    "PUT /v1/groups/{group_id}",
+    "Close a group",
+    Returns(GroupResponse, "The group."),
+    description="No more tasks may join. Once all members have ended, the task of `on_complete` runs, once. A group "
+    "that does not exist is created; without members, it is complete at once. Repeating the request changes nothing; "
+    "another `on_complete` for a closed group is a conflict.",
+    body=GroupClose,
+    nesting=2,
+    headers=(TRACEPARENT,),
+    errors=(GroupClosed,),
+)
+
+
+def _action(name: str, summary: str, description: str, body: type[Body]) -> Operation:
+    """Declares an action on the members of a group."""
+    accepted = Returns(
+        BulkOperationResponse,
+        "A bulk operation continues in the background.",
+        {"Location": "Path of the bulk operation."},
+        status=202,
+    )
+    return Operation(
+        f"{name}Group",
+        f"POST /v1/groups/{{group_id}}/{name}",
+        summary,
+        Returns(FilterActionResult, "The result."),
+        description=description,
+        accepted=accepted,
+        body=body,
+        headers=(KEY,),
+        errors=(errors.KeyReused,),
+    )
+
+
+CANCEL = _action(
+    "cancel",
+    "Cancel the members of a group",
+    "Cancels those that have not started; with `force`, running ones are asked to stop. The group stays open or "
+    "closed, and completes like any other.",
+    GroupCancel,
+)
+RETRY = _action(
+    "retry",
+    "Retry the failed members of a group",
+    "Retries each like `retryTask`. A group that is closed and not complete waits for them; what ran after a complete "
+    "group does not run again.",
+    TaskAction,
+)

@@ -1,0 +1,158 @@
+"""Groups: tasks of an owner that belong together, and what happens once all of them have ended.
+
+A group is open until its owner closes it: until then, tasks may join. Each member is an item of its own that says
+whether the task has ended, and how; so an end is counted once, whatever is repeated, and no counter is shared by all
+members. A closed group is complete once no member is open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import GROUP_CHECK_FIRST, GROUP_CHECK_LONGEST, GROUP_MEMBER_LOST
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.topologies.trigger_rules import Counts, TriggerRule, Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+class GroupState(StrEnum):
+    """The state of a group.
+
+    Attributes:
+        OPEN: tasks may join.
+        CLOSED: no more tasks may join, and some members have not ended.
+        COMPLETED: it is closed, and all members have ended.
+    """
+
+    OPEN = "open"
+    CLOSED = "closed"
+    COMPLETED = "completed"
+
+
+RULES = tuple(rule for rule in TriggerRule if rule is not TriggerRule.ALWAYS)
+"""Rules for the task of a group's completion; they are evaluated once all members have ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A group as stored, without its members.
+
+    Attributes:
+        uid: distinguishes it from an earlier group with the same id.
+        expires_at: when the item may be removed; `None` while it is closed and not complete.
+        completion: id of the task that runs once it is complete; `None` if none is declared.
+        rule: how the members must have ended for that task to run.
+        request_hash: of the request that closed it, by which a repeat is recognized.
+        counts: number of members by state when it was completed.
+        version: number of writes; 0 before the first one.
+    """
+
+    owner: str
+    id: str
+    uid: str
+    created_at: Millis
+    expires_at: Millis | None
+    closed_at: Millis | None = None
+    completed_at: Millis | None = None
+    completion: TaskId | None = None
+    rule: TriggerRule = TriggerRule.ALL_DONE
+    request_hash: str = ""
+    counts: Mapping[State, int] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def state(self) -> GroupState:
+        """Its state."""
+        if self.completed_at is not None:
+            return GroupState.COMPLETED
+        return GroupState.OPEN if self.closed_at is None else GroupState.CLOSED
+
+    @property
+    def is_open(self) -> bool:
+        """Whether tasks may join."""
+        return self.closed_at is None
+
+    @property
+    def is_rule_met(self) -> bool:
+        """Whether the task of its completion runs, given how all members have ended; always for an empty group."""
+        return verdict(self.rule, outcome_counts(self.counts)) is Verdict.READY
+
+    def has_expired(self, now: Millis) -> bool:
+        """Whether it has expired, although the item may still exist."""
+        return self.expires_at is not None and self.expires_at <= now
+
+    def next_check(self, now: Millis) -> Millis:
+        """When its completion is checked again, in case a member's end went unnoticed: later, the older it is."""
+        age = now - (now if self.closed_at is None else self.closed_at)
+        return now + min(max(GROUP_CHECK_FIRST, age // 2), GROUP_CHECK_LONGEST)
+
+
+def outcome_counts(counts: Mapping[State, int]) -> Counts:
+    """Counts of ended members for a rule: a rollback follows a failure, and a cancelled member was skipped."""
+    succeeded, skipped = counts.get(State.SUCCEEDED, 0), counts.get(State.CANCELLED, 0)
+    total = sum(counts.values())
+    return Counts(total=total, succeeded=succeeded, skipped=skipped, failed=total - succeeded - skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The item of a member.
+
+    Attributes:
+        outcome: final state of the task; `None` while it is open.
+        version: version of the record that was noted last; 0 if none was.
+        noted_at: when the task joined or this was noted.
+    """
+
+    task_id: TaskId
+    outcome: State | None
+    version: int
+    noted_at: Millis
+
+    def is_outdated(self, task: Task | None, now: Millis) -> bool:
+        """Whether an open member's item no longer says what its record does, because a process crashed between both.
+
+        Args:
+            task: the record; `None` if it does not exist.
+            now: the time.
+        """
+        is_settled = self.noted_at + GROUP_MEMBER_LOST <= now
+        if task is None:
+            # Its creation wrote the item, and may be about to write the record.
+            return is_settled
+        # A later version was noted by a process that is about to reopen the task.
+        return task.is_terminal and (task.version >= self.version or is_settled)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatus:
+    """A group with the number of its members.
+
+    Attributes:
+        counts: by state; `OPEN_COUNT` for open ones whose states were not read.
+    """
+
+    group: Group
+    counts: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """Number of members."""
+        return sum(self.counts.values())
+
+    @property
+    def ended(self) -> int:
+        """Number of members that have ended."""
+        return sum(self.counts.get(state.value, 0) for state in TERMINAL)
+
+
+OPEN_COUNT = "open"
+"""In counts by state: members that have not ended, if they are too many to read their states."""

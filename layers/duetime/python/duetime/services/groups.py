@@ -1,0 +1,225 @@
+"""Members of groups: they join, their ends are noted, and the last end completes a closed group; what waits for that.
+
+A task joins before its record is written: its item first, then a consistent read of the group. Closing writes the group
+first and reads the items later. So either the creator sees that the group is closed, or the group sees the member.
+
+The end of a task is noted after its outcome, by whoever wrote that. If that process crashes, the item says that the
+member is open; then whoever checks the group reads the records of its first open members, and corrects their items.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.errors import Unavailable
+from duetime.domain.group_errors import GroupClosed
+from duetime.domain.groups import Group, Member
+from duetime.domain.limits import GROUP_LIFE
+from duetime.domain.operating_parameters import GROUP_CHECKED, GROUP_WAKE_PAUSE, GROUP_WAKE_TRIES
+from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
+from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
+
+if TYPE_CHECKING:
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.creation import Identity, Order
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+
+_TRIES = 10
+
+
+class Mover(Protocol):
+    """Makes moves that set a new check of a task, as `Enqueuer` does."""
+
+    def move(self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges) -> WriteResult:
+        """Set a check of an existing task, and send its message if it is due soon."""
+        ...
+
+
+def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: Identity) -> None:
+    """Let a task that is about to be written join the group that its request names; the group may be new.
+
+    Raises:
+        GroupClosed: it takes no more members.
+        Unavailable: the store did not answer.
+    """
+    groups, group_id, now = stores.groups, order.spec.group or "", runtime.now()
+    known = groups.read(owner, group_id, consistent=False)
+    if known is None or known.is_open or opened(stores, runtime, owner, group_id, identity.due_at).is_open:
+        is_new = groups.add_member(owner, group_id, identity.task_id, now)
+        if opened(stores, runtime, owner, group_id, identity.due_at).is_open:
+            return
+        if is_new and order.key is None and order.origin is None:
+            # No other request can create this task. The item of one that may be repeated is corrected by a check.
+            groups.remove_member(owner, group_id, identity.task_id)
+    raise GroupClosed(group_id)
+
+
+def opened(stores: Stores, runtime: Runtime, owner: str, group_id: str, due_at: Millis) -> Group:
+    """The group with this id, which may be closed; a new one if there is none.
+
+    Raises:
+        Unavailable: the store did not answer, or too many others write the group.
+    """
+    for _ in range(_TRIES):
+        now = runtime.now()
+        expires_at = max(now, due_at) + GROUP_LIFE
+        group = stores.groups.read(owner, group_id)
+        if group is None or group.has_expired(now):
+            version = 0 if group is None else group.version
+            uid = runtime.nonce()
+            wanted = Group(owner=owner, id=group_id, uid=uid, created_at=now, expires_at=expires_at, version=version)
+        elif group.is_open and group.expires_at is not None and group.expires_at < expires_at - GROUP_LIFE // 2:
+            wanted = replace(group, expires_at=expires_at)
+        else:
+            return group
+        if stores.groups.save(wanted, runtime.nonce()):
+            return replace(wanted, version=wanted.version + 1)
+    raise Unavailable(f"the group {group_id!r} has too many concurrent writes")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMembers:
+    """Notes the ends of members, and completes closed groups whose members have all ended."""
+
+    stores: Stores
+    enqueuer: Mover
+    runtime: Runtime
+
+    def note_end(self, task: Task) -> None:
+        """Note the outcome of a member, and wake what waits for its group if it was the last one.
+
+        If the store does not answer, a later check of the group finds the end.
+        """
+        try:
+            self._note(task)
+        except Unavailable as error:
+            self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
+
+    def note_reopening(self, task: Task) -> None:
+        """Note that an ended member is about to be reopened: it counts as open until its next outcome.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        member = Member(task.id, None, task.version + 1, self.runtime.now())
+        self.stores.groups.note(task.owner, task.group or "", member, None)
+
+    def settle(self, group: Group) -> Group | None:
+        """Complete a closed group if no member is open; returns `None` if one is.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        groups = self.stores.groups
+        for _ in range(_TRIES):
+            if group.completed_at is not None:
+                return group
+            if self._are_any_open(group):
+                return None
+            counts, _, open_members = groups.counts(group.owner, group.id, 0)
+            if open_members:
+                # Reopened meanwhile.
+                return None
+            now = self.runtime.now()
+            completed = replace(group, completed_at=now, counts=counts, expires_at=now + GROUP_LIFE)
+            if groups.save(completed, self.runtime.nonce()):
+                return replace(completed, version=completed.version + 1)
+            found = groups.read(group.owner, group.id)
+            if found is None:
+                return None
+            group = found
+        raise Unavailable(f"the group {group.id!r} has too many concurrent writes")
+
+    def _note(self, task: Task) -> None:
+        groups, owner, group_id = self.stores.groups, task.owner, task.group or ""
+        now = self.runtime.now()
+        groups.note(owner, group_id, Member(task.id, task.state, task.version, now), now + GROUP_LIFE)
+        group = groups.read(owner, group_id)
+        if group is None or group.is_open or group.completed_at is not None:
+            return
+        # Its own partition first: members that end at the same time are spread over all of them.
+        if groups.open_members(owner, group_id, 1, near=task.id):
+            return
+        if group.completion is None:
+            self.settle(group)
+        else:
+            self._wake(group.completion)
+
+    def _wake(self, completion: TaskId) -> None:
+        """Let the task of a group's completion run now; while a worker checks it, that may have been too early."""
+        for attempt in range(GROUP_WAKE_TRIES):
+            task = self.stores.tasks.read(completion)
+            if task is None or task.state not in STARTABLE | LEASED:
+                return
+            if task.state in STARTABLE:
+                now, guard = self.runtime.now(), Guard(version=task.version)
+                if isinstance(self.enqueuer.move(task, Move.EXPEDITE, now, guard, {}), Applied):
+                    return
+            if attempt < GROUP_WAKE_TRIES - 1:
+                self.runtime.clock.sleep_until(self.runtime.now() + GROUP_WAKE_PAUSE)
+
+    def _are_any_open(self, group: Group) -> bool:
+        """Whether any member is open, by its record; the items of others are corrected."""
+        groups = self.stores.groups
+        while members := groups.open_members(group.owner, group.id, GROUP_CHECKED):
+            found = self.stores.tasks.read_many([member.task_id for member in members], consistent=True)
+            now = self.runtime.now()
+            outdated = [member for member in members if member.is_outdated(found.get(member.task_id), now)]
+            for member in outdated:
+                self._correct(group, member, found.get(member.task_id), now)
+            if len(outdated) < len(members):
+                return True
+        return False
+
+    def _correct(self, group: Group, member: Member, task: Task | None, now: Millis) -> None:
+        if task is None:
+            self.stores.groups.remove_member(group.owner, group.id, member.task_id, member)
+            return
+        outcome = Member(task.id, task.state, max(task.version, member.version), now)
+        self.stores.groups.note(group.owner, group.id, outcome, now + GROUP_LIFE, member)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionGate:
+    """Holds the task of a group's completion until all members have ended."""
+
+    stores: Stores
+    members: GroupMembers
+    runtime: Runtime
+
+    def held(self, task: Task) -> Postponed | Skipped | None:
+        """Whether a just-claimed task must wait for members, or be skipped; `None` if it may begin.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        if task.completes is None or task.state is State.ROLLING_BACK:
+            return None
+        group = self.stores.groups.read(task.owner, task.completes)
+        if group is None or group.completion != task.id:
+            return Skipped(f"its group {task.completes} was removed", SkipCode.GROUP)
+        completed = self.members.settle(group)
+        if completed is None:
+            return Postponed(group.next_check(self.runtime.now()), f"group {group.id}")
+        if not completed.is_rule_met:
+            return Skipped(f"the members of {group.id} did not end as the rule {group.rule} asks", SkipCode.GROUP)
+        return None
+
+
+def summary_of(stores: Stores, task: Task) -> bytes:
+    """What the task of a group's completion is told about the group: one JSON object in UTF-8."""
+    group = stores.groups.read(task.owner, task.completes or "")
+    return json.dumps({"group": _summary(task, group)}, separators=(",", ":")).encode()
+
+
+def _summary(task: Task, group: Group | None) -> dict[str, object]:
+    counts = {} if group is None else {state.value: number for state, number in sorted(group.counts.items())}
+    return {"id": task.completes, "total": sum(counts.values()), "counts": counts}

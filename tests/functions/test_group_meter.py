@@ -1,0 +1,92 @@
+"""What members of groups cost, counted exactly, over fakes of AWS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from duetime.composition import composed
+from duetime.composition.groups import GroupServices
+from duetime.composition.tasks import TaskServices
+from duetime.domain.tasks.creation import Order
+from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime.services.group_admin import ClosingRequest
+from duetime_common.cost_estimate import lines_of
+from tests.functions.stack import OWNER, Stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TYPE = "canary.noop"
+MEMBER = TaskSpec(TYPE, group="import-17")
+_WRITES = frozenset({"put_item", "update_item", "delete_item"})
+
+
+@pytest.fixture
+def stack() -> Iterator[Stack]:
+    """The functions over fakes, warm."""
+    made = Stack.faked({})
+    made.create(TaskSpec(TYPE))
+    made.work(Priority.NORMAL)
+    yield made
+    composition.use(None)
+
+
+def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int, int]:
+    """The writes of something, its reads of single items, and its queries; all items are below 1 KB."""
+    calls: Counter[str] = Counter()
+
+    def heard(operation: str, _request: dict[str, Any]) -> None:
+        calls["writes"] += operation in _WRITES
+        calls["reads"] += operation == "get_item"
+        calls["queries"] += operation == "query"
+
+    session: Any = stack.cloud.dynamodb
+    session._session.heard = heard
+    act()
+    session._session.heard = lambda _operation, _request: None
+    return calls["writes"], calls["reads"], calls["queries"]
+
+
+def created(spec: TaskSpec = MEMBER) -> None:
+    """Create a task."""
+    composed(TaskServices).creator.create(OWNER, Order(spec))
+
+
+def work(stack: Stack) -> None:
+    """Have the worker run what is due."""
+    assert stack.work(Priority.NORMAL) == []
+
+
+def test_a_member_costs_two_units(stack: Stack) -> None:
+    """Its item and its end, and a read of the group at each; the first one also creates the group."""
+    created()
+    work(stack)
+    assert spent(stack, created) == (2, 2, 0)
+    assert spent(stack, partial(work, stack)) == (3, 1, 0)
+    assert spent(stack, lambda: created(TaskSpec(TYPE))) == (1, 0, 0)
+    assert spent(stack, partial(work, stack)) == (2, 0, 0)
+
+
+def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stack) -> None:
+    """One query while there is one in the same partition; all of them and one write if it was the last."""
+    created()
+    created(TaskSpec(TYPE, group="import-17", delay=600_000))
+    composed(GroupServices).manager.close(OWNER, "import-17", ClosingRequest(None, TriggerRule.ALL_DONE, "hash"))
+    writes, reads, queries = spent(stack, partial(work, stack))
+    assert (writes, reads) == (3, 1)
+    assert 1 <= queries <= 8
+
+
+def test_an_estimate_has_the_write_units_of_a_member(stack: Stack) -> None:
+    """Two more than of another task."""
+    found = [composed(TaskServices).workloads.of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))]
+    member, other = (lines_of(each.parts)[0].quantity for each in found)
+    assert member - other == 2
+    assert stack.clock.at > 0

@@ -1,0 +1,307 @@
+"""Groups: tasks join, their ends are counted once, and what follows the last end happens once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import GROUP_LIFE
+from duetime.domain.operating_parameters import GROUP_CHECK_LONGEST, GROUP_MEMBER_LOST
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.times import Millis
+    from duetime_testing.simulation.faults import Call
+    from tests.simulation.users import Reply
+
+ID = "import-17"
+REPORT = UNDONE
+"""The type of tasks that run after a group."""
+
+
+class Groups(Tasks):
+    """A scenario about one group.
+
+    Attributes:
+        told: what the tasks after the group were told about it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[Any] = []
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
+        """Note what a handler is told."""
+        if context.inputs is not None:
+            self.told.append(context.inputs["group"])
+        return super().act(phase, context, payload)
+
+    def join(self, delay: Millis = 0, **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Create a member; its id."""
+        return self.create(delay, group={"id": ID}, **fields)
+
+    def put(self, **fields: Any) -> Reply:  # noqa: ANN401 - JSON
+        """Close the group; with fields, a task with these runs after it."""
+        rule = fields.pop("rule", "all_done")
+        task = {"type": REPORT, "timeout_seconds": 60, **fields}
+        return self.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": task, "rule": rule}})
+
+    def closed(self, **fields: Any) -> str:  # noqa: ANN401 - JSON
+        """Close the group, which must succeed; the id of the task that runs after it."""
+        reply = self.put(**fields)
+        assert reply.status == 200, reply.body
+        return str(reply.body["on_complete"]["task_id"])
+
+    def group(self, query: str = "") -> Mapping[str, Any]:
+        """The group as the API shows it."""
+        reply = self.ask("GET", f"/v1/groups/{ID}", query=query) if query else self.ask("GET", f"/v1/groups/{ID}")
+        assert reply.status == 200, reply.body
+        shown: Mapping[str, Any] = reply.body
+        return shown
+
+    def has_run(self, completion: str) -> bool:
+        """Whether the task after the group has been called."""
+        return bool(self.effect_times(completion))
+
+
+def test_a_task_runs_soon_after_the_last_member() -> None:
+    """It waits for all of them, runs once within two seconds, and is told how they ended."""
+    with Groups() as groups:
+        members = [groups.join(delay) for delay in (0, 30 * SECOND, 10 * MINUTE)]
+        completion = groups.closed()
+        assert groups.state(completion) in {State.SCHEDULED, State.PREPARING, State.RUNNING, State.WAITING}
+        groups.run(9 * MINUTE)
+        waiting = groups.ask("GET", f"/v1/tasks/{completion}").body
+        assert waiting["waiting_for"] == {"reason": "group", "text": f"group {ID}"}
+        assert waiting["completes_group"] == ID
+        shown = groups.group()
+        assert (shown["state"], shown["counts"], shown["progress"]) == ("closed", {"scheduled": 1, "succeeded": 2}, 66)
+        assert groups.run_until(lambda: groups.state(members[-1]) is State.SUCCEEDED)
+        ended = groups.now
+        assert groups.run_until(lambda: groups.has_run(completion), within=2 * SECOND), groups.now - ended
+        groups.run(HOUR)
+        assert len(groups.effect_times(completion)) == 1
+        assert groups.told == [{"id": ID, "total": 3, "counts": {"succeeded": 3}}]
+        shown = groups.group()
+        assert (shown["state"], shown["total"], shown["ended"], shown["progress"]) == ("completed", 3, 3, 100)
+
+
+def test_an_empty_group_is_complete_at_once() -> None:
+    """Its task runs under every rule, once, even if the request is repeated; other tasks can no longer join."""
+    with Groups() as groups:
+        completion = groups.closed(rule="all_success")
+        assert groups.closed(rule="all_success") == completion
+        assert groups.run_until(lambda: groups.has_run(completion), within=5 * SECOND)
+        refused = groups.ask("POST", "/v1/tasks", {"type": PLAIN, "group": {"id": ID}})
+        assert (refused.status, refused.body["code"]) == (409, "group_closed")
+        assert groups.put(rule="all_done").status == 409
+        groups.run(HOUR)
+        assert len(groups.effect_times(completion)) == 1
+        assert groups.closed(rule="all_success") == completion
+        groups.run(MINUTE)
+        assert len(groups.effect_times(completion)) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "runs"), [("all_done", True), ("all_success", False), ("one_failed", True), ("none_failed", False)]
+)
+def test_a_rule_decides_whether_the_task_runs(rule: str, *, runs: bool) -> None:
+    """A failed member is a failure, whenever it failed; a task that does not run is cancelled with the reason."""
+    with Groups() as groups:
+        groups.target = lambda _phase, context: 1 / 0 if context.payload == "fail" else "done"
+        groups.join()
+        groups.join(payload="fail", retry=ONCE)
+        completion = groups.closed(rule=rule)
+        assert groups.run_until(lambda: groups.record(completion).is_terminal, within=MINUTE)
+        assert groups.has_run(completion) is runs
+        if not runs:
+            shown = groups.ask("GET", f"/v1/tasks/{completion}").body
+            assert (shown["state"], shown["error"]["type"]) == ("cancelled", "Skipped")
+            assert f"rule {rule}" in shown["error"]["message"]
+        assert groups.group()["state"] == "completed"
+
+
+def test_members_are_cancelled_and_retried_as_a_whole() -> None:
+    """Cancelled members have ended; a failed one that is retried is waited for again until the group is complete."""
+    with Groups() as groups:
+        groups.fail()
+        first = groups.join(retry=ONCE)
+        groups.join(HOUR)
+        assert groups.run_until(lambda: groups.state(first) is State.FAILED)
+        completion = groups.closed(rule="all_done")
+        groups.run(MINUTE)
+        groups.last(30)
+        assert groups.ask("POST", f"/v1/groups/{ID}/retry", {}).body["affected"] == 1
+        cancelled = groups.ask("POST", f"/v1/groups/{ID}/cancel", {})
+        assert (cancelled.status, cancelled.body["affected"]) == (200, 1)
+        groups.run(10 * SECOND)
+        assert groups.group()["counts"] == {"cancelled": 1, "running": 1}
+        assert groups.run_until(lambda: groups.has_run(completion), within=MINUTE)
+        assert groups.told == [{"id": ID, "total": 2, "counts": {"cancelled": 1, "succeeded": 1}}]
+        assert groups.ask("POST", "/v1/groups/other/retry", {}).body["code"] == "group_not_found"
+
+
+def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
+    """What ran after the group does not run again."""
+    with Groups() as groups:
+        groups.fail()
+        member = groups.join(retry=ONCE)
+        assert groups.run_until(lambda: groups.state(member) is State.FAILED)
+        groups.target = lambda _phase, _context: "done"
+        completion = groups.closed()
+        assert groups.run_until(lambda: groups.has_run(completion), within=5 * SECOND)
+        groups.run(MINUTE)
+        assert groups.do(member, "retry").status == 200
+        assert groups.group()["counts"].keys() & {"scheduled", "waiting", "running", "succeeded"}
+        groups.run(HOUR)
+        assert groups.group()["counts"] == {"succeeded": 1}
+        assert len(groups.effect_times(completion)) == 1
+
+
+def test_a_group_without_a_task_is_complete_when_its_last_member_ends() -> None:
+    """Who waits for it is answered then."""
+    with Groups() as groups:
+        groups.join(20 * SECOND)
+        assert groups.ask("PUT", f"/v1/groups/{ID}", {}).body["state"] == "closed"
+        groups.run(5 * SECOND)
+        begun = groups.now
+        assert groups.group("wait_seconds=25")["state"] == "completed"
+        assert 14 * SECOND < groups.now - begun < 18 * SECOND
+
+
+def is_of_member(call: Call) -> bool:
+    """Whether a call writes the item of a member."""
+    is_write = call.operation in {"update_item", "put_item"}
+    return is_write and (call.partition or "").startswith(schema.GROUP_MEMBERS_PREFIX)
+
+
+def is_record(call: Call) -> bool:
+    """Whether a call writes a new record of a task."""
+    return call.operation == "put_item" and schema.STATE in call.request["Item"]
+
+
+def test_an_end_that_was_not_noted_is_found() -> None:
+    """The worker died between the outcome and its note: the next check reads the record."""
+    with Groups() as groups:
+        groups.faulty = True
+        groups.join(30 * SECOND)
+        completion = groups.closed()
+        groups.run(20 * SECOND)
+        met = groups.once(is_of_member, lambda call: call.machine.die())
+        assert groups.run_until(lambda: met)
+        assert groups.run_until(lambda: groups.has_run(completion), within=RECOVERY + GROUP_CHECK_LONGEST)
+        groups.run(HOUR)
+        assert len(groups.effect_times(completion)) == 1
+
+
+def test_a_creation_that_crashed_does_not_keep_a_group_from_its_completion() -> None:
+    """The API died between the member's item and its record: the item is dropped after a while."""
+    with Groups() as groups:
+        groups.faulty = True
+        groups.join()
+        met = groups.once(is_record, lambda call: call.machine.die())
+        groups.send("POST", "/v1/tasks", {"type": PLAIN, "group": {"id": ID}})
+        assert groups.run_until(lambda: met)
+        completion = groups.closed()
+        assert groups.run_until(lambda: groups.has_run(completion), within=GROUP_MEMBER_LOST + GROUP_CHECK_LONGEST)
+        assert groups.told == [{"id": ID, "total": 1, "counts": {"succeeded": 1}}]
+
+
+@pytest.mark.parametrize("nth", range(12))
+def test_a_crash_at_any_call_of_a_close_is_repaired_by_a_repeat(nth: int) -> None:
+    """The API dies before its nth call; the repeated request closes the group, and its task runs once."""
+    with Groups() as groups:
+        groups.faulty = True
+        groups.join()
+        calls: list[Call] = []
+
+        def die_at(call: Call) -> None:
+            if call.machine.function == "api":
+                calls.append(call)
+                if len(calls) == nth + 1:
+                    call.machine.die()
+
+        groups.before_call = die_at
+        groups.send("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}})
+        groups.run(30 * SECOND)
+        groups.before_call = None
+        completion = groups.ask("PUT", f"/v1/groups/{ID}", {"on_complete": {"task": {"type": REPORT}}}).body[
+            "on_complete"
+        ]["task_id"]
+        assert groups.run_until(lambda: groups.has_run(completion), within=RECOVERY)
+        groups.run(HOUR)
+        assert len(groups.effect_times(completion)) == 1
+
+
+@pytest.mark.parametrize("nth", range(10))
+def test_a_crash_at_any_call_of_the_last_attempt_loses_nothing(nth: int) -> None:
+    """The worker of the last member dies before its nth call: the task after the group runs once."""
+    with Groups() as groups:
+        groups.faulty = True
+        member = groups.join(30 * SECOND)
+        completion = groups.closed()
+        groups.run(25 * SECOND)
+        calls: list[Call] = []
+
+        def die_at(call: Call) -> None:
+            if call.machine.function == "worker":
+                calls.append(call)
+                if len(calls) == nth + 1:
+                    call.machine.die()
+
+        groups.before_call = die_at
+        groups.run(20 * SECOND)
+        groups.before_call = None
+        assert groups.run_until(lambda: groups.has_run(completion), within=2 * RECOVERY + GROUP_CHECK_LONGEST)
+        assert groups.state(member) is State.SUCCEEDED
+        groups.run(HOUR)
+        assert len(groups.effect_times(completion)) == 1
+
+
+def test_a_member_is_kept_while_it_is_open() -> None:
+    """Its item gets a time to live at its end, and loses it when the task is retried."""
+    with Groups() as groups:
+        groups.fail()
+        member = groups.join(40 * 24 * HOUR, retry=ONCE)
+        (item,) = groups.items(schema.GROUP_MEMBERS_PREFIX)
+        assert schema.TTL not in item
+        assert groups.do(member, "run").status == 200
+        groups.run(MINUTE)
+        (item,) = groups.items(schema.GROUP_MEMBERS_PREFIX)
+        assert int(item[schema.TTL]["N"]) * SECOND > groups.now + GROUP_LIFE - HOUR
+        groups.last(1)
+        assert groups.do(member, "retry").status == 200
+        (item,) = groups.items(schema.GROUP_MEMBERS_PREFIX)
+        assert schema.TTL not in item
+
+
+def test_the_waiting_task_can_be_explained() -> None:
+    """`why` names the group that it waits for."""
+    with Groups() as groups:
+        groups.join(HOUR)
+        completion = groups.closed()
+        groups.run(5 * MINUTE)
+        gates = groups.ask("GET", f"/v1/tasks/{completion}/explain").body["gates"]
+        (gate,) = (each for each in gates if each["state"] == "waiting")
+        assert gate["name"] == "group"
+        assert f"all members of the group {ID} have ended" in gate["text"]
+
+
+def test_an_url_is_called_in_place_of_a_task() -> None:
+    """As that of an HTTP target, whose request says how the members ended."""
+    with Groups() as groups:
+        groups.join()
+        body = {"on_complete": {"callback_url": "https://example.org/done"}}
+        completion = groups.ask("PUT", f"/v1/groups/{ID}", body).body["on_complete"]["task_id"]
+        task = groups.ask("GET", f"/v1/tasks/{completion}").body
+        assert (task["type"], task["target"]["url"], task["retry"]["max_attempts"]) == (
+            "duetime.group_callback",
+            "https://example.org/done",
+            60,
+        )
