@@ -87,15 +87,18 @@ class GroupOperations(Resource):
         return Request("PUT", path_of(group_id), one(Group), body=body, headers=trace_headers(traceparent))
 
     @Stream
-    def cancel(self, group_id: str, *, force: bool = False, reason: str = "") -> Items[FilterActionResult]:
+    def cancel(
+        self, group_id: str, *, force: bool = False, per_second: float | None = None, reason: str = ""
+    ) -> Items[FilterActionResult]:
         """Cancel the members that have not started; with `force`, request running ones to stop."""
-        body: dict[str, object] = {"force": force, "reason": reason}
+        body: dict[str, object] = {"force": force, "reason": reason, "per_second": per_second}
         return filter_action_results(self._session, f"{path_of(group_id)}/cancel", body)
 
     @Stream
-    def retry(self, group_id: str, *, reason: str = "") -> Items[FilterActionResult]:
+    def retry(self, group_id: str, *, per_second: float | None = None, reason: str = "") -> Items[FilterActionResult]:
         """Run the failed members again."""
-        return filter_action_results(self._session, f"{path_of(group_id)}/retry", {"reason": reason})
+        body: dict[str, object] = {"reason": reason, "per_second": per_second}
+        return filter_action_results(self._session, f"{path_of(group_id)}/retry", body)
 
 
 class Groups(GroupOperations, SyncResource):

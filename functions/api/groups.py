@@ -12,7 +12,6 @@ from duetime.composition.groups import GroupServices
 from duetime.contract import groups
 from duetime.contract.http import page_tokens
 from duetime.contract.http.validation_errors import read_body
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.times import SECOND
@@ -70,15 +69,15 @@ def cancel_group(request: Request) -> Response:
 @route(groups.RETRY)
 def retry_group(request: Request) -> Response:
     """Retry the failed members."""
-    body = read_body(TaskAction, request.document()) if request.has_body else TaskAction()
+    body = read_body(groups.GroupRetry, request.document()) if request.has_body else groups.GroupRetry()
     return _act(request, BulkKind.RETRY, body)
 
 
-def _act(request: Request, kind: BulkKind, action: TaskAction, **more: Any) -> Response:  # noqa: ANN401 - JSON
+def _act(request: Request, kind: BulkKind, action: groups.GroupRetry, **more: Any) -> Response:  # noqa: ANN401 - JSON
     """Carry out an action on the members of an existing group as one by filter."""
     group_id = _id(request)
     composed(GroupServices).manager.require(request.owner, group_id)
-    body = {"filter": {"group": group_id}, "reason": action.reason, **more}
+    body = {"filter": {"group": group_id}, "reason": action.reason, "per_second": action.per_second, **more}
     wanted = read_bulk_request(kind, json.dumps(body).encode())
     return begin(request, replace(wanted, by=request.attributed(action.reason)), body)
 

@@ -58,8 +58,8 @@ def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run)
     assert duetime("groups", "cancel", "a", "--force").stdout == "1 cancelled, 3 scanned\n"
     assert duetime("groups", "retry", "a", "--reason", "fixed").stdout == "1 retried, 3 scanned\n"
     assert [(each.path, each.document) for each in deployment.received] == [
-        ("/stage/v1/groups/a/cancel", {"force": True, "reason": ""}),
-        ("/stage/v1/groups/a/retry", {"reason": "fixed"}),
+        ("/stage/v1/groups/a/cancel", {"force": True, "reason": "", "per_second": None}),
+        ("/stage/v1/groups/a/retry", {"reason": "fixed", "per_second": None}),
     ]
 
 

@@ -56,6 +56,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/tasks", task)["id"]
         for task in (_TASK, {"type": "echo"}, {**_TASK, "lock": None, "unique": None})
     ]
+    _made(api, "POST", "/v1/tasks", {"type": "echo", "group": {"id": "open"}})
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],
@@ -64,6 +65,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "scope": ("type", "owner"),
         "owner": ("local", "ann"),
         "key": (LOCK,),
+        "group_id": ("open",),
         "key_id": [api_key["id"]],
         "backfill_id": [backfill["id"]],
         "step": ("charge",),

@@ -40,6 +40,7 @@ def ask_for_everything(account: Recorder) -> None:
     _actions_by_filter(account)
     _dead_letters(account)
     _locks_and_leases(account)
+    _groups(account)
     _switches(account)
     _api_keys(account)
     _types(account)
@@ -161,6 +162,33 @@ def _dead_letters(account: Recorder) -> None:
     account.ask("POST", "/v1/tasks/delete", {**unwanted, "dry_run": True})
     account.ask("POST", "/v1/tasks/delete", {**unwanted, "per_second": 0.1})
     account.target = lambda _phase, _context: "done"
+
+
+def _groups(account: Recorder) -> None:
+    group, path = {"id": "import-17"}, "/v1/groups/import-17"
+
+    def fail(_phase: str, _context: object) -> None:
+        raise ValueError("no such file")
+
+    account.target = fail
+    for _ in range(3):
+        account.create(group=group, retry={"max_attempts": 1})
+    account.run(10 * SECOND)
+    account.target = lambda _phase, _context: "done"
+    for _ in range(3):
+        account.create(HOUR, group=group)
+    account.ask("GET", "/v1/groups")
+    account.ask("GET", path)
+    account.ask("PUT", path, {"on_complete": {"task": {"type": PLAIN}, "rule": "all_success"}})
+    account.ask("PUT", path, {})
+    account.ask("POST", "/v1/tasks", {"type": PLAIN, "group": group})
+    account.ask("POST", f"{path}/retry", {"per_second": 0.1})
+    account.ask("POST", f"{path}/cancel", {"per_second": 0.1})
+    account.run(10 * SECOND)
+    account.ask("POST", f"{path}/retry")
+    account.ask("POST", f"{path}/cancel", {"force": True})
+    account.ask("GET", "/v1/groups/unknown")
+    account.ask("PUT", path, {"on_complete": {"task": {"type": "other"}}})
 
 
 def _locks_and_leases(account: Recorder) -> None:

@@ -18,7 +18,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
     *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal"),
-    *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke"),
+    *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke", "close"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 

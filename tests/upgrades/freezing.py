@@ -208,8 +208,8 @@ def defaulted(life: Life) -> None:
     life.create(delay_seconds=60, parent_task_id=parent)
     life.create(delay_seconds=60, group={"id": "import-17"})
     closing = {"on_complete": {"task": {"type": "report"}, "rule": "all_success"}}
-    assert life.api.send("PUT", "/v1/groups/import-17", closing).status == 200
-    assert life.api.send("PUT", "/v1/groups/empty", {}).body["state"] == "completed"
+    assert life.api.send("PUT", "/v1/groups/empty", closing).status == 200
+    assert life.api.send("PUT", "/v1/groups/other", {}).body["state"] == "completed"
     schedule = {"name": "overriding", "cron": "0 * * * *", "task": {"type": "report", "priority": "normal"}}
     assert life.api.send("POST", "/v1/schedules", schedule).status == 201
 

@@ -103,8 +103,8 @@ def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({"on_complete": {}}, "on_complete"),
-        ({"on_complete": {"task": {"type": "a"}, "callback_url": "https://example.org"}}, "on_complete"),
+        ({"on_complete": {}}, "on_complete.task"),
+        ({"on_complete": {"task": {"type": "a"}, "callback_url": "https://example.org"}}, "on_complete.callback_url"),
         ({"on_complete": {"task": {"type": "a"}, "rule": "always"}}, "on_complete.rule"),
         ({"on_complete": {"task": {"type": "a", "due_at": "2026-12-01T09:00:00Z"}}}, "on_complete.task.due_at"),
         ({"on_complete": {"task": {"type": "a", "group": {"id": "b"}}}}, "on_complete.task.group"),

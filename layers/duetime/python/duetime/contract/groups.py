@@ -28,7 +28,14 @@ from duetime.contract.tasks.target_fields import CallbackUrl
 from duetime.domain import errors
 from duetime.domain.group_errors import GroupClosed, GroupNotFound
 from duetime.domain.groups import GroupState
-from duetime.domain.limits import GROUP_LIFE, MAX_COUNTED_OPEN, MAX_PAGE, MAX_WAIT_SECONDS
+from duetime.domain.limits import (
+    GROUP_LIFE,
+    MAX_BULK_PACE,
+    MAX_COUNTED_OPEN,
+    MAX_PAGE,
+    MAX_WAIT_SECONDS,
+    MIN_BULK_PACE,
+)
 from duetime.domain.tasks.notices import CALLBACK_RETRY
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_spec import TaskSpec
@@ -94,7 +101,16 @@ class GroupClose(Body):
     ] = None
 
 
-class GroupCancel(TaskAction):
+class GroupRetry(TaskAction):
+    """Retries the failed members of a group; the body can be left out."""
+
+    per_second: Annotated[
+        float | None,
+        Field(ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Maximum number of members a second; null for no limit."),
+    ] = None
+
+
+class GroupCancel(GroupRetry):
     """Cancels the members of a group that have not ended; the body can be left out."""
 
     force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
@@ -146,11 +162,11 @@ def closing_of(document: Document, id_: str) -> Closing:
     if body is None:
         return Closing(None, TriggerRule.ALL_DONE)
     rule = TriggerRule(body.rule)
-    if (body.task is None) is (body.callback_url is None):
-        reason = "needs either task or callback_url"
-        raise FieldsInvalid(
-            [Fault(ON_COMPLETE, reason, FaultCode.REQUIRED if body.task is None else FaultCode.CONFLICT)]
-        )
+    if body.task is None and body.callback_url is None:
+        raise FieldsInvalid([Fault(f"{ON_COMPLETE}.task", "is required without callback_url", FaultCode.REQUIRED)])
+    if body.task is not None and body.callback_url is not None:
+        reason = "cannot be given together with task"
+        raise FieldsInvalid([Fault(f"{ON_COMPLETE}.callback_url", reason, FaultCode.CONFLICT)])
     if body.task is None:
         target = HttpTarget(body.callback_url or "")
         return Closing(TaskSpec(CALLBACK_TYPE, target=target, retry=CALLBACK_RETRY, name=id_), rule)
@@ -180,8 +196,8 @@ class GroupSummary(TypedDict):
         ),
     ]
     created_at: Instant
-    closed_at: Instant | None
-    completed_at: Instant | None
+    closed_at: Annotated[Instant | None, Field(description="When it was closed; null while it is open.")]
+    completed_at: Annotated[Instant | None, Field(description="When its completion was found; null before that.")]
     on_complete: GroupCompletionResponse | None
 
 
@@ -205,7 +221,7 @@ class GroupResponse(GroupSummary):
 class GroupPage(TypedDict):
     """A page of groups."""
 
-    groups: list[GroupSummary]
+    groups: Annotated[list[GroupSummary], Field(description="The groups, by id.")]
     next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
@@ -268,6 +284,7 @@ READ = Operation(
     description="With the number of its members by state. With `wait_seconds`, the response is sent once the group is "
     f"complete, or after that time, at most {MAX_WAIT_SECONDS} seconds. A group is kept for {_DAYS} days.",
     query=GroupQuery,
+    errors=(GroupNotFound,),
 )
 CLOSE = Operation(
     "closeGroup",
@@ -301,7 +318,7 @@ def _action(name: str, summary: str, description: str, body: type[Body]) -> Oper
         accepted=accepted,
         body=body,
         headers=(KEY,),
-        errors=(errors.KeyReused,),
+        errors=(GroupNotFound, errors.KeyReused),
     )
 
 
@@ -317,5 +334,5 @@ RETRY = _action(
     "Retry the failed members of a group",
     "Retries each like `retryTask`. A group that is closed and not complete waits for them; what ran after a complete "
     "group does not run again.",
-    TaskAction,
+    GroupRetry,
 )

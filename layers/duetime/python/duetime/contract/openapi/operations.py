@@ -10,7 +10,7 @@ from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
 from duetime.contract.pull.lease_decoding import TOKEN_PATTERN
-from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.contract.tasks.fields import GROUP_ID_PATTERN, LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.domain.switches import SwitchScope
 from duetime_common.steps import STEP_NAME_PATTERN
@@ -27,6 +27,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "task_id": ("The task's id.", _ID),
     "topology_id": ("The topology's id.", _ID),
     "operation_id": ("The bulk operation's id.", _ID),
+    "group_id": ("The group's id.", {"type": "string", "pattern": GROUP_ID_PATTERN}),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
     "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),

@@ -88,8 +88,6 @@ def entry(task: Task) -> TaskSummary:
         schedule=schedule_response(task.schedule_run),
         topology=topology_response(task.node_ref),
         parent_task_id=None if task.parent_task_id is None else task.parent_task_id.text,
-        group=None if task.group is None else GroupReferenceResponse(id=task.group),
-        completes_group=task.completes,
         progress=response_of(TaskProgressResponse, task.progress),
         error=response_of(TaskErrorResponse, task.error),
         lateness_ms=task.lateness,
@@ -112,7 +110,10 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_text(task: Task) -> str:
     """A complete task as JSON text. Its payload and result are JSON already, and are inserted unchanged."""
-    return _with_contents(task, ("payload", "result"))
+    # Not in lists and events, which a field of few tasks would make larger.
+    group = None if task.group is None else GroupReferenceResponse(id=task.group)
+    groups = json_text({"group": group, "completes_group": task.completes})
+    return f"{_with_contents(task, ('payload', 'result'))[:-1]},{groups[1:]}"
 
 
 def page_text(tasks: Sequence[Task], expand: Collection[str], rest: Mapping[str, object]) -> str:

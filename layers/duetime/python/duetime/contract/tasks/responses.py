@@ -414,12 +414,6 @@ class TaskSummary(_Identity, TaskOptionsResponse):
         Field(description="The topology that it is a node of; null for a task that is none."),
     ]
     parent_task_id: Annotated[str | None, Field(description="The task that started it; null if none did.")]
-    group: Annotated[
-        GroupReferenceResponse | None, Field(description="The group that it is a member of; null for none.")
-    ]
-    completes_group: Annotated[
-        str | None, Field(description="Id of the group after whose members it runs; null if it waits for none.")
-    ]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
@@ -453,8 +447,14 @@ class CancelledChildrenResponse(TypedDict):
 
 
 class TaskResponse(TaskSummary):
-    """A task, with its payload and result."""
+    """A task, with its group, its payload and its result."""
 
+    group: Annotated[
+        GroupReferenceResponse | None, Field(description="The group that it is a member of; null for none.")
+    ]
+    completes_group: Annotated[
+        str | None, Field(description="Id of the group after whose members it runs; null if it waits for none.")
+    ]
     payload: Any
     result: Annotated[Any, Field(description="What the target returned: any JSON; null before that.")]
     content_expired: Annotated[
