@@ -27,6 +27,7 @@ VALUES = {
     "topology_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "operation_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "backfill_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
+    "group_id": "group",
     "lease_id": "lease",
     "key": "key",
     "name": "name",
@@ -176,14 +177,20 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         "/v1/schedules": {"name": "nightly", "cron": "0 * * * *", "task": {"type": "report"}},
         "/v1/topologies/definitions/{name}/runs": {},
         "/v1/schedules/{name}/run": None,
+        "/v1/groups/{group_id}/cancel": None,
+        "/v1/groups/{group_id}/retry": None,
         "/v1/schedules/pause": by_tag,
         "/v1/schedules/resume": by_tag,
         "/v1/schedules/{name}/backfills": period,
     }
     assert set(bodies) == {one.path for one in OPERATIONS if KEY in one.headers}
+    api.send("PUT", "/v1/groups/group", {})
     api.send("PUT", "/v1/topologies/definitions/nightly", {"nodes": {"a": {"type": "report"}}})
     for path, body in bodies.items():
-        sent = [api.send("POST", path.format(name="nightly"), body, {"Idempotency-Key": path}) for _ in "12"]
+        sent = [
+            api.send("POST", path.format(name="nightly", group_id="group"), body, {"Idempotency-Key": path})
+            for _ in "12"
+        ]
         assert sent[0].status < 300, sent[0].text
         assert (sent[1].status, sent[1].body) == (sent[0].status, sent[0].body), path
         assert [answer.headers.get("Idempotent-Replayed") for answer in sent] == [None, "true"], path
