@@ -229,7 +229,7 @@ _PREVIEWED = (
 )
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
-        {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
         {"type": "echo", "group": {"id": "open"}},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
         {
@@ -281,7 +281,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
         {"debounce": {"key": "graph-3", "seconds": 60}},
     ],
     "createTopology": [
@@ -295,7 +295,12 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {
+            "nodes": {"a": {"type": "echo"}},
+            "due_at": "2026-12-01T09:00:00Z",
+            "parent_task_id": None,
+            "group": {"id": "open"},
+        },
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
