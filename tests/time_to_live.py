@@ -54,6 +54,10 @@ WAITER = Rule(
     "the end of the longest hold before it: whoever gives the lock back lets it in",
     "test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held",
 )
+DEPENDENT = Rule(
+    "the next check of the task that waits, which notes it anew: once a day at least",
+    "test_a_note_of_a_dependent_outlives_the_next_check",
+)
 KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
 UNIQUE_KEY = Rule(
     "as long as the record of the task that it names: a retry takes the key again",
@@ -145,6 +149,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
+    "adapters/dynamodb/dependencies.py:DynamoDependentStore.add": DEPENDENT,
     "adapters/dynamodb/steps.py:DynamoStepStore.extend": STEP,
     "adapters/dynamodb/steps.py:_item_of": STEP,
     "adapters/dynamodb/keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
@@ -182,6 +187,8 @@ DECIDERS: dict[str, Rule] = {
     "domain/tasks/steps.py:step_expiry": STEP,
     "services/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
+    "services/dependencies.py:DependencyChecker._decide": RECORD,
+    "services/dependencies.py:DependencyChecker._note_at": DEPENDENT,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/quotas/at_once.py:RunningTopologies.refusal": QUOTA_USE,
     "services/quotas/at_once.py:LeaseQuota.note": QUOTA_USE,

@@ -238,6 +238,10 @@ class Task(ResponseModel):
     topology: Mapping[str, object] | None = None
     parent_task_id: str | None = None
     """The task that started it, if any."""
+    after: tuple[str | Mapping[str, object], ...] | None = None
+    """The tasks that must end, or had to end, before it starts: ids, and occurrences of schedules."""
+    trigger_rule: str | None = None
+    """How the tasks in `after` must have ended for it to run."""
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import (
         Debounce,
         Priority,
+        ScheduleOccurrence,
+        TriggerRule,
     )
     from duetime_common.option_fields import NotifyOn, UniqueKey
 
@@ -46,6 +48,8 @@ class RunFields(TypedDict, total=False):
     unique: UniqueKey | None
     debounce: Debounce | None
     parent_task_id: str | None
+    after: Sequence[str | ScheduleOccurrence] | None
+    trigger_rule: TriggerRule | None
 
 
 class DefinitionVersion(ResponseModel):

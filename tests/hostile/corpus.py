@@ -227,6 +227,7 @@ _PREVIEWED = (
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTask": [
         {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"type": "echo", "after": [], "trigger_rule": "all_done"},
         {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
         {
             "type": "topology",
@@ -278,6 +279,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
         {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"after": [], "trigger_rule": "all_done"},
         {"debounce": {"key": "graph-3", "seconds": 60}},
     ],
     "createTopology": [
@@ -292,6 +294,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
         {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"nodes": {"a": {"type": "echo"}}, "after": [], "trigger_rule": "all_done"},
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
-    "blocked": "blocked cancelled failed scheduled",
+    "blocked": "blocked cancelled failed paused scheduled",
     "scheduled": "cancelled failed paused running scheduled succeeded",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",
-    "paused": "cancelled paused scheduled",
+    "paused": "blocked cancelled paused scheduled",
     "succeeded": "rolling_back scheduled succeeded",
     "failed": "failed rolling_back scheduled",
     "rolling_back": "failed rolled_back rolling_back",
     "rolled_back": "rolled_back",
-    "cancelled": "cancelled",
+    "cancelled": "blocked cancelled",
 }
 """By state, the states that may follow it."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (

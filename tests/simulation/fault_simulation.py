@@ -21,6 +21,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.dependency_watching import DependencyWatching
 from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
@@ -66,6 +67,8 @@ _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+_DEPENDENCIES = 3
+"""In one of so many seeds with tasks there are tasks that start after others."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _SILENCES = 6
@@ -187,6 +190,7 @@ class FaultSimulation(Account):
         self.expiries = ExpiryWatching(self)
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
+        self.dependencies = DependencyWatching(self)
         self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
@@ -249,6 +253,8 @@ class FaultSimulation(Account):
         return call
 
     def _begin_batches(self, end: Millis) -> None:
+        if self.seed % _DEPENDENCIES == 0:
+            self.time.start_process(partial(self.users.use_dependencies, end))
         if self.uses_batches:
             if self.faulty:
                 # Without faults, tasks must be on time.

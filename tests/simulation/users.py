@@ -125,6 +125,26 @@ class Users:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 simulation.watching.accepted.extend(made)
 
+    def use_dependencies(self, until: Millis) -> None:
+        """Create tasks that start after some of the latest, and chains of them."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} dependencies")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(1, 15) * SECOND)
+            latest = simulation.watching.accepted[-_LATEST:]
+            if not latest:
+                continue
+            after = sorted(set(draw.choices(latest, k=draw.choice([1, 1, 2, 4]))))
+            for _ in range(draw.choice([1, 1, 3])):
+                rule = draw.choice(["all_success", "all_success", "all_done", "one_failed"])
+                body = {"type": works.PLAIN, "timeout_seconds": 60, "after": after, "trigger_rule": rule}
+                body |= {"delay_seconds": draw.choice([0, 0, 40]), "retry": {"max_attempts": 2}}
+                answer = self.ask("POST", "/v1/tasks", body)
+                if answer is None or answer.status != 201:
+                    break
+                simulation.count("dependency")
+                simulation.watching.accepted.append(answer.body["id"])
+                after = [answer.body["id"]]
+
     def _send(self, body: dict[str, Any]) -> None:
         """Create a task, whatever comes of it."""
         self.ask("POST", "/v1/tasks", body)

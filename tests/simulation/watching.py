@@ -148,6 +148,7 @@ class Watching:
         self.account.locks.written(old, new)
         self.account.expiries.written(new)
         self.account.unique_keys.written(old, new)
+        self.account.dependencies.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return

@@ -206,6 +206,7 @@ def defaulted(life: Life) -> None:
     assert life.api.send("PUT", "/v1/types/report", options).status == 200
     parent = life.create(delay_seconds=60)
     life.create(delay_seconds=60, parent_task_id=parent)
+    life.create(after=[parent], trigger_rule="all_done")
     schedule = {"name": "overriding", "cron": "0 * * * *", "task": {"type": "report", "priority": "normal"}}
     assert life.api.send("POST", "/v1/schedules", schedule).status == 201
 

@@ -49,6 +49,7 @@ _OPTIONS = {
     "rate.per_seconds": "--rate-per",
     "rate.burst": "--rate-burst",
     "unique.key": "--unique",
+    "trigger_rule": "--trigger-rule",
     "debounce.key": "--unique",
     "debounce.seconds": "--debounce",
     "debounce.max_seconds": "--debounce-max",

@@ -73,6 +73,20 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
     return cast("TaskFields", {"debounce": debounce})
 
 
+def after_fields(options: UniqueOptions) -> TaskFields:
+    """The tasks that must end before, set by options."""
+    _reject_without("--after", options.after, trigger_rule=options.trigger_rule)
+    after = [_dependency(each) for each in options.after or ()]
+    rule = options.trigger_rule and options.trigger_rule.value
+    return cast("TaskFields", given(after=after or None, trigger_rule=rule))
+
+
+def _dependency(text: str) -> str | dict[str, str]:
+    """A task's id, or an occurrence of a schedule."""
+    schedule, mark, occurrence = text.partition("@")
+    return {"schedule": schedule, "occurrence": occurrence} if mark else text
+
+
 def given(**fields: object) -> dict[str, Any]:
     """The fields with a value."""
     return {name: value for name, value in fields.items() if value is not None}

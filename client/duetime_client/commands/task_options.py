@@ -282,9 +282,31 @@ class TaskOptions:
     ] = None
 
 
+class TaskTriggerRule(StrEnum):
+    """How other tasks must have ended."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_DONE = "all_done"
+    ONE_SUCCESS = "one_success"
+    ONE_FAILED = "one_failed"
+    NONE_FAILED = "none_failed"
+    ALWAYS = "always"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueOptions:
-    """What happens if another task has the same key."""
+    """The tasks that must end before, and what happens if another task has the same key."""
+
+    after: Annotated[
+        list[str] | None,
+        _start(
+            metavar="ID",
+            help="Start after this task has ended, or an occurrence of a schedule: NAME@TIME. May be repeated.",
+        ),
+    ] = None
+    trigger_rule: Annotated[
+        TaskTriggerRule | None, _start(help="How those must have ended for it to run (default all_success).")
+    ] = None
 
     unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task of this key.")] = None
     unique_until: Annotated[

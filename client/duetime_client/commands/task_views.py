@@ -91,7 +91,14 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
     yield "requested", printable(task.requested_action, "yellow") if task.requested_action else None
     yield "schedule", str(task.schedule.get("name")) if task.schedule else None
     yield "parent", task.parent_task_id
+    yield "after", _after(task)
     yield "waiting for", printable(task.waiting_for.text, "yellow") if task.waiting_for else None
+
+
+def _after(task: Task) -> str | None:
+    """The tasks that it waits for, or has waited for."""
+    names = [each if isinstance(each, str) else f"{each['schedule']}@{each['occurrence']}" for each in task.after or ()]
+    return f"{', '.join(names)} ({task.trigger_rule})" if names else None
 
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:

@@ -162,6 +162,7 @@ function About({ task }: { task: Task }) {
           ["Time limit", `${task.timeout_seconds} s an attempt`],
           ["Retries", `${counted(task.retry.max_attempts, "attempt")}, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
+          ...(task.after?.length ? ([["After", <After task={task} />]] as const) : []),
           ...(task.parent_task_id ? ([["Parent", <a href={href(["tasks", task.parent_task_id])}>{task.parent_task_id}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
@@ -192,4 +193,19 @@ function target({ target }: Task): string {
   if (target.kind === "http") return `${target.kind} ${target.url}`;
   if ("arn" in target) return `${target.kind} ${target.arn}`;
   return target.kind;
+}
+
+/** The tasks that it waits for, or has waited for. */
+function After({ task }: { task: Task }) {
+  return (
+    <>
+      {task.after?.map((each) => {
+        const id = typeof each === "string" ? each : each.task_id;
+        const name = typeof each === "string" ? each : `${each.schedule} at ${each.occurrence}`;
+        const link = id ? href(["tasks", id]) : href(["schedules", typeof each === "string" ? "" : each.schedule]);
+        return <a key={name} class="tag" href={link}>{name}</a>;
+      })}{" "}
+      {task.trigger_rule !== "all_success" && task.trigger_rule}
+    </>
+  );
 }

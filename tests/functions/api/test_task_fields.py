@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 WHEN = {"due_at", "delay_seconds"}
 DEBOUNCE = {"debounce": {"key": "customer-17", "seconds": 60, "max_seconds": 600}}
 """Excludes a due time and `unique`."""
-OF_ANOTHER = {"parent_task_id"}
-"""It has to be the id of an existing task; see `test_child_tasks`."""
+OF_ANOTHER = {"parent_task_id", "after", "trigger_rule"}
+"""They have to name existing tasks; see `test_child_tasks` and `test_dependencies`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {

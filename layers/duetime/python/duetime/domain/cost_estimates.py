@@ -35,6 +35,8 @@ NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
 _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _PARENT = 4, 2, 1, 1, 2, 2, 5, 1, 1
 """Additional write units of a task, by feature."""
+_WAITING, _DEPENDENCY = 2, 3
+"""Additional write units of a task with an `after`, and for each task in it that has not ended."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
 _TOPOLOGY = 12 - TASK_WRITES
@@ -147,6 +149,8 @@ class TaskWorkloads:
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
         found += _PARENT * (spec.parent_task_id is not None)
+        if spec.after is not None:
+            found += _WAITING + _DEPENDENCY * len(spec.after.on)
         if notice is not None:
             is_checked = notice.running_seconds is not None and (pulled or outlives_workers(target))
             found += _LATE_NOTICE * ((notice.late_seconds is not None) + is_checked)

@@ -96,6 +96,8 @@ MAX_PUSHED_CHANGES = 100
 """Changes per batch of writes that a connection receives; if there are more, it is notified to read its subjects
 again."""
 MAX_TYPE_LENGTH = 64
+MAX_DEPENDENCIES = 50
+"""Tasks that a task can wait for in its `after`."""
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048

@@ -90,6 +90,14 @@ ROLLBACK_CHECK_PAUSE = 5 * SECOND
 NODE_MARGIN = 2 * DAY
 """How much longer than their topology nodes are kept. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can be read or retried has all its nodes."""
+DEPENDENT_LIFE = 30 * DAY
+"""How long a task is noted at one that it waits for; each check, at least once a day, notes it anew."""
+OUTCOME_REMEMBERED = 3 * DAY
+"""A task that waits for others remembers outcomes whose records expire sooner than this; it is checked once a day."""
+OCCURRENCE_PATIENCE = 5 * MINUTE
+"""How long after its due time the task of a scheduled occurrence may appear that others wait for."""
+SOONEST_NEXT_LOOK = 15 * SECOND
+"""Pause before a task looks again for the task of an occurrence that is due; later pauses grow with the delay."""
 RUN_STATE_LIFE = 400 * DAY
 """How long the state of a topology's run is kept after its last change, once the run has ended."""
 TOPOLOGY_MARGIN = 15 * MINUTE

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import Value
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.targets import Target
 
 
@@ -440,6 +441,21 @@ def task_id(value: TaskId) -> Value:
 def read_task_id(value: Value) -> TaskId:
     """The inverse."""
     return TaskId.parse(value["S"])
+
+
+def after(value: Dependencies) -> Value:
+    """What a task waits for, in a binary form with 17 bytes for a task."""
+    # Few tasks wait for others, so the module is not imported at start.
+    from duetime.adapters.dynamodb.dependencies import encoded  # noqa: PLC0415 - see the line above
+
+    return {"B": encoded(value)}
+
+
+def read_after(value: Value) -> Dependencies:
+    """The inverse."""
+    from duetime.adapters.dynamodb.dependencies import decoded  # noqa: PLC0415 - as above
+
+    return decoded(bytes(value["B"]))
 
 
 def node_ref(value: NodeRef) -> Value:

@@ -71,6 +71,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
         Attribute("parent_task_id", schema.PARENT_KEY, field_codecs.task_id, field_codecs.read_task_id),
+        Attribute("after", "xa", field_codecs.after, field_codecs.read_after),
+        Attribute("has_dependents", "xw", attribute_values.flag, attribute_values.truth),
         Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
         Attribute(
             "topology_schedule_ref",
@@ -276,12 +278,14 @@ class _Expression:
         if guard.due_by is not None:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         if guard.alone:
-            clauses.append(f"attribute_not_exists({self._field('node_ref')})")
             clauses.append(f"attribute_not_exists({self._field('target')}.{self._name(TOPOLOGY)})")
-        if guard.open:
-            clauses.append(f"attribute_not_exists({self._field('finished_at')})")
-        if guard.acknowledged:
-            clauses.append(f"attribute_not_exists({self._field('unacknowledged')})")
+        absent = {
+            "node_ref": guard.alone,
+            "has_dependents": guard.alone or guard.unawaited,
+            "finished_at": guard.open,
+            "unacknowledged": guard.acknowledged,
+        }
+        clauses += [f"attribute_not_exists({self._field(field)})" for field, is_asked in absent.items() if is_asked]
         if guard.not_cancelled:
             other = self._compare("requested_action", "<>", "cancel", RequestedAction.CANCEL)
             clauses.append(f"(attribute_not_exists({self._field('requested_action')}) OR {other})")

@@ -27,6 +27,7 @@ NAMES: Mapping[str, str] = {
     "TypeDefaultsPut": "TaskTypePut",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "AfterOccurrence": "ScheduleOccurrenceReferenceInput",
     "ApprovalTarget": "ApprovalTargetInput",
     "BatchTarget": "BatchTargetInput",
     "CodeBuildTarget": "CodeBuildTargetInput",
@@ -60,6 +61,7 @@ NAMES: Mapping[str, str] = {
     "TypePage": "TaskTypePage",
     "TypeResponse": "TaskType",
     # Parts of responses.
+    "AfterOccurrenceResponse": "ScheduleOccurrenceReference",
     "DebounceResponse": "TaskDebounce",
     "DefinitionDiff": "TopologyDefinitionDiff",
     "DefinitionPage": "TopologyDefinitionPage",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import (
+    AfterOccurrenceResponse,
     ApprovalTargetResponse,
     AwsTargetResponse,
     BatchTargetResponse,
@@ -26,6 +27,7 @@ from duetime.contract.tasks.responses import (
     RetryResponse,
     ScheduleReferenceResponse,
     StepFunctionsTargetResponse,
+    TaskDependenciesResponse,
     TaskErrorResponse,
     TaskLockResponse,
     TaskOptionsResponse,
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from duetime.contract.tasks.responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.dependencies import Dependency
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -87,6 +90,7 @@ def entry(task: Task) -> TaskSummary:
         schedule=schedule_response(task.schedule_run),
         topology=topology_response(task.node_ref),
         parent_task_id=None if task.parent_task_id is None else task.parent_task_id.text,
+        **_dependencies(task),
         progress=response_of(TaskProgressResponse, task.progress),
         error=response_of(TaskErrorResponse, task.error),
         lateness_ms=task.lateness,
@@ -94,6 +98,21 @@ def entry(task: Task) -> TaskSummary:
         traceparent=task.traceparent,
         version=task.version,
     )
+
+
+def _dependencies(task: Task) -> TaskDependenciesResponse:
+    """What a task waits for; most tasks wait for nothing, and save the space."""
+    if task.after is None:
+        return {}
+    return {"after": [_dependency(each) for each in task.after.on], "trigger_rule": task.after.rule}
+
+
+def _dependency(dependency: Dependency) -> str | AfterOccurrenceResponse:
+    task_id = None if dependency.task_id is None else dependency.task_id.text
+    if dependency.occurrence is None:
+        return task_id or ""
+    occurrence = dependency.occurrence
+    return AfterOccurrenceResponse(schedule=occurrence.schedule, occurrence=to_iso(occurrence.nominal), task_id=task_id)
 
 
 def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:

@@ -222,6 +222,7 @@ def _task_id(text: str) -> str:
         raise ValueError("should be a task id") from None
 
 
+DependencyId = Annotated[str, AfterValidator(_task_id), Field(description="The id of a task, in capitals.")]
 ParentTaskId = Annotated[
     str,
     AfterValidator(_task_id),

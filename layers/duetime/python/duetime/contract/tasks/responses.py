@@ -15,6 +15,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 LambdaMode = Literal["sync", "async", "durable"]
 
@@ -221,6 +222,24 @@ class TaskRateResponse(TypedDict):
     burst: int
 
 
+class AfterOccurrenceResponse(TypedDict):
+    """An occurrence of a schedule that a task waits for."""
+
+    schedule: Annotated[str, Field(description="Name of the schedule.")]
+    occurrence: Annotated[Instant, Field(description="The time that it is scheduled for.")]
+    task_id: Annotated[str | None, Field(description="Its task; null while none is known.")]
+
+
+class TaskDependenciesResponse(TypedDict, total=False):
+    """What a task waits for."""
+
+    after: Annotated[
+        Sequence[str | AfterOccurrenceResponse],
+        Field(description="The tasks that must end, or had to end, before it starts; only for a task with any."),
+    ]
+    trigger_rule: Annotated[TriggerRule, Field(description="How they must have ended for it to run.")]
+
+
 class UniqueResponse(TypedDict):
     """The unique key of a task, and what happens to further creations with it."""
 
@@ -363,7 +382,7 @@ class _Identity(TypedDict):
     type: str
 
 
-class TaskSummary(_Identity, TaskOptionsResponse):
+class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     """A task as lists show it."""
 
     target: TargetResponse

@@ -64,7 +64,8 @@ class Facts:
         circuit: of the host that it calls; `None` if there is none.
         schedule: the schedule that created it; `None` if there is none, or it was deleted.
         earlier_runs: open runs of that schedule with which it must not overlap.
-        parents: the parents that it waits for in its topology.
+        parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.
+        occurrences: occurrences in its `after` that have no task yet, in words.
         nodes: the open nodes, for a running topology.
         is_enqueued: whether its message was sent; `None` if unknown.
         steps: names of the steps of `run` that are done.
@@ -79,6 +80,7 @@ class Facts:
     schedule: StoredSchedule | None = None
     earlier_runs: tuple[OtherTask, ...] = ()
     parents: tuple[OtherTask, ...] = ()
+    occurrences: tuple[str, ...] = ()
     nodes: tuple[OtherTask, ...] = ()
     is_enqueued: bool | None = None
     steps: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ class GateName(StrEnum):
     Attributes:
         CREATION: it was due before it was created.
         DUE: its due time.
-        PARENTS: its parents in a topology.
+        PARENTS: its parents in a topology, or the tasks in its `after`.
         PAUSED: its user has paused it.
         TRIGGER: the trigger, which has not put it on its queue yet.
         QUEUE: its queue, from which no worker has claimed it yet.

@@ -56,8 +56,7 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         text = f"It has {task.state.replace('_', ' ')}; its follow-ups are not done yet."
         return _at(GateName.FOLLOW_UP, text)
     if task.state is State.BLOCKED:
-        waited = f": {_listed(facts.parents)}" if facts.parents else ""
-        return replace(_at(GateName.PARENTS, f"It waits for its parents{waited}."), waits_for=OtherTasks(facts.parents))
+        return _blocked(task, facts)
     if task.state is State.PAUSED:
         return _at(GateName.PAUSED, "It is paused until it is resumed.")
     if task.state in LEASED and task.lease_expires_at is not None:
@@ -65,6 +64,15 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     if task.next_at <= facts.now:
         return _on_its_way(task, facts)
     return _before_its_check(task, facts, closed)
+
+
+def _blocked(task: Task, facts: Facts) -> Gate:
+    """The gate of a task that waits for other tasks."""
+    parents = "its parents" if task.after is None else "the tasks in its `after`"
+    named = "; ".join(filter(None, (_listed(facts.parents), *facts.occurrences)))
+    rule = "" if task.after is None else f" Its trigger rule is {task.after.rule}."
+    text = f"It waits for {parents}{': ' if named else ''}{named}.{rule}"
+    return replace(_at(GateName.PARENTS, text), waits_for=OtherTasks(facts.parents))
 
 
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
@@ -43,6 +44,8 @@ class TaskChanges(TypedDict, total=False):
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
+    after: Dependencies | None
+    has_dependents: bool
     generation: int
     attempt: int
     sent: bool

@@ -10,6 +10,7 @@ from duetime.domain.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task_options import Debounce, Unique
     from duetime.domain.times import Millis
@@ -44,6 +45,7 @@ class TaskSpec(TaskOptions):
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
         parent_task_id: the task that started it, as the request names it.
+        after: the tasks that must end before it starts.
         explicit: options that were given with the value that they have anyway, so that no default of the type replaces
             them.
     """
@@ -57,6 +59,7 @@ class TaskSpec(TaskOptions):
     unique: Unique | None = None
     debounce: Debounce | None = None
     parent_task_id: TaskId | None = None
+    after: Dependencies | None = None
     explicit: frozenset[str] = field(default_factory=frozenset)
 
     def of_graph(

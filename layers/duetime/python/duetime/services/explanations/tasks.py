@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
@@ -81,7 +81,7 @@ class TaskExplainer:
             circuit=self._circuit(task),
             schedule=stored,
             earlier_runs=earlier_runs,
-            parents=self._parents(task) if task.state is State.BLOCKED else (),
+            **self._blockers(task),
             is_enqueued=self._is_enqueued(task, known.now) if task.state in STARTABLE else None,
         )
 
@@ -114,6 +114,20 @@ class TaskExplainer:
             return stored, ()
         found = self._read(task.owner, ids[:MAX_EXPLAINED_TASKS]).values()
         return stored, tuple(_other(each) for each in found if each.finished_at is None)
+
+    def _blockers(self, task: Task) -> dict[str, Any]:
+        """What a blocked task waits for."""
+        if task.state is not State.BLOCKED or task.after is None:
+            return {"parents": self._parents(task)} if task.state is State.BLOCKED else {}
+        # Few tasks wait for others, so the module is imported only for them.
+        from duetime.services.dependencies import DependencyReader  # noqa: PLC0415 - see the line above
+        from duetime.services.schedules.awaited_occurrences import AwaitedOccurrences  # noqa: PLC0415
+
+        occurrences = AwaitedOccurrences(self.stores, self.clock)
+        found = DependencyReader(self.stores.tasks, lambda: occurrences).read(task.owner, task.after)
+        is_open = [each for each in found if each.outcome is None]
+        parents = tuple(_other(each.task) for each in is_open if each.task is not None)
+        return {"parents": parents, "occurrences": tuple(each.name for each in is_open if each.task is None)}
 
     def _parents(self, task: Task) -> tuple[OtherTask, ...]:
         """The parents of a node that have not ended."""

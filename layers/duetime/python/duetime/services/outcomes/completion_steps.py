@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import NodeListener, OccurrenceListener
+    from duetime.ports.attempts import DependencyListener, NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore
@@ -80,6 +80,7 @@ class InlineCompletion:
         attempt_steps: creates what stores the steps of a cleanup.
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
+        dependency_listener: notified when a task has ended that others wait for.
     """
 
     stores: Stores
@@ -91,6 +92,7 @@ class InlineCompletion:
     attempt_steps: StepKeepers
     occurrence_listener: Callable[[], OccurrenceListener]
     node_listener: Callable[[], NodeListener]
+    dependency_listener: Callable[[], DependencyListener]
 
     @property
     def is_here(self) -> bool:
@@ -119,6 +121,8 @@ class InlineCompletion:
         now = self.runtime.now()
         if _reports(task):
             self.occurrence_listener().follow(task)
+        if task.has_dependents:
+            self.dependency_listener().follow(task)
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
@@ -192,7 +196,8 @@ class DelegatedCompletion:
 def _is_followed(task: Task) -> bool:
     """Whether steps follow its outcome, whatever phases its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
-    return bool(task.has_contents_to_expire or is_notified or _is_of_a_topology(task) or _reports(task))
+    is_awaited = task.has_dependents or _is_of_a_topology(task) or _reports(task)
+    return bool(task.has_contents_to_expire or is_notified or is_awaited)
 
 
 def _is_of_a_topology(task: Task) -> bool:

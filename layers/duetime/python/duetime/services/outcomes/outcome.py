@@ -33,7 +33,7 @@ from duetime.domain.tasks.attempt_run import (
 )
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content import after_record, unless_referenced
-from duetime.domain.tasks.control_changes import is_cancelled
+from duetime.domain.tasks.control_changes import is_awaited_since, is_cancelled
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -179,11 +179,15 @@ class OutcomeWriter:
             sets["lease_expires_at"] = None
         if process_ends_at is not None:
             sets["lease_expires_at"] = process_ends_at
-        write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
-        end = self.stores.tasks.apply(write)
+        condition = replace(guard or Guard(fence=task.fence), unawaited=not follows)
+        end = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), condition, sets))
         if isinstance(end, Applied):
             task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             let_key_expire(self.stores, end.task)
+        elif is_awaited_since(task, end):
+            # Steps follow now.
+            awaited = replace(task, has_dependents=True)
+            return self.write_outcome(awaited, move, sets, ended_at, guard, process_ends_at)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
@@ -304,7 +308,8 @@ class OutcomeWriter:
 def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good: without an attempt, an attempt record or another check.
 
-    No steps follow, as for a cancelled task: the contents outside the record are expired here.
+    No steps follow, as for a cancelled task, unless others wait for it: the contents outside the record are expired
+    here.
 
     Args:
         stores: stores of the record and of the contents outside it.
@@ -313,15 +318,18 @@ def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skippe
         task: the record, claimed for a run.
         skipped: the reason.
     """
-    now = runtime.now()
+    now, is_awaited = runtime.now(), task.has_dependents
     sets: TaskChanges = {
         **claim_undone(task),
         "error": failure(SKIPPED, skipped.reason).error,
         "waiting_for": None,
-        "finished_at": now,
+        "finished_at": None if is_awaited else now,
         "expires_at": now + retention,
     }
-    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), Guard(fence=task.fence), sets))
+    guard = Guard(fence=task.fence, unawaited=not is_awaited)
+    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), guard, sets))
+    if is_awaited_since(task, end):
+        return skip(stores, runtime, retention, replace(task, has_dependents=True), skipped)
     if isinstance(end, Applied):
         runtime.telemetry.count("tasks_skipped", reason=skipped.code)
         let_expire(stores.contents, end.task, now + retention)

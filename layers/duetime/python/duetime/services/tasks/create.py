@@ -23,6 +23,7 @@ from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
 from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore
+    from duetime.services.dependencies import DependencyReader
     from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.tasks.update import TaskUpdater
 
@@ -59,6 +61,7 @@ class TaskCreator:
         shards: how many shards ids are spread over.
         rules: rules for accepting tasks.
         key_conflicts: resolves creations whose unique key is held.
+        dependency_reader: reads what a task waits for.
     """
 
     stores: Stores
@@ -67,6 +70,7 @@ class TaskCreator:
     shards: Shards
     rules: CreationRules
     key_conflicts: KeyConflicts
+    dependency_reader: Callable[[], DependencyReader]
 
     def create(self, owner: str, order: Order) -> Task:
         """Create one task; see `create_once`."""
@@ -112,7 +116,8 @@ class TaskCreator:
         """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
         try:
             self._check_parent(owner, order.spec.parent_task_id)
-            spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
+            spec = self._with_dependencies(owner, order.spec)
+            spec = self.rules.resolved(owner, spec, order.place_of_graph)
         except FieldInvalid:
             # A repeat gets the same response as the first request, even if the definition has changed.
             repeated = self._answered(owner, order) if order.origin is None else self._existing(self._identity(order))
@@ -200,6 +205,9 @@ class TaskCreator:
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
         # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
+        if order.spec.after is not None:
+            # A worker checks at once what it waits for, even if it is due later.
+            task, next_at = replace(task, state=State.BLOCKED, after=order.spec.after), self.runtime.now()
         return replace(
             task,
             next_at=next_at,
@@ -215,6 +223,12 @@ class TaskCreator:
         found = self.stores.tasks.read(parent)
         if found is None or not found.exists_for(owner):
             raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
+
+    def _with_dependencies(self, owner: str, spec: TaskSpec) -> TaskSpec:
+        """The spec with the tasks that it waits for, which must exist."""
+        if spec.after is None:
+            return spec
+        return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
         """An open task, its payload retained for as long as its record, even if the record's writer has crashed."""

@@ -129,11 +129,11 @@ class TaskUpdater:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
-        """For a topology and its nodes, a worker does the steps after the cancellation."""
+        """A worker does the steps after the end of a topology, a node, or a task that others wait for."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
-        if task.node_ref is not None or isinstance(task.target, TopologyTarget):
+        if task.node_ref is not None or task.has_dependents or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end sets the node's expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             sets["cancellation"] = cancellation
