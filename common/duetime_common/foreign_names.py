@@ -121,7 +121,7 @@ CELERY: Mapping[str, Meaning] = {
     "ignore_result": _KEPT,
     "acks_late": _is(text="not needed: a task is always acknowledged after its outcome"),
     "headers": _TAGS,
-    "chain": _AFTER,
+    "chain": _PARENTS,
     "chord": _PARENTS,
     "group_id": _PARENTS,
     "task_id": _KEY,

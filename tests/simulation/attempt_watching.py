@@ -192,8 +192,10 @@ class AttemptWatching:
         self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
 
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
-        """Nothing is cancelled that nobody has asked to."""
+        """Nothing is cancelled that nobody has asked to; `DependencyWatching` looks at what others have ended."""
         task = task_of(new)
+        if task.was_never_let_start:
+            return
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
         is_wanted = is_apart or not self.hears_all or not self.may_cancel.isdisjoint({name, task.name, task.type})
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")

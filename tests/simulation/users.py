@@ -137,6 +137,7 @@ class Users:
             for _ in range(draw.choice([1, 1, 3])):
                 rule = draw.choice(["all_success", "all_success", "all_done", "one_failed"])
                 body = {"type": works.PLAIN, "timeout_seconds": 60, "after": after, "trigger_rule": rule}
+                body["notify_within_seconds"] = 60
                 body |= {"delay_seconds": draw.choice([0, 0, 40]), "retry": {"max_attempts": 2}}
                 answer = self.ask("POST", "/v1/tasks", body)
                 if answer is None or answer.status != 201:
