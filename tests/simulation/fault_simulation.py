@@ -68,6 +68,8 @@ _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
+_RATES_CONTROLLED = 5
+"""In one of so many seeds with tasks rates are paused, pinned and reset."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -271,8 +273,7 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
-        if self.seed % _RATES_CHANGE == 2:
-            self.time.start_process(partial(self.users.change_rates, end))
+        self._begin_rates(end)
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
@@ -282,6 +283,12 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.bulk_users.use, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
+
+    def _begin_rates(self, end: Millis) -> None:
+        if self.seed % _RATES_CHANGE == 2:
+            self.time.start_process(partial(self.users.change_rates, end))
+        if self.seed % _RATES_CONTROLLED == 4:
+            self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
         """Look again and again at what no write and no call tells of."""

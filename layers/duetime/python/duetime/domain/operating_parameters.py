@@ -344,5 +344,7 @@ RATE_LATE_COMER = 30 * SECOND
 RATE_BUSY_WAIT = 5 * SECOND
 """Longest additional wait, after the first second, of a task whose rate could not be read, or only with too much
 delay."""
+BACKLOG_WITHOUT_ESTIMATE = 1_000
+"""Messages that wait in a queue from which on no start is predicted: how fast workers go on is not known."""
 RATE_LIFE = 7 * DAY
 """A part of a rate is removed this long after its last use."""
