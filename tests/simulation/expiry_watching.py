@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, SECOND, Millis
+from duetime.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,8 +81,14 @@ class ExpiryWatching:
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
                 owner = item[schema.PARTITION_KEY]["S"].removeprefix(schema.CONTENT_PREFIX)
                 runtime.setdefault(owner, []).append(item)
+        retention = Settings(self._account.environ).retention
         for task in self._account.watching.tasks():
             self._check_contents(task, runtime.get(task.id.text, []))
+            if task.node_ref is None and task.finished_at is not None and not task.erased:
+                kept = (task.expires_at or 0) - task.finished_at
+                # Nothing may be invoked for days between the outcome and the steps after it.
+                is_right = -9 * DAY < kept - retention.of(task.type) < _LATE
+                self._check(is_right, f"{task.id} of type {task.type} is kept for {kept / DAY:.2f} days after its end")
 
     def _check_contents(self, task: Task, items: list[Mapping[str, Any]]) -> None:
         there = {item[schema.SORT_KEY]["S"]: expiry_of(item) for item in items}

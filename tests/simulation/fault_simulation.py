@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from enum import Enum
 from functools import partial
 from random import Random
@@ -64,6 +65,8 @@ _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
+_RETENTIONS = 3
+"""One seed in as many keeps ended tasks of some types for another time."""
 _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _RATES_CHANGE = 5
@@ -208,6 +211,10 @@ class FaultSimulation(Account):
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
         self._losses: dict[str, int] = {}
+        if seed % _RETENTIONS == 0:
+            self.environ[Variable.RETENTION_DAYS_BY_TYPE] = json.dumps(
+                {works.PLAIN: 10, works.PHASED: 90, f"{works.UNDONE[:-1]}?": 50}
+            )
         self.received_from: Millis = 0
         works.STAGE.append(self)
 
