@@ -193,3 +193,37 @@ def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
         tasks.run(5 * MINUTE)
         assert started(tasks, since) == 0
         assert tasks.tally()[State.WAITING] == 5
+
+
+def test_another_owners_rate_is_another_rate() -> None:
+    """It is not in the list, not found by its key, and neither paused nor pinned by what somebody else does."""
+    with Tasks() as tasks:
+        you = {"X-Duetime-Owner": "you"}
+        create(tasks, 3)
+        tasks.run(2 * SECOND)
+        assert tasks.ask("GET", "/v1/rates/crm", headers=you).status == 404
+        assert tasks.ask("GET", "/v1/rates", headers=you).body["rates"] == []
+        assert tasks.ask("POST", "/v1/rates/crm/pause", headers=you).status == 200
+        assert tasks.ask("PUT", "/v1/rates/crm", {"limit": 1}, headers=you).status == 200
+        found = rate(tasks)
+        assert (found["paused_at"], found["pinned"], found["waiting"]) == (None, None, 2)
+        tasks.run(MINUTE)
+        assert started(tasks) == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "limit"),
+        ({"limit": 0}, "limit"),
+        ({"limit": 1, "per_seconds": 0}, "per_seconds"),
+        ({"limit": 1, "burst": -1}, "burst"),
+        ({"limit": 1, "key": "crm"}, "key"),
+    ],
+)
+def test_a_pin_names_the_field_that_is_wrong(body: dict[str, Any], field: str) -> None:
+    """And changes nothing."""
+    with Tasks() as tasks:
+        refused = tasks.ask("PUT", "/v1/rates/crm", body)
+        assert (refused.status, [each["field"] for each in refused.body["errors"]]) == (422, [field])
+        assert tasks.ask("GET", "/v1/rates/crm").status == 404
