@@ -81,6 +81,8 @@ def test_a_paused_rate_has_no_known_end() -> None:
         told = tasks.ask("GET", f"/v1/tasks/{made}/explain").body
         assert "The rate crm has been paused since" in told["text"]
         tasks.ask("PUT", "/v1/rates/crm", {"limit": 7, "per_seconds": 60})
+        # It was checked again, and is put back.
+        tasks.run(3 * SECOND)
         waited = tasks.ask("GET", f"/v1/tasks/{made}/explain").body["gates"][-1]["waits_for"]["rate"]
         assert (waited["limit"], waited["is_pinned"], waited["paused_at"] is None) == (7, True, False)
 
