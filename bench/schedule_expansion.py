@@ -19,6 +19,7 @@ from duetime.adapters.sqs import SqsQueues
 from duetime.composition.core import read_graph
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
+from duetime.domain.retention import RetentionPolicy
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.content import Content, ContentPlace
@@ -120,7 +121,7 @@ def _expansion() -> Callable[[], object]:
     occurrence_tasks = OccurrenceTasks(contents, enqueuer, runtime, rules)
     expander = ScheduleExpander(ExpansionPlanner(stores, occurrence_tasks, runtime, _LOOK_AHEAD), runtime)
     scheduling = ScheduleCreator(
-        ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, MINUTE),
+        ScheduleWriter(stores, enqueuer, expander, runtime, _LOOK_AHEAD, RetentionPolicy(MINUTE)),
         stores,
         runtime,
         shards,

@@ -40,6 +40,7 @@ from duetime.composition.stream import BroadcastServices
 from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN
+from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import TopologyTarget
@@ -278,7 +279,7 @@ def units_per_task(rate: float) -> tuple[float, float]:
             seconds = range(window * STREAM_SECONDS, (window + 1) * STREAM_SECONDS)
             due_times = [NOW + second * SECOND + at for second in seconds for at in _times(rate, random)]
             changes = [change for due in due_times for change in _life(due, random, is_full=is_full)]
-            writes = writes_of(changes, 30 * DAY)
+            writes = writes_of(changes, RetentionPolicy(30 * DAY))
             units += len(writes.blocks) + len(writes.added) + len(writes.removed)
             count += len(due_times)
         found.append(units / max(1, count))

@@ -65,7 +65,7 @@ UNIQUE_KEY = Rule(
 )
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
-    "the time of its last place, and as far ahead as it has counted starts",
+    "the time of its last place, and as far ahead as it has counted starts; for ever while it is paused or pinned",
     "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
 )
 QUOTA_USE = Rule(
@@ -202,6 +202,8 @@ DECIDERS: dict[str, Rule] = {
     "services/locking.py:LockManager._in_line": WAITER,
     "services/locking.py:LockManager.renew": LOCK,
     "services/locking.py:LockManager.take": LOCK,
+    "services/rate_limiter.py:RateLimiter._apply": RATE,
+    "services/rates.py:RateAdmin._write": RATE,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.expire_payloads": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.task_for": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks._produced": CONTENT,

@@ -26,6 +26,13 @@ class UsableSecret(ResponseModel):
     hosts: list[str] = Field(default_factory=list)
 
 
+class TypeRetention(ResponseModel):
+    """How long ended tasks of some types can be read, in days; `types` is a pattern of types."""
+
+    types: str
+    days: float
+
+
 class LogLocation(ResponseModel):
     """Where the logs of the workers are."""
 
@@ -64,6 +71,7 @@ class DeploymentSettings(ResponseModel):
     private_http_hosts: list[str] = Field(default_factory=list)
     http_secrets: list[UsableSecret] = Field(default_factory=list)
     retention_days: float
+    retention_by_type: list[TypeRetention] = Field(default_factory=list)
     is_archived: bool = False
     is_counted: bool = False
     precision: str

@@ -50,6 +50,8 @@ GateName: TypeAlias = Literal[
     "handlers",
     "lock",
     "rate",
+    "unique_key",
+    "quota",
     "concurrency_limit",
     "circuit",
     "target",

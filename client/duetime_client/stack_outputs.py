@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_OID, uuid5
 
 from duetime_client.errors import ClientError
 from duetime_common.signing_keys import SigningKeys
@@ -10,6 +11,7 @@ from duetime_common.signing_keys import SigningKeys
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_TRIES = 5
 OUTPUT, SIGNING_SECRET = "ApiUrl", "SigningSecretArn"
 
 
@@ -32,8 +34,11 @@ def api_url_of(stack: str) -> str:
 def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]) -> None:
     """Change the signing keys of a stack, in the account and region of the environment.
 
+    A change that is made at the same moment is not lost: the id of the new version follows from that of the present
+    one, and a version is written once (Source: Secrets Manager API Reference, PutSecretValue).
+
     Raises:
-        StackUnreadable: they cannot be read or changed.
+        StackUnreadable: they cannot be read or changed, or others keep changing them.
         SigningKeysFull: they would be too large for Secrets Manager.
     """
     session = _session(stack)
@@ -43,10 +48,18 @@ def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]
 
     try:
         client = session.create_client("secretsmanager")
-        present = SigningKeys.parse(client.get_secret_value(SecretId=arn)["SecretString"])
-        client.put_secret_value(SecretId=arn, SecretString=change(present).text)
+        for _ in range(_TRIES):
+            found = client.get_secret_value(SecretId=arn)
+            changed = change(SigningKeys.parse(found["SecretString"]))
+            version = str(uuid5(NAMESPACE_OID, found["VersionId"]))
+            try:
+                client.put_secret_value(SecretId=arn, ClientRequestToken=version, SecretString=changed.text)
+            except client.exceptions.ResourceExistsException:
+                continue
+            return
     except (BotoCoreError, Rejected, ValueError) as error:
         raise StackUnreadable(stack, str(error)) from error
+    raise StackUnreadable(stack, "another rotation of its secret is under way: try again")
 
 
 def _session(stack: str) -> Any:  # noqa: ANN401 - botocore has no types

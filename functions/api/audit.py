@@ -28,7 +28,7 @@ _MOST_OF_A_NAME = 256
 
 
 def record(event: Mapping[str, Any], response: Response) -> None:
-    """Record a request, if its operation controls or administers something.
+    """Record a request, if it controls or administers something, or reads what another owner has.
 
     The response is sent even if the log does not answer: its caller's change is made, and would be repeated. The record
     is then in the function's log, and a metric counts it.
@@ -38,7 +38,7 @@ def record(event: Mapping[str, Any], response: Response) -> None:
         operation, _ = operation_at(event["requestContext"]["http"]["method"].upper(), path)
     except RequestError:
         return
-    if not is_recorded(operation):
+    if not is_recorded(operation) and not _reads_for_another(event):
         return
     found = _record(event, response, operation.id, path)
     try:
@@ -79,6 +79,14 @@ def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
         actor = callers.identity_of(event, settings).actor
         owner = callers.caller_of(event, settings).owner
     return owner, actor
+
+
+def _reads_for_another(event: Mapping[str, Any]) -> bool:
+    """Whether an administrator reads what another owner has."""
+    with suppress(RequestError):
+        named = callers.header_of(event, callers.OWNER_HEADER) is not None
+        return named and not callers.caller_of(event, composed().settings).is_own
+    return False
 
 
 def _reason(event: Mapping[str, Any]) -> str:

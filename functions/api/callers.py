@@ -130,6 +130,8 @@ def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) ->
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
     """The caller of a request, with the owner that it acts for.
 
+    An administrator reads what any owner has, but acts only for those of its own.
+
     Raises:
         CallerUnknown: the gateway passed no identity.
         CallerForbidden: the identity is no valid owner.
@@ -140,10 +142,14 @@ def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
     if _OWNER.fullmatch(identity.name) is None:
         raise CallerForbidden(OWNER_RULE)
     owner = _owner_header(event) or identity.name
-    if owner != identity.name and owner not in _teams_of(identity, settings):
+    is_own = owner == identity.name or owner in _teams_of(identity, settings)
+    names = {identity.name, owner} if is_own else {identity.name}
+    roles = _usual_roles(names, settings) if identity.roles is None else identity.roles
+    if is_own:
+        return Caller(owner, roles, identity.actor)
+    if Role.ADMIN not in roles:
         raise OwnerForbidden(owner)
-    roles = _usual_roles({identity.name, owner}, settings) if identity.roles is None else identity.roles
-    return Caller(owner, roles, identity.actor)
+    return Caller(owner, frozenset({Role.READER}), identity.actor, is_own=False)
 
 
 def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[str]:

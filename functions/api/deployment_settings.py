@@ -13,6 +13,7 @@ from duetime.contract.deployment_settings import (
     LogLocation,
     OwnQuota,
     PulledType,
+    TypeRetention,
     UsableSecret,
 )
 from duetime.contract.tasks.encoding import json_text
@@ -78,7 +79,12 @@ def _settings(settings: Settings, caller: Caller, owners: Sequence[str], rules: 
             for name, secret in sorted(settings.http_secrets.by_name.items())
             if caller.is_operator or settings.http_secrets.refusal_of_owner(name, owner) is None
         ],
-        retention_days=settings.retention_ms / DAY,
+        retention_days=settings.retention.default / DAY,
+        retention_by_type=[
+            TypeRetention(types=pattern, days=kept / DAY)
+            for pattern, kept in settings.retention.by_pattern.items()
+            if rules.type_owners.allow(owner, pattern)
+        ],
         is_archived=bool(settings.archive_bucket),
         is_counted=bool(settings.summary_spread),
         precision=settings.precision,

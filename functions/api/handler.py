@@ -12,6 +12,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 
 from . import requests, tasks  # noqa: F401 - the most frequent operations are imported at start
+from .callers import OWNER_HEADER, header_of
 from .responses import delivered, problem_response, unless_known
 from .routing import respond, with_deprecation
 
@@ -28,20 +29,20 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     """Answer one request; write a line of metrics only if the request ended an attempt."""
     try:
         response = with_deprecation(_response(event), event)
-        if composed().settings.audit_log_group and event["requestContext"]["http"]["method"] != "GET":
-            _record(event, response)
+        if composed().settings.audit_log_group and _may_be_recorded(event):
+            # Most requests are not recorded, so the module is imported only for others.
+            from .audit import record  # noqa: PLC0415 - see the line above
+
+            record(event, response)
         return delivered(response, event)
     finally:
         composed().telemetry.flush()
 
 
-def _record(event: dict[str, Any], response: Response) -> None:
-    # Most requests create tasks or read, so the module is imported only for others.
-    if event["rawPath"].endswith("/v1/tasks"):
-        return
-    from .audit import record  # noqa: PLC0415 - see the line above
-
-    record(event, response)
+def _may_be_recorded(event: dict[str, Any]) -> bool:
+    """Whether the audit log may record a request: all but reads and creations, and all that name an owner."""
+    is_usual = event["requestContext"]["http"]["method"] == "GET" or event["rawPath"].endswith("/v1/tasks")
+    return not is_usual or header_of(event, OWNER_HEADER) is not None
 
 
 def _response(event: dict[str, Any]) -> Response:

@@ -46,4 +46,4 @@ def get_purge(request: Request) -> Response:
 def _text(operation: BulkOperation) -> str:
     settings = composed().settings
     is_archived = bool(settings.archive_bucket)
-    return json_text(purges.purge_response(operation, settings.retention_ms, is_archived=is_archived))
+    return json_text(purges.purge_response(operation, settings.retention.longest, is_archived=is_archived))

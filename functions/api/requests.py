@@ -259,7 +259,7 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 def _usual_key_life(sender: Sender) -> Millis:
     """How long a key is stored if the request does not say so: those of a task, for as long as it may be retried."""
-    return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention_ms
+    return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention.shortest
 
 
 def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Millis:
@@ -269,7 +269,7 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
         return _usual_key_life(sender)
     if key is None:
         raise ParametersInvalid.of(name, f"says nothing without {declared.KEY.name}", FaultCode.CONFLICT)
-    most = composed().settings.retention_ms // SECOND
+    most = composed().settings.retention.shortest // SECOND
     if re.fullmatch("[0-9]{1,9}", text) is None or not MIN_KEY_SECONDS <= int(text) <= most:
         reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"
         raise ParametersInvalid.of(name, reason, FaultCode.OUT_OF_RANGE)

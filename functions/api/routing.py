@@ -28,6 +28,8 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": ("bulk_operations",),
     "purges": ("purges",),
     "locks": ("locks",),
+    "rates": ("rates",),
+    "unique-keys": ("unique_keys",),
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,11 +27,19 @@ PAIRS = [
 ]
 
 
+class VersionExists(Exception):
+    """The version exists with another value."""
+
+
 class _Account:
     """CloudFormation and Secrets Manager, with one stack and its secret."""
 
     def __init__(self) -> None:
         self.stored = FIRST
+        self.versions = {"0": FIRST}
+        self.meanwhile: list[str] = []
+        """What another operator stores, from the same version, before the command does."""
+        self.exceptions = SimpleNamespace(ResourceExistsException=VersionExists)
 
     def create_client(self, _name: str) -> _Account:
         return self
@@ -39,10 +48,14 @@ class _Account:
         return {"Stacks": [{"Outputs": [{"OutputKey": "SigningSecretArn", "OutputValue": "arn"}]}]}
 
     def get_secret_value(self, **_secret: str) -> dict[str, str]:
-        return {"SecretString": self.stored}
+        return {"SecretString": self.stored, "VersionId": next(reversed(self.versions))}
 
-    def put_secret_value(self, **secret: str) -> None:
-        self.stored = secret["SecretString"]
+    def put_secret_value(self, ClientRequestToken: str, SecretString: str, **_secret: str) -> None:  # noqa: N803 - AWS's
+        if self.meanwhile:
+            self.versions[ClientRequestToken] = self.stored = self.meanwhile.pop()
+        if self.versions.setdefault(ClientRequestToken, SecretString) != SecretString:
+            raise VersionExists
+        self.stored = SecretString
 
 
 @pytest.fixture
@@ -90,6 +103,24 @@ def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Accoun
     now = after.keys[0].owners["ann"][0]
     assert after.live("bob", now) == before.live("bob", now)
     assert after.live("ann", now)[1:] == before.live("ann", now)
+
+
+def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _Account) -> None:
+    """Two operators read the same version: the second to write reads again, and keeps what the first has written."""
+    present = SigningKeys.parse(account.stored)
+    account.meanwhile.append(present.rotated_for("bob", 1_000).text)
+    assert duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann").exit_code == 0
+    assert set(SigningKeys.parse(account.stored).keys[0].owners) == {"ann", "bob"}
+
+
+def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, account: _Account) -> None:
+    """It is not repeated for ever."""
+    present = SigningKeys.parse(account.stored)
+    account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
+    result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
+    assert result.exit_code == 2
+    assert "is under way: try again" in result.stderr
+    assert "ann" not in SigningKeys.parse(account.stored).keys[0].owners
 
 
 def test_what_cannot_be_rotated_is_said(duetime: Run, account: _Account) -> None:

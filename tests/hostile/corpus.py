@@ -88,6 +88,9 @@ SWEEP: Mapping[str, Any] = {
 }
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
+    "previewTask": TASK,
+    "pinRate": {"limit": 50, "per_seconds": 60, "burst": 10, "reason": "why"},
+    **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "updateTask": {
@@ -224,19 +227,21 @@ _PREVIEWED = (
     *("cron", "dialect", "timezone", "dst_gap", "dst_fold", "start_at", "end_at", "remaining_runs"),
     *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
-MORE_BODIES: Mapping[str, Sequence[Any]] = {
-    "createTask": [
-        {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
-        {"type": "echo", "after": [], "trigger_rule": "all_done"},
-        {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
-        {
-            "type": "topology",
-            "target": {
-                "kind": "topology",
-                "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
-            },
+_CREATIONS: Sequence[Any] = [
+    {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+    {"type": "echo", "after": [], "trigger_rule": "all_done"},
+    {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
+    {
+        "type": "topology",
+        "target": {
+            "kind": "topology",
+            "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
         },
-    ],
+    },
+]
+MORE_BODIES: Mapping[str, Sequence[Any]] = {
+    "createTask": _CREATIONS,
+    "previewTask": _CREATIONS,
     "updateTask": [
         {
             **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type", "unique"}},

@@ -9,6 +9,8 @@ import pytest
 from duetime.domain.limits import MAX_QUOTA
 from duetime.domain.quotas import Quotas
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import DAY, SECOND
+from duetime.settings import Settings
 from duetime_cdk import environments
 from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, WorkerBatch
 from duetime_cdk.errors import UnsafeEnvironment
@@ -100,6 +102,29 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
     ]
 
 
+def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: Layers, tmp_path: Path) -> None:
+    """To those that have the retention; objects in S3 stay for the longest, events on the queue for the shortest."""
+    by_type = {"audit.*": 400, "ping": 2}
+    environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
+    made = Synthesis(environment, layers, tmp_path)
+    given = {name: each["Environment"]["Variables"] for name, each in made.functions().items()}
+    keeping = {name for name, variables in given.items() if "DUETIME_RETENTION_DAYS" in variables}
+    assert len(keeping) > 5
+    for name, variables in given.items():
+        expected = '{"audit.*":400,"ping":2}' if name in keeping else None
+        assert variables.get("DUETIME_RETENTION_DAYS_BY_TYPE") == expected, name
+    assert Settings(given["worker"]).retention.of("ping") == 2 * DAY
+    kept = [
+        rule["ExpirationInDays"]
+        for bucket in made.properties("AWS::S3::Bucket").values()
+        for rule in bucket["LifecycleConfiguration"]["Rules"]
+        if "ExpirationInDays" in rule
+    ]
+    assert max(kept) > 400
+    (intake,) = [each for id_, each in made.properties("AWS::SQS::Queue").items() if id_.startswith("IntakeQueue")]
+    assert intake["MessageRetentionPeriod"] == 2 * DAY // SECOND
+
+
 def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
     """As JSON, without those that are not set; a deployment without the setting has none."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
@@ -157,6 +182,9 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         ({"type_owners": {"billing *": ("*",)}}, "'billing \\*' in `type_owners` can match nothing"),
         ({"type_owners": {"billing.*": ()}}, "`type_owners` needs the owners of 'billing"),
         ({"type_owners": {"billing.*": "123456789012:role/Billing"}}, "`type_owners` needs the owners of 'billing"),
+        ({"retention_days": 1}, "ended tasks must be kept for at least 2 days, not 1"),
+        ({"retention_days_by_type": {"ping": 0}}, "ended tasks must be kept for at least 2 days, not 0"),
+        ({"retention_days_by_type": {"pi ng": 5}}, "'pi ng' in `retention_days_by_type` can match nothing"),
         ({"target_owners": {"billing": ("*",)}}, "'billing' in `target_owners` can match nothing"),
         ({"target_owners": {"arn:aws:sqs:*:billing": ("a b",)}}, "`target_owners` needs the owners of 'arn"),
     ],

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 OTLP_LAYER = "arn:aws:lambda:eu-west-1:901920570463:layer:aws-otel-python-arm64-ver-1-32-0:2"
 MONITOR = "https://monitor.example.org/ping"
+RETENTION = Variable.RETENTION_DAYS, Variable.RETENTION_DAYS_BY_TYPE
 EVERYWHERE = {
     Variable.SERVICE_NAME,
     Variable.METRICS_NAMESPACE,
@@ -56,7 +57,7 @@ OF_PACKAGES = {Variable.HANDLER_PACKAGES, Variable.HANDLER_TYPES}
 LIVE = {Variable.SERVICE_NAME, Variable.METRICS_NAMESPACE, Variable.LOG_LEVEL, Variable.TABLE, Variable.WATCH_URL}
 USED = {
     "api": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
+    | {Variable.BUCKET, *RETENTION, Variable.AUTHENTICATION, Variable.OPERATORS, Variable.EGRESS_FUNCTION}
     | {
         Variable.ADMINS,
         Variable.API_KEYS,
@@ -94,7 +95,7 @@ USED = {
         Variable.BULK_FUNCTION,
     },
     "worker": EVERYWHERE
-    | {Variable.BUCKET, Variable.RETENTION_DAYS, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
+    | {Variable.BUCKET, *RETENTION, Variable.LEASE_SECONDS, Variable.HANDLERS, Variable.EGRESS_FUNCTION}
     | {
         Variable.AWS_TARGETS,
         Variable.TYPE_OWNERS,
@@ -111,7 +112,7 @@ USED = {
     | {
         Variable.QUOTAS,
         Variable.BUCKET,
-        Variable.RETENTION_DAYS,
+        *RETENTION,
         Variable.AWS_TARGETS,
         Variable.TYPE_OWNERS,
         Variable.TARGET_OWNERS,
@@ -123,7 +124,7 @@ USED = {
     | {Variable.QUOTAS}
     | {
         Variable.BUCKET,
-        Variable.RETENTION_DAYS,
+        *RETENTION,
         Variable.AWS_TARGETS,
         Variable.TYPE_OWNERS,
         Variable.TARGET_OWNERS,
@@ -131,9 +132,9 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.ARCHIVE_BUCKET,
     },
-    "deadletter": EVERYWHERE | {Variable.BUCKET, Variable.RETENTION_DAYS},
+    "deadletter": EVERYWHERE | {Variable.BUCKET, *RETENTION},
     "broadcast": LIVE
-    | {Variable.TASK_LISTS, Variable.RETENTION_DAYS}
+    | {Variable.TASK_LISTS, *RETENTION}
     | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE | {Variable.PYDANTIC_PLUGINS},
     "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
@@ -171,7 +172,7 @@ USED = {
         Variable.LOG_LEVEL,
         Variable.TABLE,
         Variable.BUCKET,
-        Variable.RETENTION_DAYS,
+        *RETENTION,
         Variable.LEASE_SECONDS,
         Variable.API_FUNCTION,
     },

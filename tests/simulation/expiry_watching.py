@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, SECOND, Millis
+from duetime.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,7 +65,9 @@ class ExpiryWatching:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.RATE_PREFIX):
             ends = [int(new[name]["N"]) // 1_000 for name in ("a", "h", "n", "o") if name in new]
-            self._check(expires_at is not None and expires_at > max(ends), f"{partition} is forgotten too soon")
+            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not _is_controlled(new))
+            self._check(is_kept, f"{partition} is forgotten too soon")
+            self._check(expires_at is not None or _is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
             # A task that was erased cannot be retried, and takes no key again.
@@ -78,8 +81,14 @@ class ExpiryWatching:
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
                 owner = item[schema.PARTITION_KEY]["S"].removeprefix(schema.CONTENT_PREFIX)
                 runtime.setdefault(owner, []).append(item)
+        retention = Settings(self._account.environ).retention
         for task in self._account.watching.tasks():
             self._check_contents(task, runtime.get(task.id.text, []))
+            if task.node_ref is None and task.finished_at is not None and not task.erased:
+                kept = (task.expires_at or 0) - task.finished_at
+                # Nothing may be invoked for days between the outcome and the steps after it.
+                is_right = -9 * DAY < kept - retention.of(task.type) < _LATE
+                self._check(is_right, f"{task.id} of type {task.type} is kept for {kept / DAY:.2f} days after its end")
 
     def _check_contents(self, task: Task, items: list[Mapping[str, Any]]) -> None:
         there = {item[schema.SORT_KEY]["S"]: expiry_of(item) for item in items}
@@ -97,6 +106,11 @@ class ExpiryWatching:
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)
+
+
+def _is_controlled(item: Mapping[str, Any]) -> bool:
+    """Whether the owner of a rate has paused or pinned it."""
+    return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 
 def _items_of(task: Task) -> Iterator[Content]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from enum import Enum
 from functools import partial
 from random import Random
@@ -65,12 +66,16 @@ _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
+_RETENTIONS = 3
+"""One seed in as many keeps ended tasks of some types for another time."""
 _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
+_RATES_CONTROLLED = 5
+"""In one of so many seeds with tasks rates are paused, pinned and reset."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -210,6 +215,10 @@ class FaultSimulation(Account):
         self.calm_after: Millis = 0
         self.calm_at: Millis | None = None
         self._losses: dict[str, int] = {}
+        if seed % _RETENTIONS == 0:
+            self.environ[Variable.RETENTION_DAYS_BY_TYPE] = json.dumps(
+                {works.PLAIN: 10, works.PHASED: 90, f"{works.UNDONE[:-1]}?": 50}
+            )
         self.received_from: Millis = 0
         works.STAGE.append(self)
 
@@ -277,8 +286,7 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
-        if self.seed % _RATES_CHANGE == 2:
-            self.time.start_process(partial(self.users.change_rates, end))
+        self._begin_rates(end)
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
@@ -288,6 +296,12 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.bulk_users.use, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
+
+    def _begin_rates(self, end: Millis) -> None:
+        if self.seed % _RATES_CHANGE == 2:
+            self.time.start_process(partial(self.users.change_rates, end))
+        if self.seed % _RATES_CONTROLLED == 4:
+            self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
         """Look again and again at what no write and no call tells of."""

@@ -167,6 +167,23 @@ class Users:
                 for task_id in made:
                     self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
 
+    def control_rates(self, until: Millis) -> None:
+        """Now and then pause, pin or reset a rate, and take that back after a while."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} rate control")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            path, how = f"/v1/rates/{draw.choice(RATES)['key']}", draw.choice(["pause", "pin", "reset"])
+            if how == "pin":
+                self.ask("PUT", path, {"limit": draw.choice([1, 30, 600]), "per_seconds": 30})
+            else:
+                self.ask("POST", f"{path}/{how}")
+            simulation.take(draw.choice([5, 40]) * SECOND)
+            self.ask("GET", path)
+            for method, undone in (("POST", f"{path}/resume"), ("DELETE", path)):
+                answer = None
+                while answer is None or answer.status not in _ANSWERED:
+                    answer = self.ask(method, undone)
+
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
         name = f"key-{next(self._keys)}"

@@ -146,6 +146,7 @@ class Watching:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
         self.account.schedules.written(old, new)
         self.account.locks.written(old, new)
+        self.account.rates.written(old, new)
         self.account.expiries.written(new)
         self.account.unique_keys.written(old, new)
         self.account.dependencies.written(old, new)

@@ -66,7 +66,7 @@ Owner = Annotated[
     typer.Option(
         "--owner",
         envvar="DUETIME_OWNER",
-        help="Owner to act for: a team of yours; on the local stack, any.",
+        help="Owner to act for: a team of yours; on the local stack, any. For administrators: also any to read.",
         rich_help_panel=PANEL,
         metavar="NAME",
     ),

@@ -73,6 +73,12 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
     estimate: WithEstimate = False,
+    preview: Annotated[
+        bool,
+        typer.Option(
+            "--preview", help="Create nothing: say when it would start, and why then.", rich_help_panel=REQUEST
+        ),
+    ] = False,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
@@ -88,13 +94,19 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:
-        _reject_for_many(wait=wait, idempotency_key_seconds=idempotency_key_seconds is not None, estimate=estimate)
+        has_life = idempotency_key_seconds is not None
+        _reject_for_many(wait=wait, idempotency_key_seconds=has_life, estimate=estimate, preview=preview)
         lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
         with call.client() as client:
             create_from_file(client, lines, idempotency_key, as_json=call.as_json)
         return
     if task_type is None:
         raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
+    if preview:
+        from duetime_client.commands.why import show_preview  # noqa: PLC0415 - few commands are previews
+
+        show_preview(call, task_type, fields)
+        return
     if estimate and wait:
         raise typer.BadParameter("cannot be given beside --wait", param_hint="--estimate")
     with call.client() as client:

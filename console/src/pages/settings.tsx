@@ -86,6 +86,7 @@ export function Settings() {
             <Facts
               rows={[
                 ["Ended tasks", `can be read for ${days(read.retention_days)}`],
+                ...read.retention_by_type.map((each): [string, string] => [`Ended tasks of type ${each.types}`, `can be read for ${days(each.days)}`]),
                 ["Archive", read.is_archived ? "after that they are archived in S3" : "after that they are gone: there is no archive"],
                 ["Counts", read.is_counted ? "the overview counts tasks by state and type" : "tasks are not counted"],
               ]}

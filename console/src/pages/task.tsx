@@ -167,7 +167,7 @@ function About({ task }: { task: Task }) {
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
-          ...(task.rate ? ([["Rate", `${task.rate.key}: ${task.rate.limit} starts in ${task.rate.per_seconds} s${task.rate.burst ? `, and ${task.rate.burst} at once` : ""}`]] as const) : []),
+          ...(task.rate ? ([["Rate", <><a href={href(["rates", task.rate.key])}>{task.rate.key}</a>: {often(task.rate)}</>]] as const) : []),
           ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),
           ...(task.callback_url ? ([["Callback", <code>{task.callback_url}</code>]] as const) : []),
           ...(task.notify_on ? ([["Notices", notices(task.notify_on)]] as const) : []),
@@ -178,6 +178,10 @@ function About({ task }: { task: Task }) {
       />
     </section>
   );
+}
+
+function often({ limit, per_seconds: seconds, burst }: { limit: number; per_seconds: number; burst: number }): string {
+  return `${limit} starts in ${seconds} s${burst ? `, and ${burst} at once` : ""}`;
 }
 
 function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {

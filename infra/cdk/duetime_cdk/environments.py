@@ -52,6 +52,7 @@ _LEAST_UNRESERVED = 100
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
+_SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
@@ -226,7 +227,11 @@ class Environment:
     lease_seconds: int = 30
     """Seconds until the task of a silent worker may be taken by another (at least 15)."""
     retention_days: int = 30
-    """How long a finished task can be read."""
+    """How long a finished task can be read, in days (at least 2)."""
+    retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
+    """How long finished tasks of some types can be read, in days (at least 2), by patterns of types, such as
+    `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept as
+    long as the topology, whatever their types. A change applies to tasks that end after it."""
     archive_days: int = 0
     """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
     not archived. 0: there is no archive, and tasks are gone after the retention."""
@@ -482,6 +487,7 @@ class Environment:
         self._check_worker_batches()
         self._check_identities()
         self._check_targets()
+        self._check_retention()
         if self.heartbeat_url and not self.heartbeat_url.startswith("https://"):
             raise UnsafeEnvironment(f"environment {self.name!r}: the URL of a monitor begins with https://")
         if bool(self.otlp_endpoint) != bool(self.otlp_layer):
@@ -607,6 +613,30 @@ class Environment:
                 f"environment {self.name!r}: {self.certificate_arn!r} is not the ARN of a certificate in AWS"
                 " Certificate Manager"
             )
+
+    def _check_retention(self) -> None:
+        """Check how long ended tasks are kept: for longer than idempotency keys, which would create them again."""
+        for days in (self.retention_days, *self.retention_days_by_type.values()):
+            if days < _SHORTEST_RETENTION_DAYS:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: ended tasks must be kept for at least {_SHORTEST_RETENTION_DAYS} days,"
+                    f" not {days}"
+                )
+        for pattern in self.retention_days_by_type:
+            if _TYPES.fullmatch(pattern) is None:
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: {pattern!r} in `retention_days_by_type` can match nothing"
+                )
+
+    @property
+    def shortest_retention_days(self) -> int:
+        """How long ended tasks of any type are kept at least."""
+        return min(self.retention_days, *self.retention_days_by_type.values(), self.retention_days)
+
+    @property
+    def longest_retention_days(self) -> int:
+        """How long ended tasks of some type are kept at most."""
+        return max(self.retention_days, *self.retention_days_by_type.values(), self.retention_days)
 
     def _check_targets(self) -> None:
         """Check the pulled types and the targets."""

@@ -46,7 +46,7 @@ class Intake(Construct):
             self,
             "Queue",
             # An event must expire before the record that detects its repeated delivery.
-            retention_period=Duration.days(min(_MOST_DAYS, environment.retention_days)),
+            retention_period=Duration.days(min(_MOST_DAYS, environment.shortest_retention_days)),
             # The visibility timeout also covers the batching window.
             visibility_timeout=Duration.seconds(seconds),
             dead_letter_queue=sqs.DeadLetterQueue(max_receive_count=MAX_RECEIVES, queue=self.rejects),

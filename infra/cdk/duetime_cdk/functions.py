@@ -117,7 +117,7 @@ class Functions(Construct):
             FunctionName.API,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._retention,
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
                 # Of the construct `AuditLog`, if there is one.
@@ -193,7 +193,7 @@ class Functions(Construct):
             {
                 Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._retention,
                 **self._callable,
             },
         )
@@ -209,7 +209,7 @@ class Functions(Construct):
             {
                 Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._retention,
                 Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name if archive else "",
                 **self._callable,
             },
@@ -230,7 +230,7 @@ class Functions(Construct):
             FunctionName.WORKER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.RETENTION_DAYS: str(settings.retention_days),
+                **self._retention,
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.HANDLERS: self._handlers.package.name,
@@ -269,7 +269,7 @@ class Functions(Construct):
         variables = {
             Variable.TABLE: self._stores.tables.tasks.table_name,
             Variable.BUCKET: self._stores.content.bucket.bucket_name,
-            Variable.RETENTION_DAYS: str(self._environment.retention_days),
+            **self._retention,
             Variable.LEASE_SECONDS: str(self._environment.lease_seconds),
             Variable.API_FUNCTION: self.api.function.function_name,
         }
@@ -321,7 +321,7 @@ class Functions(Construct):
             FunctionName.DEADLETTER,
             {
                 Variable.BUCKET: self._stores.content.bucket.bucket_name,
-                Variable.RETENTION_DAYS: str(self._environment.retention_days),
+                **self._retention,
             },
         )
         function.invoke_by(self._stores.queues.dead_letters, batch_size=BATCH_SIZE, concurrency=DEAD_LETTERS_AT_ONCE)
@@ -356,7 +356,7 @@ class Functions(Construct):
         more = {
             Variable.SUMMARY_SPREAD: str(settings.summary_spread),
             Variable.TASK_LISTS: str(settings.task_lists),
-            Variable.RETENTION_DAYS: str(settings.retention_days),
+            **self._retention,
             Variable.SUMMARY_RECOUNT_MEGABYTES: str(settings.summary_recount_megabytes),
             Variable.EVENT_BUS: settings.event_bus,
         }
@@ -482,6 +482,15 @@ class Functions(Construct):
             *([(FunctionName.ARCHIVE, self.archive)] if self.archive else []),
             *([(FunctionName.AUTHORIZER, self.authorizer)] if self.authorizer else []),
         ]
+
+    @property
+    def _retention(self) -> dict[Variable, str]:
+        """The variables with how long ended tasks are kept."""
+        by_type = self._environment.retention_days_by_type
+        return {
+            Variable.RETENTION_DAYS: str(self._environment.retention_days),
+            Variable.RETENTION_DAYS_BY_TYPE: json.dumps(dict(by_type), separators=(",", ":")) if by_type else "",
+        }
 
     @property
     def _callable(self) -> dict[Variable, str]:

@@ -26,7 +26,7 @@ class Content(Construct):
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
         key, value = schema.EXPIRING_TAG
-        kept = environment.retention_days + CONTENT_OUTLIVES_RECORD // DAY
+        kept = environment.longest_retention_days + CONTENT_OUTLIVES_RECORD // DAY
         _, unreferenced = schema.UNREFERENCED_TAG
         self.bucket = private_bucket(
             self,

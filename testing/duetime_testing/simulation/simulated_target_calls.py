@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime_testing.simulation.machines import Machine
 
+_FAULTS = 4
+"""How much more often a call of an endpoint fails than one of AWS, of which a task needs many."""
+
 
 class SimulatedCaller:
     """Makes HTTP calls to endpoints that respect their deadline; calls and responses are occasionally lost."""
@@ -29,13 +32,13 @@ class SimulatedCaller:
         machine, account = self._machine, self._machine.account
         machine.live()
         account.travel()
-        draw = account.random.random()
-        if draw < account.rate:
+        draw, rate = account.random.random(), _FAULTS * account.rate
+        if draw < rate:
             account.count("egress refused")
             return NoResponse(EGRESS_FAILED, "the call could not be handed on: TooManyRequestsException")
         reply = self._within(call)
         machine.live()
-        if draw > 1 - account.rate:
+        if draw > 1 - rate:
             account.count("endpoint's answer lost")
             account.take(round(call.seconds * SECOND / 4))
             machine.live()

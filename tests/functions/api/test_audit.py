@@ -77,6 +77,18 @@ def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) ->
     assert (found["owner"], found["caller"]) == ("", "eve")
 
 
+def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) -> None:
+    """What it reads of its own is not, nor what a caller reads who names itself."""
+    del api
+    stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
+    root, ann = (Gateway(authorizer={"jwt": {"claims": {"sub": name}}}) for name in ("root", "ann"))
+    root.send("GET", "/v1/tasks")
+    ann.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "ann"})
+    root.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": "ann"})
+    (found,) = records(stack)
+    assert (found["operation"], found["owner"], found["caller"], found["status"]) == ("listTasks", "ann", "root", 200)
+
+
 def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:
     """So that the record leads to what was started."""
     started = api.send("POST", "/v1/purges", {"filter": {"type": "a"}, "reason": "request 17"})

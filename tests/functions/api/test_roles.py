@@ -72,6 +72,24 @@ def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
 
 
 @pytest.mark.usefixtures("secured")
+def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -> None:
+    """For every operation; an operator, and an administrator whose token does not say so, are refused."""
+    owner = {"X-Duetime-Owner": "ann"}
+    task = scoped(None).send("POST", "/v1/tasks", {"type": "a", "allow_unknown_type": True}).body["id"]
+    root = scoped(None, "root")
+    for operation in OPERATIONS:
+        answer = root.send(operation.method, path_of(operation), headers=owner)
+        is_allowed = operation.is_public or operation.needs is Role.READER
+        assert (answer.status == 403) != is_allowed, operation.id
+    assert root.send("GET", f"/v1/tasks/{task}", headers=owner).body["id"] == task
+    assert root.send("GET", f"/v1/tasks/{task}").status == 404
+    assert scoped("duetime:admin", "eve").send("GET", f"/v1/tasks/{task}", headers=owner).status == 200
+    for refused in (scoped(None, "ops"), scoped("duetime:reader", "root"), scoped("duetime:operator", "eve")):
+        answer = refused.send("GET", f"/v1/tasks/{task}", headers=owner)
+        assert (answer.status, answer.body["code"]) == (403, "owner_forbidden")
+
+
+@pytest.mark.usefixtures("secured")
 def test_a_scope_limits_even_an_operator() -> None:
     """A token that says `reader` only reads, whoever has it; one that says `operator` makes an operator."""
     assert codes_of(scoped("duetime:reader", "ops"))["getDispatchStatus"] == "operator_required"

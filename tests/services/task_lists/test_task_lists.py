@@ -14,6 +14,7 @@ from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TAG_VALUE_LENGTH
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, OWNER_SPREAD, SUMMARY_GAP
+from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
@@ -61,7 +62,7 @@ class Account:
         runtime = Runtime(self.clock, SeededRandom(), VirtualTime(NOW), self.telemetry)
         self.tasks = DynamoTaskStore(client, self.table, runtime.executor, runtime.telemetry)
         self.lists = DynamoTaskLists(client, self.table, runtime.executor, 1)
-        self.updater = TaskListUpdater(self.tasks, self.lists, runtime, RETENTION, self.begin_at)
+        self.updater = TaskListUpdater(self.tasks, self.lists, runtime, RetentionPolicy(RETENTION), self.begin_at)
         stores: Any = SimpleNamespace(tasks=self.tasks, task_lists=self.lists)
         self.reader = TaskReader(stores, None, self.clock)
 

@@ -34,6 +34,8 @@ class Variable(StrEnum):
     """Duration of a worker's lease, which is renewed after every third of it."""
     RETENTION_DAYS = "DUETIME_RETENTION_DAYS"
     """How long a finished task is kept before its record expires."""
+    RETENTION_DAYS_BY_TYPE = "DUETIME_RETENTION_DAYS_BY_TYPE"
+    """The same for some types: a JSON object with days by patterns of types, of which the first that matches counts."""
     TRACEBACKS = "DUETIME_TRACEBACKS"
     """`keep` to store the traceback of a task's last failed attempt, `log` to log it only."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.callers import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.task_options import Priority
+from duetime.domain.times import DAY, Millis
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
@@ -106,9 +108,13 @@ class Settings:
         return int(float(self.environ.get(Variable.LEASE_SECONDS, "30")) * 1000)
 
     @property
-    def retention_ms(self) -> int:
-        """How long a finished task is kept, in milliseconds."""
-        return int(float(self.environ.get(Variable.RETENTION_DAYS, "30")) * 86_400_000)
+    def retention(self) -> RetentionPolicy:
+        """How long an ended task is kept."""
+        by_pattern = json.loads(self.environ.get(Variable.RETENTION_DAYS_BY_TYPE) or "{}")
+        return RetentionPolicy(
+            _days(self.environ.get(Variable.RETENTION_DAYS, "30")),
+            {pattern: _days(days) for pattern, days in by_pattern.items()},
+        )
 
     @property
     def keeps_tracebacks(self) -> bool:
@@ -328,3 +334,7 @@ class Settings:
         if not value:
             raise SettingMissing(variable)
         return value
+
+
+def _days(text: str | float) -> Millis:
+    return int(float(text) * DAY)

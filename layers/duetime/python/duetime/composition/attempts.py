@@ -93,7 +93,7 @@ class OccurrenceServices(Part):
             stores=core.stores,
             enqueuer=core.enqueuer,
             runtime=self.runtime,
-            retention=self.settings.retention_ms,
+            retention=self.settings.retention,
             lock_manager=locks,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.overlap_control,
@@ -155,7 +155,7 @@ class OutcomeServices(Part):
         # Few handlers have steps, so the modules are imported only for them.
         from duetime.services.attempt_steps import AttemptSteps
 
-        store, retention = self.part(CoreServices).steps, self.settings.retention_ms
+        store, retention = self.part(CoreServices).steps, self.settings.retention
         return AttemptSteps(store, has_lease, task, phase, self.runtime, retention, patience)
 
     def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
@@ -166,7 +166,7 @@ class OutcomeServices(Part):
             enqueuer=core.enqueuer,
             completion=completion,
             runtime=self.runtime,
-            retention=self.settings.retention_ms,
+            retention=self.settings.retention,
         )
 
 
@@ -244,7 +244,7 @@ class PullServices(Part):
                 store=core.tracebacks,
                 runtime=self.runtime,
                 is_kept=self.settings.keeps_tracebacks,
-                retention=self.settings.retention_ms,
+                retention=self.settings.retention,
                 pages=ConsolePages(self.settings.console_url),
             ),
             attempt_steps=self.part(OutcomeServices).reported_steps,

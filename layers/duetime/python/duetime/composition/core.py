@@ -156,7 +156,7 @@ class CoreServices(Part):
         from duetime.services.tasks.read import ArchiveAge, TaskReader
 
         settings = self.settings
-        archive = ArchiveAge(self.runtime.clock, settings.retention_ms) if settings.archive_bucket else None
+        archive = ArchiveAge(self.runtime.clock, settings.retention) if settings.archive_bucket else None
         return TaskReader(self.stores, archive, self.runtime.clock)
 
     @cached_property

@@ -39,5 +39,5 @@ class DependencyServices(Part):
             dependents=DynamoDependentStore(self.platform.clients.dynamodb(), self.settings.table),
             enqueuer=core.enqueuer,
             runtime=self.runtime,
-            retention=self.settings.retention_ms,
+            retention=self.settings.retention,
         )

@@ -77,7 +77,7 @@ class ScheduleServices(Part):
             expander=self.expander,
             runtime=self.runtime,
             look_ahead=settings.look_ahead_ms,
-            retention=settings.retention_ms,
+            retention=settings.retention,
         )
 
     @cached_property
@@ -93,7 +93,7 @@ class ScheduleServices(Part):
         from duetime.services.schedules.runs import ScheduleRuns
 
         core = self.part(CoreServices)
-        return ScheduleRuns(core.stores, core.task_reader, self.preview, self.runtime.clock, self.settings.retention_ms)
+        return ScheduleRuns(core.stores, core.task_reader, self.preview, self.runtime.clock, self.settings.retention)
 
     @cached_property
     def calendar_manager(self) -> CalendarManager:
@@ -107,7 +107,7 @@ class ScheduleServices(Part):
         """Explains schedules."""
         from duetime.services.explanations.schedules import ScheduleExplainer
 
-        stores, retention = self.part(CoreServices).stores, self.settings.retention_ms
+        stores, retention = self.part(CoreServices).stores, self.settings.retention
         return ScheduleExplainer(stores, self.preview, self.runs, self.runtime.clock, retention)
 
 

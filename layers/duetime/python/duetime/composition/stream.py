@@ -75,7 +75,7 @@ class BroadcastServices(Part):
             from duetime.services.task_lists.updater import TaskListUpdater
 
             stores = self.part(CoreServices).stores
-            retention = self.settings.retention_ms
+            retention = self.settings.retention
             consumers.append(TaskListUpdater(stores.tasks, stores.task_lists, self.runtime, retention, LIST_FROM))
         return consumers
 

@@ -66,7 +66,7 @@ class TaskServices(Part):
             stores=core.stores,
             enqueuer=core.enqueuer,
             runtime=self.runtime,
-            retention=self.settings.retention_ms,
+            retention=self.settings.retention,
             lock_manager=self.part(LockServices).manager,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
@@ -97,7 +97,7 @@ class TaskServices(Part):
         from duetime.services.tasks.approvals import Approvals
 
         core = self.part(CoreServices)
-        return Approvals(self.reader, core.stores, core.enqueuer, self.runtime, self.settings.retention_ms)
+        return Approvals(self.reader, core.stores, core.enqueuer, self.runtime, self.settings.retention)
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:

@@ -62,11 +62,11 @@ class TopologyServices(Part):
     @cached_property
     def reconciler(self) -> TopologyReconciler:
         """Acts on nodes as the state of their run requires."""
-        stores, period = self.part(CoreServices).stores, self.settings.retention_ms
+        stores, retention = self.part(CoreServices).stores, self.settings.retention
         return TopologyReconciler(
             topology_repository=self.outlines,
             nodes=self._nodes,
-            retention=Retention(self.outlines, stores, self.runtime, period),
+            retention=Retention(self.outlines, stores, self.runtime, retention),
             node_requests=NodeRequests(self.part(TaskServices).control, self.part(BulkServices).operations),
             runtime=self.runtime,
             bulk_operations=self.part(BulkServices).operations,
@@ -87,7 +87,7 @@ class TopologyServices(Part):
     def node_eraser(self) -> NodeEraser:
         """Erases the nodes of erased topologies."""
         stores, task_eraser = self.part(CoreServices).stores, self.part(TaskServices).eraser
-        return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention_ms)
+        return NodeEraser(self.outlines, task_eraser, stores, self.runtime, self.settings.retention)
 
     @cached_property
     def node_finished(self) -> NodeFinished:
@@ -139,9 +139,9 @@ class TopologyServices(Part):
 
     @cached_property
     def _nodes(self) -> NodeActions:
-        core, period = self.part(CoreServices), self.settings.retention_ms
+        core, retention = self.part(CoreServices), self.settings.retention
         conditions = Conditions(self.outlines, core.stores)
-        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, conditions, period)
+        return NodeActions(self.outlines, core.stores, core.enqueuer, self.runtime, conditions, retention)
 
     @cached_property
     def _node_tasks(self) -> NodeTasks:

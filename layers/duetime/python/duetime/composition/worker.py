@@ -139,7 +139,7 @@ class WorkerServices(Part):
             store=self.part(CoreServices).tracebacks,
             runtime=self.runtime,
             is_kept=settings.keeps_tracebacks,
-            retention=settings.retention_ms,
+            retention=settings.retention,
             pages=self._console_pages,
         )
 
@@ -163,7 +163,7 @@ class WorkerServices(Part):
             stores=core.stores,
             targets=self.part(TargetServices).targets,
             runtime=self.runtime,
-            retention=self.settings.retention_ms,
+            retention=self.settings.retention,
             callback_tasks=CallbackTasks(core.stores, core.enqueuer, self.runtime, core.shards, self._callbacks),
             notice_sender=self._notice_sender,
             attempt_steps=self.part(OutcomeServices).attempt_steps,

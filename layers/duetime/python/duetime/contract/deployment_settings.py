@@ -27,6 +27,13 @@ class UsableSecret(TypedDict):
     hosts: Annotated[Sequence[str], Field(description="Hosts that it is sent to.")]
 
 
+class TypeRetention(TypedDict):
+    """How long ended tasks of some types are kept."""
+
+    types: Annotated[str, Field(description="A pattern of types; `*` stands for any characters, `?` for one.")]
+    days: Annotated[float, Field(description="How long an ended task of these types can be read, in days.")]
+
+
 class LogLocation(TypedDict):
     """Where the logs of the workers are."""
 
@@ -69,6 +76,10 @@ class DeploymentSettings(TypedDict):
         Sequence[UsableSecret], Field(description="Secrets that the caller's HTTP targets may be called with.")
     ]
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
+    retention_by_type: Annotated[
+        Sequence[TypeRetention],
+        Field(description="The same for some types; the first whose pattern matches counts."),
+    ]
     is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that.")]
     is_counted: Annotated[bool, Field(description="Whether there is a summary of the numbers of tasks.")]
     precision: Annotated[Precision, Field(description="How much of a wait the worker holds to start on time.")]

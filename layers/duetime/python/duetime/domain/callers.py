@@ -19,7 +19,7 @@ class Role(StrEnum):
         WRITER: read, create, change and delete what the owner has.
         WORKER: lease tasks of pulled types, report on them, and create tasks for them.
         OPERATOR: what a writer may do, and stop, limit and see what concerns all owners.
-        ADMIN: everything, including to create and revoke API keys.
+        ADMIN: everything, including to create and revoke API keys, and to read what other owners have.
     """
 
     READER = "reader"
@@ -51,11 +51,13 @@ class Caller:
         owner: the owner that it acts for; empty if nobody is authenticated, for public operations.
         roles: the roles that it was given.
         actor: its name in histories; the owner, unless several callers act for that.
+        is_own: whether it is the owner or one of its team, and no administrator who reads what another owner has.
     """
 
     owner: str
     roles: frozenset[Role] = frozenset()
     actor: str = ""
+    is_own: bool = True
 
     def has(self, role: Role) -> bool:
         """Whether it may do what the role allows."""

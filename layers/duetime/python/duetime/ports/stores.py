@@ -219,13 +219,21 @@ class LongPollStore(Protocol):
 class RateStore(Protocol):
     """States of rates."""
 
-    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
+    def read_many(self, names: Sequence[RateName]) -> Mapping[RateName, RateState]:
+        """Read parts, eventually consistent; missing ones are left out."""
+        ...
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """Keys of an owner's rates in order, eventually consistent; the list continues after `after`."""
+        ...
+
+    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
         """Make an update, if its conditions hold. An update sent twice may be made twice, which loses a start.
 
         Args:
             name: name of the part.
             update: values to set and add, and conditions.
-            expires_at: when the part may be removed.
+            expires_at: when the part may be removed; `None` if it may not.
 
         Returns:
             Whether it was made; and the state after it, or the state that rejected it.

@@ -12,6 +12,7 @@ from duetime.domain.tasks.targets import Phase
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
@@ -32,7 +33,7 @@ class AttemptSteps:
     Attributes:
         has_lease: whether the attempt has its lease.
         task: the record as claimed.
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
         patience: for how long a write is repeated that the store does not answer, in milliseconds.
     """
 
@@ -41,7 +42,7 @@ class AttemptSteps:
     task: Task
     phase: Phase
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
     patience: Millis
 
     def load(self) -> Mapping[str, bytes]:
@@ -71,7 +72,7 @@ class AttemptSteps:
             finished_at=now,
             took=max(0, now - began),
             result=result,
-            expires_at=step_expiry(now, self.retention),
+            expires_at=step_expiry(now, self.retention.of(self.task.type)),
         )
         pause, until = _PAUSE, now + self.patience
         while True:
@@ -86,6 +87,6 @@ class AttemptSteps:
     def _results(self, phase: Phase) -> dict[str, bytes]:
         steps, now = self.store.list_of(self.task.id), self.runtime.now()
         for step in steps:
-            if needs_extension(step, now, self.retention):
-                self.store.extend(self.task.id, step, step_expiry(now, self.retention))
+            if needs_extension(step, now, self.retention.of(self.task.type)):
+                self.store.extend(self.task.id, step, step_expiry(now, self.retention.of(self.task.type)))
         return {step.name: step.result for step in steps if step.phase == phase}

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import DependentStore, OccurrenceFinder, TaskStore
@@ -119,7 +119,7 @@ class DependencyChecker:
     """`duetime.ports.attempts.DependencyListener`: releases and ends tasks with dependencies.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
     """
 
     reader: DependencyReader
@@ -127,7 +127,7 @@ class DependencyChecker:
     dependents: DependentStore
     enqueuer: Enqueuer
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
 
     def check(self, task: Task) -> None:
         """Start or end a task if its dependencies allow it; otherwise note it at those that are open.
@@ -200,7 +200,7 @@ class DependencyChecker:
         kind = UPSTREAM_FAILED if verdict is Verdict.UPSTREAM_FAILED else SKIPPED
         error = failure(kind, reason_of(after, verdict, found), retriable=False).error
         # A worker does the steps after its end: others may wait for it.
-        ended: TaskChanges = {"error": error, "finished_at": None, "expires_at": now + self.retention}
+        ended: TaskChanges = {"error": error, "finished_at": None, "expires_at": now + self.retention.of(task.type)}
         result = self.enqueuer.write(task, Move.DISMISS, now, guard, ended)
         if isinstance(result, Applied):
             self.runtime.telemetry.count("tasks_skipped", reason=kind)

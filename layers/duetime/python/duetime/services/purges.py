@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import PurgeRequestReader, Stores
     from duetime.services.bulk.filter_actions import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.rates import RateAdmin
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.switch_admin import SwitchAdmin
@@ -260,6 +261,7 @@ class OwnerResources:
     definitions: TopologyDefinitions
     types: TypeAdmin
     switches: SwitchAdmin
+    rates: RateAdmin
     stores: Stores
     runtime: Runtime
 
@@ -271,6 +273,7 @@ class OwnerResources:
             (Removed.CALENDARS, self._calendars, self.calendars.delete),
             (Removed.DEFINITIONS, self._definitions, self.definitions.delete),
             (Removed.TYPE_DEFAULTS, self._types, self.types.delete),
+            (Removed.RATES, self._rates, self.rates.clear),
         ):
             removed[kind] += self._remove_each(owner, names, delete, until)
         with suppress(OperatorRequired, SwitchNotFound):
@@ -304,6 +307,9 @@ class OwnerResources:
 
     def _definitions(self, owner: str, after: str) -> Sequence[str]:
         return [each.name for each in self.definitions.list(owner, after, MAX_PAGE)]
+
+    def _rates(self, owner: str, after: str) -> Sequence[str]:
+        return self.rates.set_keys(owner, after, MAX_PAGE)
 
     def _types(self, owner: str, after: str) -> Sequence[str]:
         known = self.stores.type_defaults.read(owner, consistent=True).by_type

@@ -131,7 +131,7 @@ class DynamoStores:
         """States of rates."""
         from duetime.adapters.dynamodb.rates import DynamoRateStore
 
-        return DynamoRateStore(self._client, self._table)
+        return DynamoRateStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def switches(self) -> DynamoSwitchStore:

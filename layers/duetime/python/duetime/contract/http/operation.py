@@ -46,8 +46,9 @@ class Header:
 
 OWNER = Header(
     "X-Duetime-Owner",
-    "The owner to act for: the caller itself (the default), or one that its token or the settings let it act for. On a "
-    "deployment without authentication (the local stack), any; by default `local`.",
+    "The owner to act for: the caller itself (the default), or one that its token or the settings let it act for. An "
+    "administrator can read what any owner has. On a deployment without authentication (the local stack), any; by "
+    "default `local`.",
     {"minLength": 1, "maxLength": MAX_OWNER_LENGTH},
 )
 KEY = Header(
@@ -58,8 +59,8 @@ KEY = Header(
 )
 KEY_LIFE = Header(
     "Idempotency-Key-Seconds",
-    f"For how many seconds the idempotency key is remembered: at most as long as the deployment keeps ended tasks; by "
-    f"default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
+    f"For how many seconds the idempotency key is remembered: at most as long as the deployment keeps ended tasks of "
+    f"any type; by default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
     {"pattern": "^[0-9]{1,9}$", "example": "604800"},
 )
 LEASE = Header(
@@ -122,6 +123,8 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
+    "/rates/{key}": (errors.RateNotFound,),
+    "/unique-keys/{unique_key}": (errors.UniqueKeyNotFound,),
     "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),

@@ -124,6 +124,8 @@ class ProblemCode(StrEnum):
     BULK_OPERATION_NOT_FOUND = "bulk_operation_not_found"
     STATE_CONFLICT = "state_conflict"
     LOCK_NOT_FOUND = "lock_not_found"
+    RATE_NOT_FOUND = "rate_not_found"
+    UNIQUE_KEY_NOT_FOUND = "unique_key_not_found"
     SCHEDULE_NOT_FOUND = "schedule_not_found"
     BACKFILL_NOT_FOUND = "backfill_not_found"
     SCHEDULE_EXISTS = "schedule_exists"
@@ -213,6 +215,10 @@ KINDS: Mapping[type[Exception], Kind] = {
         HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
+    errors.RateNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.RATE_NOT_FOUND, "There is no such rate"),
+    errors.UniqueKeyNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.UNIQUE_KEY_NOT_FOUND, "No task holds this unique key"
+    ),
     for_schedules.ScheduleNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"
     ),

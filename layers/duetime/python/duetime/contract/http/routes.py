@@ -33,6 +33,8 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "bulk-operations": (_BULK,),
     "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),
+    "rates": ("duetime.contract.rates",),
+    "unique-keys": ("duetime.contract.unique_keys",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),

@@ -26,7 +26,8 @@ class PurgeStage(StrEnum):
     """A stage of a purge, in order.
 
     Attributes:
-        RESOURCES: schedules, calendars, topology definitions, defaults of types and the switch of an owner.
+        RESOURCES: schedules, calendars, topology definitions, defaults of types, the switch and the set rates of an
+            owner.
         TASKS: the first pass over the tasks.
         REMAINDER: a further pass over tasks that could not be erased in the one before.
         ARCHIVE: rows of the archive.
@@ -47,6 +48,7 @@ class Removed(StrEnum):
     DEFINITIONS = "topology_definitions"
     TYPE_DEFAULTS = "type_defaults"
     SWITCHES = "switches"
+    RATES = "rates"
     ARCHIVE_ROWS = "archive_rows"
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.switches import Switch
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.states import State
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
 
 
@@ -33,6 +34,8 @@ class GateName(StrEnum):
         HANDLERS: the handlers cannot be imported.
         LOCK: its lock.
         RATE: its rate limit is used up.
+        UNIQUE_KEY: its unique key, which another task holds: it is not created.
+        QUOTA: a quota of its owner.
         CONCURRENCY_LIMIT: the concurrency limit of its type or of its owner.
         CIRCUIT: the circuit of its host, which keeps failing.
         TARGET: its target, which does not accept more calls.
@@ -62,6 +65,8 @@ class GateName(StrEnum):
     HANDLERS = "handlers"
     LOCK = "lock"
     RATE = "rate"
+    UNIQUE_KEY = "unique_key"
+    QUOTA = "quota"
     CONCURRENCY_LIMIT = "concurrency_limit"
     CIRCUIT = "circuit"
     TARGET = "target"
@@ -126,6 +131,21 @@ class HeldLock:
     max_holders: int
     holders: tuple[OtherTask, ...]
     position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpentRate:
+    """A rate that is paused or used up.
+
+    Attributes:
+        rate: the limit that holds.
+        is_pinned: whether its owner, not the task, has set it.
+        paused_at: since when it is paused; `None` if it is not.
+    """
+
+    rate: Rate
+    is_pinned: bool = False
+    paused_at: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +229,7 @@ class OnQueue:
 
 
 Blocker: TypeAlias = (
-    HeldLock | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
+    HeldLock | SpentRate | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
 )
 """What a task waits for."""
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from duetime.domain.change_events import TaskChange, TaskSnapshot
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -169,7 +170,7 @@ def place_of(at: Millis, task_id: TaskId) -> TaskId:
     return task_id if at == task_id.home else task_id.at_time(at)
 
 
-def writes_of(changes: Iterable[TaskChange], retention: Millis) -> ListWrites:
+def writes_of(changes: Iterable[TaskChange], retention: RetentionPolicy) -> ListWrites:
     """The changes of lists that follow from changes of tasks.
 
     Args:
@@ -194,7 +195,7 @@ def writes_of(changes: Iterable[TaskChange], retention: Millis) -> ListWrites:
     return ListWrites(blocks_of(postings), added, removed)
 
 
-def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: Millis) -> ListWrites:
+def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
     """The changes of lists that add tasks of which no change is known.
 
     Args:
@@ -210,7 +211,7 @@ def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: M
     return ListWrites(blocks_of(postings), added)
 
 
-def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: Millis) -> ListWrites:
+def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
     """The entries of tasks that are scheduled although the time of their ids has passed."""
     late = (each for each in tasks if each.state is State.SCHEDULED)
     return ListWrites(added=[_entry(each, now, retention) for each in late])
@@ -238,7 +239,7 @@ def list_of_state(task: Task | TaskSnapshot) -> ListName:
 
 
 def _postings(
-    before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: Millis
+    before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: RetentionPolicy
 ) -> Iterator[Posting]:
     if after is None or after.erased:
         return
@@ -246,22 +247,24 @@ def _postings(
         # Long after its time, a task is listed once more when it ends: its first posting may expire before its record.
         is_new = before is None or name not in _facets(before)
         if is_new or (_has_ended(before, after) and at - after.id.home > LIST_KEPT // 2):
-            yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention + LIST_KEPT)
+            yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention.of(after.type) + LIST_KEPT)
     if _is_moved(after) and (before is None or before.due_at != after.due_at):
-        expires_at = max(at, after.due_at) + retention + LIST_KEPT
+        expires_at = max(at, after.due_at) + retention.of(after.type) + LIST_KEPT
         yield Posting(_list(after, ListKind.MOVED), after.due_at, after.id, expires_at)
     yield from _endings(before, after, at, retention)
 
 
-def _endings(before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: Millis) -> Iterator[Posting]:
+def _endings(
+    before: TaskSnapshot | None, after: TaskSnapshot, at: Millis, retention: RetentionPolicy
+) -> Iterator[Posting]:
     """Postings of an end: when the outcome is stored, and again if the task finishes later than that."""
     has_ended = _has_ended(before, after)
     ended_at = at if after.finished_at is None else after.finished_at
-    expires_at = ended_at + retention + LIST_KEPT
+    expires_at = ended_at + retention.of(after.type) + LIST_KEPT
     if has_ended or (before is not None and after.finished_at not in (None, before.finished_at)):
         yield Posting(_list(after, ListKind.ENDED), ended_at, after.id, expires_at)
     if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at:
-        kept_until = max(expires_at, after.id.home + retention)
+        kept_until = max(expires_at, after.id.home + retention.of(after.type))
         yield Posting(_list(after, ListKind.EARLY), after.id.home, after.id, kept_until)
 
 
@@ -294,7 +297,9 @@ def _is_moved(task: TaskSnapshot) -> bool:
     return task.due_at != task.id.home
 
 
-def _added(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: Millis) -> Iterator[Entry]:
+def _added(
+    before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: RetentionPolicy
+) -> Iterator[Entry]:
     if after is None or after.erased or (before is not None and before.state is after.state):
         return
     if after.state in ENTRY_STATES or (after.state is State.SCHEDULED and _may_be_late(after, at)):
@@ -313,9 +318,9 @@ def _may_be_late(task: TaskSnapshot, at: Millis) -> bool:
     return task.id.home < at - LIST_LATE
 
 
-def _entry(task: TaskSnapshot, at: Millis, retention: Millis) -> Entry:
+def _entry(task: TaskSnapshot, at: Millis, retention: RetentionPolicy) -> Entry:
     # An open task may stay in its state for longer than anything is kept.
-    kept = retention + LIST_KEPT if task.state in TERMINAL else 10 * LIST_KEPT
+    kept = retention.of(task.type) + LIST_KEPT if task.state in TERMINAL else 10 * LIST_KEPT
     return Entry(list_of_state(task), task.id, max(at, task.id.home) + kept)
 
 

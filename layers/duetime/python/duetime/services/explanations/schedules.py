@@ -19,6 +19,7 @@ from duetime.domain.schedules.occurrences import preceding
 from duetime.services.schedules.runs import OF_ITS_TIMING, RunsQuery
 
 if TYPE_CHECKING:
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -37,14 +38,14 @@ class ScheduleExplainer:
     """Explains why a schedule did or did not run at a time, from the runs of the schedule.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
     """
 
     stores: Stores
     schedule_preview: SchedulePreview
     runs: ScheduleRuns
     clock: Clock
-    retention: Millis
+    retention: RetentionPolicy
 
     def explain(self, owner: str, name: str, at: Millis | None = None) -> ScheduleExplanation:
         """Explain one time of a schedule; without a time, the latest one that has passed.
@@ -60,7 +61,13 @@ class ScheduleExplainer:
             return explain_none(stored, schedule, now)
         first, length = time_meant(at)
         found = self.runs.at(stored, first, length)
-        facts = OccurrenceFacts(found.tasks, found.former, now, now - self.retention, is_complete=found.is_complete)
+        facts = OccurrenceFacts(
+            found.tasks,
+            found.former,
+            now,
+            now - self.retention.of(stored.spec.task.type),
+            is_complete=found.is_complete,
+        )
         if stored.is_permanent:
             return explain_permanent(stored, at, facts)
         return explain_occurrence(stored, schedule, at, facts)

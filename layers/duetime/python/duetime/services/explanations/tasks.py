@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
-from duetime.domain.explanations.facts import Facts, LockFacts
+from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
 from duetime.domain.explanations.gate import OtherTask
+from duetime.domain.explanations.present_gate import closed_gates
 from duetime.domain.explanations.task_explanation import TaskExplanation, explain
 from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
+from duetime.domain.rate_control import RateControl
+from duetime.domain.rates import MICROS, RateState, StartRequest, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
 from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.explanations.gate import Gate
     from duetime.domain.ids import TaskId
     from duetime.domain.locks import Holder, LockClaim
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.switches import Switches
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import StepStore, Stores
@@ -64,6 +70,11 @@ class TaskExplainer:
         is_enqueued = self._is_enqueued(task, now) if task.state is State.ROLLING_BACK else None
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
+    def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
+        """What would keep a task from starting that is not created yet, under present conditions."""
+        facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
+        return facts, closed_gates(task, facts)
+
     def _steps(self, task: Task) -> tuple[str, ...]:
         """Names of the steps that the task's handler has done."""
         if task.started_at is None or not isinstance(task.target, HandlerTarget | PullTarget):
@@ -78,6 +89,7 @@ class TaskExplainer:
             known,
             switches=switches,
             locks=tuple(self._lock(task, claim, known.now) for claim in (*claims_of(task), *switches.caps(task))),
+            rates=self._rates(task, switches, known.now),
             circuit=self._circuit(task),
             schedule=stored,
             earlier_runs=earlier_runs,
@@ -94,6 +106,25 @@ class TaskExplainer:
         holders = {each.task_id: each for each in lock.holders[:MAX_EXPLAINED_TASKS] if each.task_id != task.id}
         found = self._read(task.owner, holders)
         return LockFacts(claim, lock, tuple(line), tuple(_holder(found[each], holders[each]) for each in found))
+
+    def _rates(self, task: Task, switches: Switches, now: Millis) -> tuple[RateFacts, ...]:
+        """The rates that limit a task's starts, as the parts know them that it would ask."""
+        asked = [(SYSTEM, rate) for rate in switches.rates(task)] + (
+            [] if task.rate is None else [(task.owner, task.rate)]
+        )
+        return tuple(self._rate(task, owner, rate, now) for owner, rate in asked)
+
+    def _rate(self, task: Task, owner: str, rate: Rate, now: Millis) -> RateFacts:
+        name, pace = part_of(rate, owner, task.id)
+        state = self.stores.rates.read_many([name]).get(name, RateState())
+        rule = state.pin(rate.key) or rate
+        if rule != rate:
+            name, pace = part_of(rule, owner, task.id)
+            state = self.stores.rates.read_many([name]).get(name, RateState())
+        request = StartRequest(pace, task.priority, max(now, task.next_at) * MICROS)
+        turn = -(-request.turn(request.converted(state)) // MICROS)
+        is_own = owner == task.owner
+        return RateFacts(rule, is_own, rule != rate, RateControl.of(rate.key, state).paused_at, turn)
 
     def _circuit(self, task: Task) -> Circuit | None:
         host = host_of(task.target)

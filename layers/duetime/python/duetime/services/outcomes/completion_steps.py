@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.dispatch.enqueue_plan import Message
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.notices import ConsolePages, Notice
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -76,7 +77,7 @@ class InlineCompletion:
     """Does what follows an outcome in this process, under the attempt's lease, as workers do.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
         attempt_steps: creates what stores the steps of a cleanup.
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
@@ -86,7 +87,7 @@ class InlineCompletion:
     stores: Stores
     targets: TargetRunner
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
     callback_tasks: CallbackTasks
     notice_sender: NoticeSender
     attempt_steps: StepKeepers
@@ -128,7 +129,7 @@ class InlineCompletion:
         if earliest is not None:
             # The expiry of a node is later than its topology's, whichever clock ended that.
             margin = NODE_MARGIN if task.node_ref is not None else 0
-            expires = task.expires_at or max(earliest, now + self.retention + margin)
+            expires = task.expires_at or max(earliest, now + self.retention.of(task.type) + margin)
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
                 sets["expires_at"] = expires
@@ -347,14 +348,14 @@ class TracebackRecorder:
 
     Attributes:
         is_kept: whether tracebacks are stored, at one more write for each failed attempt, or only logged.
-        retention: how long one is kept, in milliseconds; as long as finished tasks.
+        retention: how long one is kept: as long as finished tasks.
         pages: links of log lines to the console.
     """
 
     store: TracebackStore
     runtime: Runtime
     is_kept: bool
-    retention: Millis
+    retention: RetentionPolicy
     pages: ConsolePages
 
     def record(self, task: Task, failed: Failed) -> None:
@@ -367,7 +368,7 @@ class TracebackRecorder:
         )
         if not self.is_kept:
             return
-        expiry = after_record(self.runtime.now() + self.retention)
+        expiry = after_record(self.runtime.now() + self.retention.of(task.type))
         try:
             self.store.keep(task.id, AttemptTraceback(task.fence, failed.traceback), expiry)
         except Unavailable as error:

@@ -44,6 +44,7 @@ from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, let_key_expire, write_checkpoint
 
 if TYPE_CHECKING:
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -63,14 +64,14 @@ class OutcomeWriter:
     """Ends attempts, each with one conditional write on its fence.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
     """
 
     stores: Stores
     enqueuer: Enqueuer
     completion: CompletionSteps
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
         """Record the end of a run; rejected if its fence is no longer the task's.
@@ -171,7 +172,7 @@ class OutcomeWriter:
         ended = replace(task, state=state, error=error, result=result, attempt_history=history)
         follows = process_ends_at is not None or self.completion.is_needed(ended)
         # A node is kept as long as its topology, whose end sets the node's expiry.
-        sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention
+        sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention.of(task.type)
         sets["finished_at"] = None if follows else ended_at
         if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
             # No one works under this lease; a worker that still waits for its target keeps it, so that no steps follow
@@ -202,7 +203,11 @@ class OutcomeWriter:
         # The record has an expiry from this write on, and so does the result, even one that no write refers to. A
         # node's result has none while its topology runs.
         is_node = run.task.node_ref is not None
-        expiry = unless_referenced(run.ended_at) if is_node else after_record(run.ended_at + self.retention)
+        expiry = (
+            unless_referenced(run.ended_at)
+            if is_node
+            else after_record(run.ended_at + self.retention.of(run.task.type))
+        )
         kept = self.stores.contents.keep(run.task.id, f"result.{self.runtime.nonce()}", result, expiry)
         end = self.end(run, Move.SUCCEED, AttemptOutcome.SUCCEEDED, {"result": kept, "error": None})
         if is_node and kept.is_outside and isinstance(end, Applied):
@@ -305,7 +310,7 @@ class OutcomeWriter:
         return self.write_outcome(run.task, move, changes, run.ended_at, process_ends_at=process_ends_at)
 
 
-def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skipped: Skipped) -> WriteResult:
+def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good: without an attempt, an attempt record or another check.
 
     No steps follow, as for a cancelled task, unless others wait for it: the contents outside the record are expired
@@ -314,17 +319,18 @@ def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skippe
     Args:
         stores: stores of the record and of the contents outside it.
         runtime: clock, nonces and metrics.
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
         task: the record, claimed for a run.
         skipped: the reason.
     """
     now, is_awaited = runtime.now(), task.has_dependents
+    expires = now + retention.of(task.type)
     sets: TaskChanges = {
         **claim_undone(task),
         "error": failure(SKIPPED, skipped.reason).error,
         "waiting_for": None,
         "finished_at": None if is_awaited else now,
-        "expires_at": now + retention,
+        "expires_at": expires,
     }
     guard = Guard(fence=task.fence, unawaited=not is_awaited)
     end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), guard, sets))
@@ -332,7 +338,7 @@ def skip(stores: Stores, runtime: Runtime, retention: Millis, task: Task, skippe
         return skip(stores, runtime, retention, replace(task, has_dependents=True), skipped)
     if isinstance(end, Applied):
         runtime.telemetry.count("tasks_skipped", reason=skipped.code)
-        let_expire(stores.contents, end.task, now + retention)
+        let_expire(stores.contents, end.task, expires)
     return end
 
 

@@ -36,6 +36,7 @@ from duetime.services.schedules.preview import seen_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -104,14 +105,14 @@ class ScheduleRuns:
     """Lists the runs of schedules.
 
     Attributes:
-        retention: how long an ended task is kept, in milliseconds.
+        retention: how long an ended task is kept.
     """
 
     stores: Stores
     task_reader: TaskReader
     schedule_preview: SchedulePreview
     clock: Clock
-    retention: Millis
+    retention: RetentionPolicy
 
     def list(self, owner: str, name: str, query: RunsQuery) -> RunPage:
         """A page of a schedule's runs; it may be empty and still have a next page.
@@ -155,9 +156,9 @@ class ScheduleRuns:
         runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
         planned = self._planned(stored, query) if query.after is None else ()
         # Only its tasks show when a permanent schedule ran.
-        changed = max(stored.updated_at, self._kept_since) if stored.is_permanent else stored.updated_at
+        changed = max(stored.updated_at, self._kept_since(stored)) if stored.is_permanent else stored.updated_at
         found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
-        return RunPage(stored, found, since, max(since, changed), self._kept_since, self._is_archived, after)
+        return RunPage(stored, found, since, max(since, changed), self._kept_since(stored), self._is_archived, after)
 
     def occurrences(
         self, owner: str, name: str, start: Millis, end: Millis, limit: int
@@ -241,9 +242,8 @@ class ScheduleRuns:
                 return found, True
         return found, False
 
-    @property
-    def _kept_since(self) -> Millis:
-        return self.clock.now() - self.retention
+    def _kept_since(self, stored: StoredSchedule) -> Millis:
+        return self.clock.now() - self.retention.of(stored.spec.task.type)
 
     @property
     def _is_archived(self) -> bool:
@@ -264,7 +264,7 @@ class ScheduleRuns:
         past = [each for each in found if each.nominal >= bound]
         ids = {each.key: stored.id_of(each) for each in past if each.runs and each.nominal not in listed}
         known = self.stores.tasks.read_many(list(ids.values()))
-        kept_since, not_kept = self._kept_since, ARCHIVED if self._is_archived else NOT_KEPT
+        kept_since, not_kept = self._kept_since(stored), ARCHIVED if self._is_archived else NOT_KEPT
         runs = [
             run_without_task(stored, each, known.get(ids[each.key]) if each.key in ids else None, kept_since, not_kept)
             for each in past

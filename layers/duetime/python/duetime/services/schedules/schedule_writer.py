@@ -25,6 +25,7 @@ from duetime.services.tasks.creation_rules import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.definition import ScheduleSpec, Written
     from duetime.domain.schedules.schedule_record import RemovedSchedule
     from duetime.domain.tasks.keys import IdempotencyKey
@@ -90,7 +91,7 @@ class ScheduleWriter:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        retention: how long the payload of a deleted schedule is stored, in milliseconds.
+        retention: how long the payload of a deleted schedule is stored: as long as any of its tasks may be.
     """
 
     stores: Stores
@@ -98,7 +99,7 @@ class ScheduleWriter:
     expander: ScheduleExpander
     runtime: Runtime
     look_ahead: Millis
-    retention: Millis
+    retention: RetentionPolicy
 
     def read_with_payload(self, owner: str, name: str) -> StoredSchedule:
         """Read a schedule with its payload."""
@@ -231,7 +232,7 @@ class ScheduleWriter:
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
         """Expire a payload that no schedule refers to any more; tasks may still refer to it for some time."""
         if payload.is_outside:
-            self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention))
+            self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention.longest))
 
 
 def _check_version(stored: StoredSchedule, version: int | None) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.change_events import ChangeBatch, TaskChange
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskListStore, TaskStore
@@ -40,7 +41,7 @@ class TaskListUpdater:
         tasks: records of tasks.
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
-        retention: how long an ended task is kept, in milliseconds.
+        retention: how long an ended task is kept.
         begin_at: number of tasks in a partition of an owner's list at which his lists are begun.
     """
 
@@ -51,7 +52,7 @@ class TaskListUpdater:
         tasks: TaskStore,
         lists: TaskListStore,
         runtime: Runtime,
-        retention: Millis,
+        retention: RetentionPolicy,
         begin_at: int,
     ) -> None:
         self._begin_at = begin_at

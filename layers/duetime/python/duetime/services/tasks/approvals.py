@@ -19,10 +19,10 @@ from duetime.services.task_telemetry import count_outcome
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -52,14 +52,14 @@ class Approvals:
     """Records decisions: each is one write, which applies only while the task waits for it.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
     """
 
     task_reader: TaskReader
     stores: Stores
     enqueuer: Enqueuer
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
 
     def decide(self, owner: str, task_id: TaskId, decision: Decision, version: int | None, by: Attribution) -> Task:
         """Approve or reject a task; repeating the same decision changes nothing.
@@ -105,13 +105,14 @@ class Approvals:
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
         """Write the outcome; a worker does the steps after it."""
         now, is_node = self.runtime.now(), task.node_ref is not None
+        expires = now + self.retention.of(task.type)
         # A node is kept as long as its topology, whose end sets the node's expiry.
-        sets |= {"finished_at": None, "expires_at": None if is_node else now + self.retention, "waiting_for": None}
+        sets |= {"finished_at": None, "expires_at": None if is_node else expires, "waiting_for": None}
         guard = Guard(version=task.version)
         if not decision.approve:
             return self.enqueuer.move(task, Move.REJECT, now, guard, {**sets, "error": rejection(by.reason)})
         contents = self.stores.contents
-        expiry = unless_referenced(now) if is_node else after_record(now + self.retention)
+        expiry = unless_referenced(now) if is_node else after_record(expires)
         kept = contents.keep(task.id, f"result.{self.runtime.nonce()}", decision.payload, expiry)
         result = self.enqueuer.move(task, Move.APPROVE, now, guard, {**sets, "result": kept, "error": None})
         if is_node and kept.is_outside and isinstance(result, Applied):

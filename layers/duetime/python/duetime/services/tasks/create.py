@@ -100,6 +100,16 @@ class TaskCreator:
         """
         return self._traced(order, partial(self._draft, owner))
 
+    def resolved(self, owner: str, order: Order) -> TaskSpec:
+        """The requested task with the defaults of its type and the graphs that it names; nothing is written.
+
+        Raises:
+            FieldInvalid: its parent, a task in its `after`, or a definition that it names, does not exist.
+            Unavailable: the store did not answer.
+        """
+        self._check_parent(owner, order.spec.parent_task_id)
+        return self.rules.resolved(owner, self._with_dependencies(owner, order.spec), order.place_of_graph)
+
     def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
         """Create or prepare a record within a span whose context the task keeps: its attempts link to it."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
@@ -115,9 +125,7 @@ class TaskCreator:
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
         """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
         try:
-            self._check_parent(owner, order.spec.parent_task_id)
-            spec = self._with_dependencies(owner, order.spec)
-            spec = self.rules.resolved(owner, spec, order.place_of_graph)
+            spec = self.resolved(owner, order)
         except FieldInvalid:
             # A repeat gets the same response as the first request, even if the definition has changed.
             repeated = self._answered(owner, order) if order.origin is None else self._existing(self._identity(order))

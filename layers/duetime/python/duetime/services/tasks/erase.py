@@ -91,7 +91,7 @@ class TaskEraser:
         if task.finished_at is not None:
             return {}
         now = self.runtime.now()
-        return {"finished_at": now, "expires_at": now + self.task_updater.retention}
+        return {"finished_at": now, "expires_at": now + self.task_updater.retention.of(task.type)}
 
 
 def _check(task: Task) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.targets import Query
@@ -59,11 +60,11 @@ class ArchiveAge:
     """
 
     clock: Clock
-    retention: Millis
+    retention: RetentionPolicy
 
     def may_hold(self, task_id: TaskId) -> bool:
         """Whether the archive may have a task; a task with a later due time cannot have ended that long ago."""
-        return task_id.home + self.retention < self.clock.now()
+        return task_id.home + self.retention.shortest < self.clock.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class TaskReader:
         is_erased = task is not None and task.owner == owner
         # The response does not reveal whether another owner has a task with this id.
         if self.archive is not None and not is_erased and self.archive.may_hold(task_id):
-            raise TaskArchived(task_id, self.archive.retention)
+            raise TaskArchived(task_id, self.archive.retention.shortest)
         raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
@@ -53,7 +54,7 @@ class TaskUpdater:
     """Changes and cancels tasks; until a worker's claim, a change or cancellation wins.
 
     Attributes:
-        retention: how long a finished task is kept, in milliseconds.
+        retention: how long a finished task is kept.
         rules: rules for accepting tasks.
         occurrence_listener: notified when an occurrence of a schedule has been cancelled.
     """
@@ -61,7 +62,7 @@ class TaskUpdater:
     stores: Stores
     enqueuer: Enqueuer
     runtime: Runtime
-    retention: Millis
+    retention: RetentionPolicy
     lock_manager: LockManager
     rules: CreationRules
     occurrence_listener: Callable[[], OccurrenceListener]
@@ -105,8 +106,10 @@ class TaskUpdater:
             StateConflict: it has started or ended.
             VersionMismatch: it is not at the required version.
         """
+        if self.retention.is_by_type:
+            return self._cancelled(owner, task_id, self.stores.tasks.read(task_id), version, by)
         now = self.runtime.now()
-        expires = now + self.retention
+        expires = now + self.retention.default
         after = None if version is None else version + 1
         cancellation = ActionRecord(Action.CANCELLED, now, by, after)
         sets: TaskChanges = {"finished_at": now, "expires_at": expires, "cancellation": cancellation}
@@ -131,7 +134,7 @@ class TaskUpdater:
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
         """A worker does the steps after the end of a topology, a node, or a task that others wait for."""
         now, guard = self.runtime.now(), Guard(version=task.version)
-        expires = now + self.retention
+        expires = now + self.retention.of(task.type)
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
         if task.node_ref is not None or task.has_dependents or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end sets the node's expiry.

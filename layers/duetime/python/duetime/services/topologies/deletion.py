@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -45,14 +46,14 @@ class NodeEraser:
     """Erases the nodes of erased topologies.
 
     Attributes:
-        period: how long a finished task is kept, in milliseconds.
+        policy: how long a finished task is kept.
     """
 
     topology_repository: TopologyRepository
     task_eraser: TaskEraser
     stores: Stores
     runtime: Runtime
-    period: Millis
+    policy: RetentionPolicy
 
     def remember(self, task: Task) -> None:
         """Store the names of a topology's nodes, to find them after its graph is erased.
@@ -90,7 +91,7 @@ class NodeEraser:
         if run_state is None or not run_state.ran:
             return True
         record = self.stores.tasks.read(topology)
-        kept_until = (record.expires_at if record else None) or self.runtime.now() + self.period
+        kept_until = (record.expires_at if record else None) or self.runtime.now() + self.policy.longest
         erase = partial(self._erase_one, kept_until + NODE_MARGIN)
         ids = list(_task_ids(run_state))
         for first in range(0, len(ids), _PAGE):
@@ -201,13 +202,13 @@ class Retention:
     """Keeps nodes, and lets them expire. Each call may be repeated.
 
     Attributes:
-        period: how long a finished task is kept, in milliseconds.
+        policy: how long a finished task is kept.
     """
 
     topology_repository: TopologyRepository
     stores: Stores
     runtime: Runtime
-    period: Millis
+    policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
         """Keep the nodes of a running run, if any of them would expire, as those that a retry keeps do."""
@@ -250,7 +251,7 @@ class Retention:
         task = topology_run.task
         if task.finished_at is not None and task.expires_at is not None:
             return task.expires_at
-        kept_until = self.runtime.now() + self.period + (NODE_MARGIN if task.node_ref is not None else 0)
+        kept_until = self.runtime.now() + self.policy.of(task.type) + (NODE_MARGIN if task.node_ref is not None else 0)
         outer = self._outer(topology_run)
         return max(kept_until, task.expires_at or 0, 0 if outer is None else self.expiry_of_nodes(outer))
 

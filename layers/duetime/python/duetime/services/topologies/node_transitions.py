@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
-    from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.trigger_rules import Counts
     from duetime.ports.runtime import Runtime
@@ -56,7 +56,7 @@ class NodeActions:
     """Acts on nodes.
 
     Attributes:
-        retention: how long counts are kept beyond the longest deadline, in milliseconds.
+        retention: how long counts are kept beyond the longest deadline: as long as any topology.
     """
 
     topology_repository: TopologyRepository
@@ -64,7 +64,7 @@ class NodeActions:
     enqueuer: Enqueuer
     runtime: Runtime
     conditions: Conditions
-    retention: Millis
+    retention: RetentionPolicy
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
         """Count edges of one chunk at a node, and return the present counts of its parents.
@@ -72,7 +72,10 @@ class NodeActions:
         If the stored counts have expired, the topology's watchdog decides by its nodes' states instead.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
-        edges, expires = len(node.depends_on), self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention
+        edges, expires = (
+            len(node.depends_on),
+            self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + self.retention.longest,
+        )
         before, after = self.stores.topologies.add_edges(task_id, edges, arrived, expires)
         if chunks_for(edges) == 1:
             return after.counts

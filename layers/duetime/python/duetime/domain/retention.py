@@ -1,0 +1,47 @@
+"""How long ended tasks are kept, by their type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.wildcards import wildcard_matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """How long the record of an ended task is kept, in milliseconds.
+
+    Attributes:
+        default: for types that no pattern matches.
+        by_pattern: by patterns of types, in which `*` stands for any characters; the first pattern that matches
+            decides.
+    """
+
+    default: Millis
+    by_pattern: Mapping[str, Millis] = field(default_factory=dict)
+
+    def of(self, task_type: str) -> Millis:
+        """How long an ended task of a type is kept."""
+        kept = (kept for pattern, kept in self.by_pattern.items() if wildcard_matcher(pattern).fullmatch(task_type))
+        return next(kept, self.default)
+
+    @property
+    def is_by_type(self) -> bool:
+        """Whether the type matters."""
+        return bool(self.by_pattern)
+
+    @property
+    def shortest(self) -> Millis:
+        """How long a task of any type is kept at least."""
+        return min(self.default, *self.by_pattern.values()) if self.by_pattern else self.default
+
+    @property
+    def longest(self) -> Millis:
+        """How long a task of any type is kept at most."""
+        return max(self.default, *self.by_pattern.values()) if self.by_pattern else self.default

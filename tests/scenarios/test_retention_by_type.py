@@ -1,0 +1,122 @@
+"""How long ended tasks are kept, if it depends on their type."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.times import DAY, HOUR, MINUTE
+from duetime.environment_variables import Variable
+from tests.scenarios.graphs import PATH, Graphs
+from tests.scenarios.scenario import PHASED, PLAIN, UNDONE
+from tests.scenarios.schedules import NAME, Schedules
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.tasks.task import Task
+
+LARGE = "x".join(str(number * 2654435761 % 2**32) for number in range(5_000))
+"""A payload and result that lie outside the record."""
+DAYS = {PLAIN: 2, PHASED: 90, "*": 7}
+
+
+@pytest.fixture
+def account() -> Iterator[Tasks]:
+    """The type `PLAIN` is kept for two days, `PHASED` for ninety, all others for seven; the default is a day."""
+    with Tasks() as made:
+        made.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps(DAYS)}
+        made.target = lambda _phase, _context: LARGE
+        yield made
+
+
+def wait(account: Tasks, days: int) -> None:
+    """Let days pass in which nothing is due, and let items expire."""
+    account.ticking = False
+    account.run(days * DAY)
+    account.expire()
+
+
+def days_kept(task: Task) -> float:
+    """For how many days a task is kept after its end."""
+    assert task.expires_at is not None
+    assert task.finished_at is not None
+    return round((task.expires_at - task.finished_at) / DAY, 2)
+
+
+def kept(account: Tasks, ids: list[str]) -> dict[str, float]:
+    """For how many days the tasks are kept after their ends, by type."""
+    return {task.type: days_kept(task) for task in map(account.record, ids)}
+
+
+def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
+    """Whatever its end is: success, a failure, a cancellation; and so are the contents outside its record."""
+    succeeded = [account.create(0, kind, payload=LARGE) for kind in (PLAIN, UNDONE, PHASED)]
+    cancelled = [account.create(HOUR, kind, payload=LARGE) for kind in (PLAIN, UNDONE, PHASED)]
+    for each in cancelled:
+        assert account.cancel(each).status == 200
+    account.run(MINUTE)
+    expected = {PLAIN: 2, UNDONE: 7, PHASED: 90}
+    assert kept(account, succeeded) == expected
+    assert kept(account, cancelled) == expected
+    wait(account, 3)
+    states = [account.ask("GET", f"/v1/tasks/{each}").status for each in succeeded]
+    assert states == [404, 200, 200]
+    assert account.ask("GET", f"/v1/tasks/{succeeded[2]}").body["result"] == LARGE
+    wait(account, 5)
+    assert [account.ask("GET", f"/v1/tasks/{each}").status for each in succeeded] == [404, 404, 200]
+
+
+def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
+    """With its error, and its traceback."""
+    account.fail()
+    made = [account.create(0, kind, retry={"max_attempts": 1}) for kind in (PLAIN, UNDONE)]
+    account.run_until(lambda: all(account.record(each).finished_at for each in made))
+    assert kept(account, made) == {PLAIN: 2, UNDONE: 7}
+    wait(account, 6)
+    attempts = account.ask("GET", f"/v1/tasks/{made[1]}/attempts").body["attempts"]
+    assert "ValueError" in attempts[0]["error"]["traceback"]
+
+
+def test_a_node_is_kept_as_long_as_its_topology() -> None:
+    """A node of a short-lived type stays for as long as the topology shows it."""
+    with Graphs() as graphs:
+        graphs.environ |= {Variable.RETENTION_DAYS: "20", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 2})}
+        graphs.submit({"first": {"type": PLAIN}, "second": {"type": UNDONE, "depends_on": ["first"]}})
+        assert graphs.run_until(lambda: graphs.whole().finished_at, HOUR)
+        assert days_kept(graphs.whole()) == 20
+        graphs.run(MINUTE)
+        expires_at = graphs.whole().expires_at or 0
+        assert all((graphs.node(key).expires_at or 0) > expires_at for key in ("first", "second"))
+        assert graphs.ask("GET", f"{PATH}/{graphs.topology}").status == 200
+
+
+def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
+    """A run without a task is `expired` when the retention of its type has passed, not the deployment's."""
+    with Schedules() as schedules:
+        schedules.environ |= {Variable.RETENTION_DAYS: "1", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 0.1})}
+        schedules.make(rate="1 hour")
+        schedules.run(6 * HOUR)
+        schedules.expire()
+        states = [each["status"] for each in schedules.ask("GET", f"/v1/schedules/{NAME}/runs").body["runs"]]
+        past = [state for state in states if state != "planned"]
+        assert past == ["succeeded"] * 3 + ["expired"] * (len(past) - 3)
+        assert len(past) > 4
+
+
+def test_an_idempotency_key_is_not_kept_longer_than_any_task(account: Tasks) -> None:
+    """Otherwise a repetition of the request would create a task again that has expired."""
+    account.environ[Variable.RETENTION_DAYS] = "30"
+    headers = {"Idempotency-Key": "a", "Idempotency-Key-Seconds": str(3 * DAY // 1000)}
+    answer = account.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": "now"}, headers=headers)
+    assert (answer.status, "60 to 172800" in answer.body["detail"]) == (400, True)
+
+
+def test_the_settings_say_how_long_tasks_are_kept(account: Tasks) -> None:
+    """In days, by patterns of types in the order in which they count."""
+    found = account.ask("GET", "/v1/settings").body
+    assert found["retention_days"] == 1
+    assert found["retention_by_type"] == [{"types": types, "days": days} for types, days in DAYS.items()]
