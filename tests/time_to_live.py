@@ -188,7 +188,6 @@ DECIDERS: dict[str, Rule] = {
     "services/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
     "services/dependencies.py:DependencyChecker._decide": RECORD,
-    "services/dependencies.py:DependencyChecker._note_at": DEPENDENT,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/quotas/at_once.py:RunningTopologies.refusal": QUOTA_USE,
     "services/quotas/at_once.py:LeaseQuota.note": QUOTA_USE,
