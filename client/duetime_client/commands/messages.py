@@ -49,7 +49,7 @@ _OPTIONS = {
     "rate.per_seconds": "--rate-per",
     "rate.burst": "--rate-burst",
     "unique.key": "--unique",
-    "trigger_rule": "--trigger-rule",
+    "trigger_rule": "--rule",
     "debounce.key": "--unique",
     "debounce.seconds": "--debounce",
     "debounce.max_seconds": "--debounce-max",

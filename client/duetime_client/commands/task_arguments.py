@@ -75,7 +75,7 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
 
 def after_fields(options: UniqueOptions) -> TaskFields:
     """The tasks that must end before, set by options."""
-    _reject_without("--after", options.after, trigger_rule=options.trigger_rule)
+    _reject_without("--after", options.after, rule=options.trigger_rule)
     after = [_dependency(each) for each in options.after or ()]
     rule = options.trigger_rule and options.trigger_rule.value
     return cast("TaskFields", given(after=after or None, trigger_rule=rule))

@@ -301,11 +301,11 @@ class UniqueOptions:
         list[str] | None,
         _start(
             metavar="ID",
-            help="Start after this task has ended, or an occurrence of a schedule: NAME@TIME. May be repeated.",
+            help="Start after this task, or after SCHEDULE@TIME; may be repeated.",
         ),
     ] = None
     trigger_rule: Annotated[
-        TaskTriggerRule | None, _start(help="How those must have ended for it to run (default all_success).")
+        TaskTriggerRule | None, _start("--rule", help="Trigger rule: how those must have ended.")
     ] = None
 
     unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task of this key.")] = None
