@@ -49,6 +49,7 @@ GateName: TypeAlias = Literal[
     "switch",
     "handlers",
     "lock",
+    "order",
     "rate",
     "concurrency_limit",
     "circuit",
@@ -122,6 +123,7 @@ UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 WaitReason: TypeAlias = Literal[
     "lock",
     "concurrency_limit",
+    "order",
     "rate",
     "switch",
     "circuit",

@@ -11,6 +11,7 @@ from duetime.contract.explanations.responses import (
     WaitedCircuitResponse,
     WaitedLeaseResponse,
     WaitedLockResponse,
+    WaitedOrderResponse,
     WaitedQueueResponse,
     WaitedRetryResponse,
     WaitedScheduleResponse,
@@ -22,6 +23,7 @@ from duetime.contract.mapping import response_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import TaskErrorResponse
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     HeldLock,
     HoldingSchedule,
     LeasedBy,
@@ -88,11 +90,13 @@ def _gate(gate: Gate) -> GateResponse:
 
 def _waits_for(blocker: Blocker) -> WaitsForResponse:
     found = WaitsForResponse(
-        lock=None, switch=None, circuit=None, schedule=None, tasks=None, lease=None, retry=None, queue=None
+        lock=None, order=None, switch=None, circuit=None, schedule=None, tasks=None, lease=None, retry=None, queue=None
     )
     match blocker:
         case HeldLock():
             found["lock"] = _lock(blocker)
+        case EarlierTasks():
+            found["order"] = _order(blocker)
         case SetSwitch():
             found["switch"] = _switch(blocker)
         case OpenCircuit():
@@ -114,6 +118,10 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
 
 def _lock(held: HeldLock) -> WaitedLockResponse:
     return response_of(WaitedLockResponse, held, holders=[_task(each) for each in held.holders])
+
+
+def _order(earlier: EarlierTasks) -> WaitedOrderResponse:
+    return response_of(WaitedOrderResponse, earlier, tasks=[_task(each) for each in earlier.tasks])
 
 
 def _switch(set_switch: SetSwitch) -> WaitedSwitchResponse:

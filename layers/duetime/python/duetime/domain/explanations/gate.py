@@ -32,6 +32,7 @@ class GateName(StrEnum):
         SWITCH: a switch that stops its type, its owner or all tasks.
         HANDLERS: the handlers cannot be imported.
         LOCK: its lock.
+        ORDER: an earlier task of its ordered key.
         RATE: its rate limit is used up.
         CONCURRENCY_LIMIT: the concurrency limit of its type or of its owner.
         CIRCUIT: the circuit of its host, which keeps failing.
@@ -61,6 +62,7 @@ class GateName(StrEnum):
     SWITCH = "switch"
     HANDLERS = "handlers"
     LOCK = "lock"
+    ORDER = "order"
     RATE = "rate"
     CONCURRENCY_LIMIT = "concurrency_limit"
     CIRCUIT = "circuit"
@@ -126,6 +128,23 @@ class HeldLock:
     max_holders: int
     holders: tuple[OtherTask, ...]
     position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTasks:
+    """The line of an ordered key in which a task waits.
+
+    Attributes:
+        key: the ordered key.
+        position: place in the line, from 1, which is the first task that has not ended; `None` if it is far behind.
+        tasks: the task that has the turn or is the first in line, and the one just before the waiting task.
+        is_stopped: whether the first of them has failed, and holds the line.
+    """
+
+    key: str
+    position: int | None
+    tasks: tuple[OtherTask, ...]
+    is_stopped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +228,7 @@ class OnQueue:
 
 
 Blocker: TypeAlias = (
-    HeldLock | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
+    HeldLock | EarlierTasks | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
 )
 """What a task waits for."""
 
