@@ -194,7 +194,8 @@ LOG_BYTES = 450
 """Bytes of the metrics line of an invocation, as for a worker."""
 ACCESS_LOG_BYTES = 400
 """Assumed bytes per request in the API's access log."""
-IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 64
+IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 57
+"""With 16 shards: one consistent reading of each, five that are not, and one of their number."""
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
 """Requests to an empty queue that invokes a function: five concurrent polls of 20 seconds."""
 IDLE_SCHEDULES = TICKS + TICKS // 5

@@ -71,7 +71,7 @@ def test_x_ray_records_all_of_thin_traffic_and_a_twentieth_of_the_rest() -> None
 def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
     """In each region, by its own prices."""
     found = estimate(Workload(0))
-    assert found.dollars == found.idle == pytest.approx(1.50, abs=0.005)
+    assert found.dollars == found.idle == pytest.approx(1.46, abs=0.005)
     months = {region: estimate(Workload(MILLION, region=region)).dollars for region in PRICES}
     assert len(set(months.values())) == len(PRICES) == 3
 

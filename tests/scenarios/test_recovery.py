@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,9 +11,16 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.sqs import body_of
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.operating_parameters import GROUP_HOLD, RECOVERY_SCAN_BACKLOG, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import (
+    EARLY_SCAN_AGES,
+    EARLY_SCAN_BACKLOG,
+    GROUP_HOLD,
+    RECOVERY_SCAN_BACKLOG,
+    RECOVERY_SCAN_DELAYS,
+)
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.times import minute_of
+from duetime.domain.times import minute_of, to_iso
+from duetime.environment_variables import Variable
 from duetime_testing.fakes.sqs import Held
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import RECOVERY, Tasks
@@ -296,6 +304,91 @@ def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str,
         assert tasks.state(task_id) == "succeeded"
 
 
+@pytest.mark.parametrize("offset", [1, 29, 58])
+def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Tasks, offset: int) -> None:
+    """Whenever in a minute the tasks are due, and the trigger ticks: the queues are purged just before."""
+    with tasks:
+        tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + offset * SECOND)
+        start = tasks.now + 10 * SECOND
+        made = [tasks.create(due_at=to_iso(start + second * SECOND)) for second in range(60)]
+        for task_id in made:
+            tasks.time.run_until(tasks.record(task_id).due_at - SECOND)
+            tasks.lose_messages()
+        tasks.run(2 * MINUTE)
+        late = [tasks.done(task_id).lateness or 0 for task_id in made]
+        assert max(late) <= EARLY_SCAN_AGES[1]
+        assert min(late) >= EARLY_SCAN_AGES[0]
+        assert len(tasks.effects) == len(made)
+
+
+def test_the_early_scan_leaves_tasks_alone_that_wait_in_a_backlog(tasks: Tasks) -> None:
+    """Two hundred tasks on a queue that is not read are on it once, until the first recovery scan."""
+    with tasks:
+        due = tasks.now + 5 * SECOND
+        tasks.unread_until[_queue(tasks, "normal").url] = tasks.now + HOUR
+        for _ in range(EARLY_SCAN_BACKLOG + 1):
+            tasks.create(due_at=to_iso(due))
+        tasks.run(EARLY_SCAN_AGES[1])
+        assert tasks.counts()["timers_recovered"] == 0
+        assert tasks.sent() == EARLY_SCAN_BACKLOG + 1
+
+
+def test_a_task_that_started_in_time_is_not_sent_again(tasks: Tasks) -> None:
+    """One that runs for a minute, one that has ended, one that waits for its retry, and one that is not due."""
+    with tasks:
+        tasks.last(60)
+        running, far = tasks.create(), tasks.create(70 * SECOND)
+        tasks.run(SECOND)
+        tasks.fail(1)
+        retried = tasks.create()
+        tasks.run(SECOND)
+        tasks.target = lambda _phase, _context: "done"
+        ended = tasks.create()
+        tasks.run(MINUTE)
+        assert tasks.counts()["timers_recovered"] == 0
+        states = [tasks.state(each).value for each in (running, far, retried, ended)]
+        assert states == ["succeeded", "scheduled", "succeeded", "succeeded"]
+
+
+def test_the_early_scan_sends_nothing_that_the_same_tick_has_sent(tasks: Tasks) -> None:
+    """After ten minutes without a tick, the first one sends tasks that are overdue, once."""
+    with tasks:
+        made = [tasks.create(9 * MINUTE + second * SECOND) for second in range(0, 60, 6)]
+        tasks.ticking = False
+        tasks.run(10 * MINUTE)
+        tasks.invoke("trigger", {})
+        tasks.run(30 * SECOND)
+        assert {tasks.state(each) for each in made} == {"succeeded"}
+        assert tasks.sent() == len(made)
+
+
+def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) -> None:
+    """The message of an owner with a quota of attempts may be delayed beyond the due time: no other is sent."""
+    with tasks:
+        tasks.environ[Variable.QUOTAS] = json.dumps({"concurrent_attempts": 2})
+        tasks.create(2 * SECOND)
+        tasks.lose_messages()
+        tasks.run(EARLY_SCAN_AGES[1])
+        assert tasks.counts()["timers_recovered"] == 0
+        tasks.run(RECOVERY)
+        assert tasks.counts()["timers_recovered"] == 1
+
+
+def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: Tasks) -> None:
+    """The tick goes on, and is no failure."""
+    with tasks:
+        task_id = _create_unsent(tasks, delay=2 * SECOND)
+        refused = tasks.refuse(
+            lambda call: call.operation == "query" and f"{to_iso(tasks.now)[:16]}#" in str(call.request)
+        )
+        tasks.run(MINUTE + 2 * SECOND)
+        assert refused
+        assert "the last minute could not be read" in tasks.notes()
+        tasks.before_call = None
+        tasks.run(RECOVERY)
+        assert tasks.state(task_id) == "succeeded"
+
+
 def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
     """Tasks of other queues are dispatched meanwhile; its own are when it takes messages again."""
     with tasks:
@@ -354,7 +447,7 @@ def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks
     """A scan puts it where pull workers find it."""
     with tasks:
         task_id = _create_unsent(tasks, kind=PULLED)
-        tasks.run(RECOVERY + MINUTE)
+        tasks.run(EARLY_SCAN_AGES[1])
         assert [task_id in message.body for message in _queue(tasks, "pulled").messages] == [True]
 
 

@@ -18,7 +18,7 @@ from duetime.domain.times import MINUTE, SECOND, Millis, minute_of, start_of
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import MinutePage
 from duetime.services.enqueue import Shards
-from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages, EarlyScan
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
@@ -75,7 +75,8 @@ class Deployment:
         stores: Any = SimpleNamespace(tasks=ports, cursors=cursors)
         runtime = Runtime(ports, ports, ports, self.facts)
         due_messages = DueMessages(ports, ports, ports, ports, runtime, LOOK_AHEAD, Precision.NORMAL, None)
-        return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages, Unmonitored())
+        early = EarlyScan(ports, ports, due_messages, runtime)
+        return Dispatcher(stores, ports, ports, runtime, shards, LOOK_AHEAD, due_messages, early, Unmonitored())
 
     def now(self) -> Millis:
         """The time, which passes while messages are sent."""

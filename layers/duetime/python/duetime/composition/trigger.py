@@ -8,7 +8,7 @@ from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
 from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.schedules import ScheduleServices
-from duetime.services.trigger.dispatcher import Dispatcher, DueMessages
+from duetime.services.trigger.dispatcher import Dispatcher, DueMessages, EarlyScan
 
 
 class TriggerServices(Part):
@@ -37,6 +37,7 @@ class TriggerServices(Part):
             shards=core.shards,
             look_ahead=look_ahead,
             due_messages=due_messages,
+            early_scan=EarlyScan(core.stores.tasks, core.queues, due_messages, self.runtime),
             heartbeat=EgressHeartbeat(
                 self.platform.clients.lambdas(),
                 self.settings.egress_function,

@@ -237,6 +237,13 @@ RESCAN_PATIENCE = 15 * MINUTE
 double. A running task is checked about every two minutes."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
+EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)
+"""How much overdue a task is that each tick looks for besides: one that has not started for so long, on a queue that is
+short, has probably lost its message. Ticks are a minute apart, so each task is met."""
+EARLY_SCAN_BACKLOG = 100
+"""Messages waiting on a queue from which on tasks that have not started are taken to wait there."""
+EARLY_SCAN_PAGES = 4
+"""Pages that this scan reads of each shard's minute; what is beyond them is left to the recovery scans."""
 TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads; the next one continues where it stopped."""
 GROUP_HOLD = 70 * SECOND

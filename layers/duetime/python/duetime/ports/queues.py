@@ -42,6 +42,10 @@ class Outgoing:
 class MessagePace(Protocol):
     """Spreads the messages of owners that may not run all of their due tasks at once."""
 
+    def is_limited(self, owner: str) -> bool:
+        """Whether messages of an owner may be delayed."""
+        ...
+
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
         """The delay of a message that would be sent with the given one; both 0 to 900 seconds."""
         ...

@@ -55,6 +55,10 @@ class DispatchPace:
     _owners: dict[str, _Sent] = field(default_factory=dict, init=False)
     _forgotten_at: Millis = field(default=0, init=False)
 
+    def is_limited(self, owner: str) -> bool:
+        """Whether messages of an owner may be delayed."""
+        return self.book.of(owner).concurrent_attempts is not None
+
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
         """The delay of a message that would be sent with the given one; both 0 to 900 seconds."""
         limit = self.book.of(owner).concurrent_attempts

@@ -42,6 +42,9 @@ from duetime.domain.dispatch.enqueue_plan import (
 from duetime.domain.errors import ClockWrong, MinutesUnread, Unavailable
 from duetime.domain.operating_parameters import (
     CURSOR_SAVE_INTERVAL,
+    EARLY_SCAN_AGES,
+    EARLY_SCAN_BACKLOG,
+    EARLY_SCAN_PAGES,
     GROUP_HOLD,
     LATEST_SEND,
     MAX_CLOCK_DIFFERENCE,
@@ -50,7 +53,8 @@ from duetime.domain.operating_parameters import (
     TICK_BUDGET,
 )
 from duetime.domain.tasks.notices import timed_notice
-from duetime.domain.times import DAY, Millis, start_of
+from duetime.domain.tasks.states import STARTABLE
+from duetime.domain.times import DAY, Millis, minute_of, start_of
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.task_telemetry import dispatch_span, expansion_span
@@ -59,7 +63,7 @@ from duetime.services.trigger.shard_group_reader import GroupReader, Served
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.dispatch.cursors import ShardHistory
+    from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.dispatch.enqueue_plan import SendGroup
     from duetime.domain.ids import TaskId
     from duetime.ports.queues import MessagePace, WorkQueues
@@ -191,6 +195,7 @@ class Dispatcher:
         shards: announced numbers of shards that a minute is split into.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         due_messages: sends messages of due tasks.
+        early_scan: sends messages again that were lost in the last minute.
         heartbeat: notifies an external monitor after each tick that reads the first group without a failure.
     """
 
@@ -201,6 +206,7 @@ class Dispatcher:
     shards: Shards
     look_ahead: Millis
     due_messages: DueMessages
+    early_scan: EarlyScan
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
@@ -259,6 +265,7 @@ class Dispatcher:
             readings=self._readings(),
         )
         if self._read_on(reader, now):
+            self.early_scan.run(shards, reader.before)
             self.runtime.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
@@ -341,7 +348,7 @@ class RecoveryScan:
         del minute
         refused = set(self.due_messages.follow_timers(items, wants))
         now = self.runtime.now()
-        entries = self._entries(items)
+        entries = _entries(self.tasks, items)
         watched = _current(items, entries)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
         self.runtime.telemetry.measure("oldest_due", now - min([now, *(each.next_at for each in overdue)]))
@@ -359,28 +366,12 @@ class RecoveryScan:
         sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
         return Served(sent.sent, sent.refused | refused)
 
-    def _entries(self, items: Sequence[MinuteItem]) -> list[Entry]:
-        """The entries among the items, and the records that the timers stand for."""
-        entries = {item.task_id: item for item in items if isinstance(item, Entry)}
-        timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
-        if not timed:
-            return list(entries.values())
-        return [*entries.values(), *(Entry.of(task) for task in self.tasks.read_many(sorted(timed)).values())]
-
     def _long_queues(self, left: Sequence[Entry]) -> set[str]:
         """The queues whose backlog is so long that it most likely contains the tasks left behind."""
-        examples = {queue_of(each): each for each in left}
-        refused = {queue for queue, each in sorted(examples.items()) if self._is_long(each)}
+        refused = _longer_queues(self.queues, left, lambda _: RECOVERY_SCAN_BACKLOG, self.runtime.telemetry)
         if refused:
             self.runtime.telemetry.count("recovery_scans_waiting", len(refused))
         return refused
-
-    def _is_long(self, entry: Entry) -> bool:
-        try:
-            return self.queues.depth(entry.priority, entry.pull_queue).waiting > RECOVERY_SCAN_BACKLOG
-        except Unavailable as error:
-            self.runtime.telemetry.note("a queue's length could not be read", queue=queue_of(entry), error=str(error))
-            return True
 
     def _rescan(self, entry: Entry) -> None:
         timer = rescan_timer(entry, self.runtime.now())
@@ -392,6 +383,103 @@ class RecoveryScan:
         self.tasks.add_timer(
             Timer(entry.task_id, entry.generation, at, entry.priority, entry.owner, pull_queue=entry.pull_queue)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyScan:
+    """Sends messages again for tasks that should have started seconds ago, unless their queue has a backlog.
+
+    It keeps no progress: what it misses, because the table or a queue does not answer or too much is due, the recovery
+    scans find.
+    """
+
+    tasks: TaskStore
+    queues: WorkQueues
+    due_messages: DueMessages
+    runtime: Runtime
+
+    def run(self, shards: Sequence[int], before: Cursors) -> None:
+        """Look at the tasks of the last minute.
+
+        Args:
+            shards: of the group.
+            before: cursors at the start of the tick: what it has just sent cannot have started yet.
+        """
+        soonest, latest = EARLY_SCAN_AGES
+        now = self.runtime.now()
+        try:
+            entries = _entries(self.tasks, self._items(shards, now))
+        except Unavailable as error:
+            self.runtime.telemetry.note("the last minute could not be read", error=str(error))
+            return
+        overdue = [
+            each
+            for each in entries
+            if each.state in STARTABLE
+            and soonest <= now - each.next_at <= latest
+            and before.progress(DISPATCH, queue_of(each)).is_done(minute_of(each.next_at))
+            and not self._is_delayed(each)
+        ]
+        long = _longer_queues(self.queues, overdue, _usual_length, self.runtime.telemetry)
+        left = [each for each in overdue if queue_of(each) not in long]
+        self.runtime.telemetry.count("timers_recovered", len(left))
+        self.due_messages.send([each.message(each.next_at) for each in left])
+
+    def _items(self, shards: Sequence[int], now: Millis) -> list[MinuteItem]:
+        """The records and timers that may be due in time; a timer of another time would only cost reading its task."""
+        soonest, latest = EARLY_SCAN_AGES
+        minutes = range(minute_of(now - latest), minute_of(now - soonest) + 1)
+        places = [(minute, shard) for minute in minutes for shard in shards]
+        items = [item for found in self.runtime.executor.map(self._pages, places) for item in found]
+        return [item for item in items if not isinstance(item, Timer) or soonest <= now - item.at <= latest]
+
+    def _pages(self, place: tuple[int, int]) -> list[MinuteItem]:
+        minute, shard = place
+        found: list[MinuteItem] = []
+        after = ""
+        for _ in range(EARLY_SCAN_PAGES):
+            page = self.tasks.read_page(minute, shard, after, consistent=False)
+            found += [item for _key, item in page.items]
+            if page.last is None:
+                break
+            after = page.last
+        return found
+
+    def _is_delayed(self, entry: Entry) -> bool:
+        """Whether its message may be under way, delayed beyond its due time by its owner's quota."""
+        pace = self.due_messages.pace
+        return pace is not None and not entry.pull_queue and pace.is_limited(entry.owner)
+
+
+def _entries(tasks: TaskStore, items: Sequence[MinuteItem]) -> list[Entry]:
+    """The entries among the items, and the records that the timers stand for."""
+    entries = {item.task_id: item for item in items if isinstance(item, Entry)}
+    timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
+    if not timed:
+        return list(entries.values())
+    return [*entries.values(), *(Entry.of(task) for task in tasks.read_many(sorted(timed)).values())]
+
+
+def _usual_length(entry: Entry) -> int:
+    """How many messages may wait on a task's queue without a backlog."""
+    # On a pull queue, a task may wait for a worker as long as it likes.
+    return 0 if entry.pull_queue else EARLY_SCAN_BACKLOG
+
+
+def _longer_queues(
+    queues: WorkQueues, entries: Sequence[Entry], most: Callable[[Entry], int], telemetry: Telemetry
+) -> set[str]:
+    """The queues of some entries in which more messages wait than given, or whose length cannot be read."""
+    examples = {queue_of(each): each for each in entries}
+    found = set[str]()
+    for queue, each in sorted(examples.items()):
+        try:
+            if queues.depth(each.priority, each.pull_queue).waiting > most(each):
+                found.add(queue)
+        except Unavailable as error:
+            telemetry.note("a queue's length could not be read", queue=queue, error=str(error))
+            found.add(queue)
+    return found
 
 
 def _current(items: Sequence[MinuteItem], entries: Sequence[Entry]) -> frozenset[TaskId]:
