@@ -216,6 +216,8 @@ CALLS: dict[str, Callable[[Call], bool]] = {
 def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) -> None:
     """Whatever it was about to do after the outcome, the next task starts soon, and the one after that."""
     with Tasks() as tasks:
+        # A message that is not sent makes its task late.
+        tasks.faulty = True
         tasks.last(20)
         first, second, third = (tasks.create(**ordered()) for _ in range(3))
         tasks.run(10 * SECOND)
