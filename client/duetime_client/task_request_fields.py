@@ -11,7 +11,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
 
 # The package finds these names of its own here, when they are used.
-from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey  # noqa: TC001 - see above
+from duetime_common.option_fields import (  # noqa: TC001 - see above
+    LockSpec,
+    NotifyOn,
+    OrderedKey,
+    RateSpec,
+    RetryPolicy,
+    UniqueKey,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,8 +143,8 @@ Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type`, `unique`, `debounce` and `parent_task_id` are for creations only; the first of them accepts a
-    type whose handler is not deployed yet, and the last is the task that starts this one.
+    `allow_unknown_type`, `unique`, `debounce`, `order` and `parent_task_id` are for creations only; the first of them
+    accepts a type whose handler is not deployed yet, and the last is the task that starts this one.
     """
 
     priority: Priority | TaskPriority
@@ -156,6 +163,7 @@ class TaskOptions(TypedDict, total=False):
     allow_unknown_type: bool
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
 
 

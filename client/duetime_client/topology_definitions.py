@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Debounce,
         Priority,
     )
-    from duetime_common.option_fields import NotifyOn, UniqueKey
+    from duetime_common.option_fields import NotifyOn, OrderedKey, UniqueKey
 
 DEFINITIONS = f"{TOPOLOGIES}/definitions"
 
@@ -45,6 +45,7 @@ class RunFields(TypedDict, total=False):
     expires_seconds: int | None
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
 
 

@@ -96,7 +96,7 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     """The target, what decides about the start besides the due time, the payload and the outcome."""
-    for label in ("target", "lock", "rate", "unique", "debounce"):
+    for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
     expires = task.expires_seconds
     yield "expires", None if expires is None else f"{expires} s after its due time, if it has not started"

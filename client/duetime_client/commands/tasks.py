@@ -14,7 +14,7 @@ from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console
-from duetime_client.commands.task_arguments import due_fields, list_filter, task_fields, unique_fields
+from duetime_client.commands.task_arguments import due_fields, list_filter, order_fields, task_fields, unique_fields
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     REQUEST,
@@ -86,6 +86,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     """Create a task, due now unless --due-at or --in says when; or those of a file."""
     clock = call.clock
     fields: TaskFields = {**due_fields(due, clock), **task_fields(task), **unique_fields(unique)}
+    fields |= order_fields(unique)
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:

@@ -167,6 +167,7 @@ class WorkerServices(Part):
             attempt_steps=self.part(OutcomeServices).attempt_steps,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
             node_listener=lambda: _topologies(self).node_finished,
+            order_lines=lambda: core.order_lines,
         )
 
 

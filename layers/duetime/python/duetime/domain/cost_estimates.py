@@ -35,6 +35,8 @@ NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
 _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _PARENT = 4, 2, 1, 1, 2, 2, 5, 1, 1
 """Additional write units of a task, by feature."""
+_ORDER = 5
+"""The same for an ordered key: number, place, turn, the place removed, the end of the follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
 _TOPOLOGY = 12 - TASK_WRITES
@@ -146,6 +148,7 @@ class TaskWorkloads:
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _ORDER * (spec.order is not None)
         found += _PARENT * (spec.parent_task_id is not None)
         if notice is not None:
             is_checked = notice.running_seconds is not None and (pulled or outlives_workers(target))

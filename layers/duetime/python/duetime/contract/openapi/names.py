@@ -41,6 +41,7 @@ NAMES: Mapping[str, str] = {
     "LambdaTarget": "LambdaTargetInput",
     "Lock": "TaskLockInput",
     "NotifyOn": "NotifyOnInput",
+    "OrderKey": "OrderedKeyInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
     "Rate": "TaskRateInput",
@@ -73,6 +74,7 @@ NAMES: Mapping[str, str] = {
     "ParameterResponse": "TopologyParameter",
     "VersionList": "TopologyDefinitionVersionList",
     "VersionResponse": "TopologyDefinitionVersion",
+    "OrderKeyResponse": "OrderedKey",
     "PermanentResponse": "PermanentTiming",
     "ProblemFault": "Fault",
     "RequestAuthResponse": "HttpAuth",
@@ -81,6 +83,7 @@ NAMES: Mapping[str, str] = {
     "RetryResponse": "RetryPolicy",
     "UniqueResponse": "UniqueKey",
     # Enumerations of the domain whose meaning depends on the module.
+    "AfterFailure": "OrderedKeyFailurePolicy",
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
     "Cause": "ScheduleCause",

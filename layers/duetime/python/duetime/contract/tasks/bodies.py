@@ -19,6 +19,7 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    OrderedKey,
     ParentTaskId,
     RateBurst,
     RateKey,
@@ -66,7 +67,7 @@ from duetime.domain.limits import (
 from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, RetryPolicy, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, RetryPolicy, Until
 from duetime.domain.tasks.task_spec import TaskSpec
 
 UniqueKey = Annotated[
@@ -115,6 +116,20 @@ class Debounce(Body):
         return self
 
 
+class OrderKey(Body):
+    """Makes the owner's tasks with the same key run one after another, in the order of their creation."""
+
+    key: OrderedKey
+    on_failure: Annotated[
+        AfterFailure,
+        Field(
+            strict=False,
+            description="What happens after its final failure: the next task of the key runs (`continue`), or waits "
+            "until this one is retried and succeeds, or is deleted (`stop`).",
+        ),
+    ] = AfterFailure.CONTINUE
+
+
 class TaskUniqueness(Body):
     """Fields of a creation about other tasks: those with the same key, and the one that starts it."""
 
@@ -123,13 +138,26 @@ class TaskUniqueness(Body):
         Debounce | None,
         Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
     ] = None
+    order: Annotated[
+        OrderKey | None,
+        Field(
+            description="Makes it wait for the outcome of the task that was created before it with the same key, "
+            "retries included, also if that is due later; null for none."
+        ),
+    ] = None
     parent_task_id: ParentTaskId | None = None
 
 
-def without_uniqueness(schema: dict[str, Any]) -> None:
-    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason."""
+def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
+    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason.
+
+    Args:
+        schema: schema of the part.
+        may_be_ordered: whether it may have an ordered key nevertheless.
+    """
     for name in TaskUniqueness.model_fields:
-        schema["properties"].pop(name)
+        if not (name == "order" and may_be_ordered):
+            schema["properties"].pop(name)
 
 
 def _notice_address(address: str) -> str:

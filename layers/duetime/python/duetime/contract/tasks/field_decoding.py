@@ -72,6 +72,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         allow_unknown_type=body.allow_unknown_type,
         unique=value_of(task_options.Unique, body.unique),
         debounce=value_of(task_options.Debounce, body.debounce),
+        order=value_of(task_options.OrderKey, body.order),
         parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
         **plain_fields(body),
     )
@@ -131,13 +132,21 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
         raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.CONFLICT) for name in sorted(given))
 
 
-def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
+def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str = "") -> None:
     """Rejects a unique key and a parent where none is allowed.
+
+    Args:
+        body: the fields.
+        place: path of the body in the request.
+        reason: why no unique key is allowed.
+        order: why no ordered key is allowed; empty if it is.
 
     Raises:
         FieldsInvalid: the body has one.
     """
     reasons = {"unique": reason, "debounce": reason, "parent_task_id": "is allowed only where a task is created"}
+    if order:
+        reasons["order"] = order
     given = [name for name in reasons if getattr(body, name) is not None]
     if given:
         raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)

@@ -9,6 +9,7 @@ from duetime.domain.circuit_breakers import CircuitState
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     Gate,
     GateName,
     GateState,
@@ -206,6 +207,8 @@ def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
 def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
     yield from _switches(task, facts)
     yield from _of_schedule(task, facts)
+    if facts.earlier is not None:
+        yield _ahead(GateName.ORDER, _order_text(facts.earlier), facts.earlier)
     for needed in facts.locks:
         if needed.is_closed_for(task.id):
             yield _limit(task, facts, needed) if needed.is_cap else _lock(task, facts, needed)
@@ -267,6 +270,18 @@ def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
         yield _ahead(GateName.OVERLAP, text, OtherTasks(facts.earlier_runs))
 
 
+def _order_text(earlier: EarlierTasks) -> str:
+    place = f"number {earlier.position}" if earlier.position else "far behind"
+    text = f"It is {place} in the line of its ordered key {earlier.key}"
+    if not earlier.tasks:
+        return f"{text}, in which an earlier task is being created."
+    first = f"{earlier.tasks[0].task_id} ({earlier.tasks[0].state})"
+    if earlier.is_stopped:
+        return f"{text}, which the task {first} stops: retry or delete that task."
+    before = f", and just before it is {earlier.tasks[1].task_id}" if len(earlier.tasks) > 1 else ""
+    return f"{text}: the task {first} must end first{before}."
+
+
 def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     limit, key = needed.claim.limit, needed.claim.name.key
     position = needed.position(task.id)
@@ -308,7 +323,14 @@ def _capital(text: str) -> str:
 def _ahead(
     name: GateName,
     text: str,
-    waits_for: HeldLock | SpentRate | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | None = None,
+    waits_for: HeldLock
+    | EarlierTasks
+    | SpentRate
+    | SetSwitch
+    | OpenCircuit
+    | HoldingSchedule
+    | OtherTasks
+    | None = None,
     until: Millis | None = None,
 ) -> Gate:
     return Gate(name=name, state=GateState.AHEAD, text=text, waits_for=waits_for, until=until)
