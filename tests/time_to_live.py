@@ -63,6 +63,10 @@ UNIQUE_KEY = Rule(
     "as long as the record of the task that it names: a retry takes the key again",
     "test_the_item_of_a_key_goes_after_the_record_and_never_before",
 )
+ORDER_LINE = Rule(
+    "the end of the tasks in line, whose places never expire: without the turn, the first place decides",
+    "test_a_line_is_kept_without_its_turn",
+)
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
     "the time of its last place, and as far ahead as it has counted starts; for ever while it is paused or pinned",
@@ -130,6 +134,8 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/locks.py:DynamoLockStore.join": WAITER,
     "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
     "adapters/dynamodb/locks.py:_item_of": LOCK,
+    "adapters/dynamodb/order_lines.py:DynamoOrderLineStore.let_expire": ORDER_LINE,
+    "adapters/dynamodb/order_lines.py:_kept_from": ORDER_LINE,
     "adapters/dynamodb/task_store.py:bulk_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:schedule_timer_item_of": TIMER,

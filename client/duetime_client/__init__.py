@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
     from duetime_client.unique_keys import HeldUniqueKey, UniqueKeyHolder
-    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey
+    from duetime_common.option_fields import LockSpec, NotifyOn, OrderedKey, RateSpec, RetryPolicy, UniqueKey
 
 __all__ = [
     "AddressInvalid",
@@ -123,6 +123,7 @@ __all__ = [
     "NotJson",
     "NotifyOn",
     "Occurrence",
+    "OrderedKey",
     "PayloadInvalid",
     "PreconditionFailed",
     "Priority",
@@ -217,6 +218,7 @@ _MODULES = {
     "StartPreview": "explanations",
     "NewTask": "task_request_fields",
     "NotifyOn": "task_request_fields",
+    "OrderedKey": "task_request_fields",
     "Occurrence": "schedule_models",
     "PreconditionFailed": "errors",
     "Priority": "task_request_fields",

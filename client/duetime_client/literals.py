@@ -49,6 +49,7 @@ GateName: TypeAlias = Literal[
     "switch",
     "handlers",
     "lock",
+    "order",
     "rate",
     "unique_key",
     "quota",
@@ -124,6 +125,7 @@ UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 WaitReason: TypeAlias = Literal[
     "lock",
     "concurrency_limit",
+    "order",
     "rate",
     "switch",
     "circuit",

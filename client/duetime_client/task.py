@@ -233,6 +233,7 @@ class Task(ResponseModel):
     rate: Mapping[str, object] | None = None
     unique: Mapping[str, object] | None = None
     debounce: Mapping[str, object] | None = None
+    order: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None
     topology: Mapping[str, object] | None = None

@@ -11,7 +11,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 # The package finds these names of its own here, when they are used.
-from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey  # noqa: TC001 - see above
+from duetime_common.option_fields import (  # noqa: TC001 - see above
+    LockSpec,
+    NotifyOn,
+    OrderedKey,
+    RateSpec,
+    RetryPolicy,
+    UniqueKey,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -145,9 +152,9 @@ Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type`, `unique`, `debounce`, `parent_task_id`, `after` and `trigger_rule` are for creations only. The
-    first of them accepts a type whose handler is not deployed yet; `parent_task_id` is the task that starts this one,
-    and `after` names those that must end before it starts.
+    `allow_unknown_type`, `unique`, `debounce`, `order`, `parent_task_id`, `after` and `trigger_rule` are for creations
+    only. The first of them accepts a type whose handler is not deployed yet; `parent_task_id` is the task that starts
+    this one, and `after` names those that must end before it starts.
     """
 
     priority: Priority | TaskPriority
@@ -166,6 +173,7 @@ class TaskOptions(TypedDict, total=False):
     allow_unknown_type: bool
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
     after: Sequence[str | ScheduleOccurrence] | None
     trigger_rule: TriggerRule | None

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         ScheduleOccurrence,
         TriggerRule,
     )
-    from duetime_common.option_fields import NotifyOn, UniqueKey
+    from duetime_common.option_fields import NotifyOn, OrderedKey, UniqueKey
 
 DEFINITIONS = f"{TOPOLOGIES}/definitions"
 
@@ -47,6 +47,7 @@ class RunFields(TypedDict, total=False):
     expires_seconds: int | None
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
     after: Sequence[str | ScheduleOccurrence] | None
     trigger_rule: TriggerRule | None

@@ -58,6 +58,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "expires_seconds",
         "unique",
         "debounce",
+        "order",
         "expires_at",
         "schedule",
         "topology",

@@ -49,6 +49,7 @@ TASK: Mapping[str, Any] = {
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300, "running_seconds": 600},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
+    "order": {"key": "customer-17", "on_failure": "stop"},
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {
@@ -244,7 +245,11 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "previewTask": _CREATIONS,
     "updateTask": [
         {
-            **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type", "unique"}},
+            **{
+                key: value
+                for key, value in TASK.items()
+                if key not in {"type", "allow_unknown_type", "unique", "order"}
+            },
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
@@ -260,7 +265,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     ],
     "updateSchedule": [
         {"rate": "5 minutes", "permanent": None, "task": {"payload": 2}},
-        {"interval": "PT1H", "overlap": "skip"},
+        {"interval": "PT1H", "overlap": "skip", "task": {"order": {"key": "nightly", "on_failure": "stop"}}},
         {"dates": ["2027-01-01T09:00:00Z"], "expect_success_by": None},
         {"timings": [{"cron": "0 9 * * 1"}]},
         {name: SCHEDULE[name] for name in SCHEDULE if name != "name"},
@@ -283,7 +288,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "order": {"key": "graph-3"}},
         {"after": [], "trigger_rule": "all_done"},
         {"debounce": {"key": "graph-3", "seconds": 60}},
     ],
@@ -298,7 +303,12 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"nodes": {"a": {"type": "echo"}}, "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None},
+        {
+            "nodes": {"a": {"type": "echo"}},
+            "due_at": "2026-12-01T09:00:00Z",
+            "parent_task_id": None,
+            "order": {"key": "g"},
+        },
         {"nodes": {"a": {"type": "echo"}}, "after": [], "trigger_rule": "all_done"},
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],

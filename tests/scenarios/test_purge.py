@@ -69,7 +69,9 @@ def content_objects(account: Archived) -> list[str]:
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
     """Its payload in S3, its name and its unique key are gone; the receipt says what is left and until when."""
-    task = account.create(payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT})
+    task = account.create(
+        payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
+    )
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     assert content_objects(account)
     kept = account.create(name="kept")
@@ -79,7 +81,8 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     assert set(left) == {"records", "keys", "names", "stream", "backups"}
     assert (content_objects(account), of_task(account, task)) == ([], [])
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
-    assert keys == [f"{schema.UNIQUE_KEY_PREFIX}local#{PATIENT}/local"]
+    line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
+    assert sorted(keys) == [f"{line}local#{PATIENT}/#", f"{unique}local#{PATIENT}/local"]
     account.run(MINUTE)
     account.stand_still()
     account.run(3 * DAY)

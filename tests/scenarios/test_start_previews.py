@@ -163,3 +163,24 @@ def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> Non
         assert found.status == created.status == 422
         assert found.body["errors"] == created.body["errors"]
         assert [each["field"] for each in found.body["errors"]] == [field]
+
+
+def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when() -> None:
+    """The preview names those that have not; if all have, it starts at once."""
+    with Tasks() as tasks:
+        ended, far = tasks.create(), tasks.create(HOUR)
+        tasks.run(SECOND)
+        found = preview(tasks, after=[ended, far])
+        assert (names(found), found["expected_start_at"]) == (["parents"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["tasks"]] == [far]
+        assert names(preview(tasks, after=[ended])) == []
+
+
+def test_a_task_of_an_ordered_key_waits_for_the_one_before() -> None:
+    """A preview takes no place in the line."""
+    with Tasks() as tasks:
+        first = tasks.create(HOUR, order={"key": "k"})
+        found = preview(tasks, order={"key": "k"})
+        assert (names(found), found["expected_start_at"]) == (["order"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["order"]["tasks"]] == [first]
+        assert names(preview(tasks, order={"key": "other"})) == []

@@ -31,6 +31,7 @@ from tests.simulation.job_watching import JobWatching
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
 from tests.simulation.occurrence_watching import OccurrenceWatching
+from tests.simulation.order_watching import OrderWatching
 from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
@@ -72,6 +73,8 @@ _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
+_ORDERED = 3
+"""In one of so many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _RATES_CONTROLLED = 5
@@ -196,6 +199,7 @@ class FaultSimulation(Account):
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
         self.dependencies = DependencyWatching(self)
+        self.ordered_keys = OrderWatching(self)
         self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
@@ -264,6 +268,8 @@ class FaultSimulation(Account):
     def _begin_batches(self, end: Millis) -> None:
         if self.seed % _DEPENDENCIES == 0:
             self.time.start_process(partial(self.users.use_dependencies, end))
+        if self.seed % _ORDERED == 0:
+            self.time.start_process(partial(self.users.use_ordered_keys, end))
         if self.uses_batches:
             if self.faulty:
                 # Without faults, tasks must be on time.

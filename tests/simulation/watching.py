@@ -150,6 +150,7 @@ class Watching:
         self.account.expiries.written(new)
         self.account.unique_keys.written(old, new)
         self.account.dependencies.written(old, new)
+        self.account.ordered_keys.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -237,6 +238,7 @@ class Watching:
         self.account.attempts.began(task, phase, fence)
         self.account.events.began(task, phase, fence)
         self.account.rates.began(task, phase, fence, process)
+        self.account.ordered_keys.began(task, phase, fence)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))

@@ -60,6 +60,7 @@ def scheduled(life: Life) -> None:
         rate={"key": "crm", "limit": 10, "per_seconds": 60},
         expires_seconds=86_400,
         unique={"key": "one"},
+        order={"key": "customer-17", "on_failure": "stop"},
         notify_on={"failed": True, "late_seconds": 60, "running_seconds": 900, "to": "https://example.org/notices"},
     )
     life.create(debounce={"key": "other", "seconds": 30, "max_seconds": 90})

@@ -53,6 +53,8 @@ _OPTIONS = {
     "debounce.key": "--unique",
     "debounce.seconds": "--debounce",
     "debounce.max_seconds": "--debounce-max",
+    "order.key": "--order",
+    "order.on_failure": "--order-stop",
     "start_at": "--start",
     "end_at": "--end",
     "dates": "--date",

@@ -330,6 +330,12 @@ class UniqueOptions:
             metavar="SECONDS", min=1, help="Due this long after the first creation at the latest. Needs --debounce."
         ),
     ] = None
+    order: Annotated[
+        str | None, _start(metavar="KEY", help="Run after the outcome of the tasks created before with this key.")
+    ] = None
+    order_stop: Annotated[
+        bool, _start("--order-stop", help="After a final failure, hold the key's next tasks. Needs --order.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

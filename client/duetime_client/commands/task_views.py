@@ -103,7 +103,7 @@ def _after(task: Task) -> str | None:
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     """The target, what decides about the start besides the due time, the payload and the outcome."""
-    for label in ("target", "lock", "rate", "unique", "debounce"):
+    for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
     expires = task.expires_seconds
     yield "expires", None if expires is None else f"{expires} s after its due time, if it has not started"

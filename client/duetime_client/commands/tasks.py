@@ -14,7 +14,14 @@ from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console
-from duetime_client.commands.task_arguments import after_fields, due_fields, list_filter, task_fields, unique_fields
+from duetime_client.commands.task_arguments import (
+    after_fields,
+    due_fields,
+    list_filter,
+    order_fields,
+    task_fields,
+    unique_fields,
+)
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     REQUEST,
@@ -89,6 +96,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         **due_fields(due, clock),
         **task_fields(task),
         **unique_fields(unique),
+        **order_fields(unique),
         **after_fields(unique),
     }
     if allow_unknown_type:

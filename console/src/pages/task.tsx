@@ -143,7 +143,7 @@ function Children({ page: { tasks: children, next_token: token } }: { page: List
 }
 
 function About({ task }: { task: Task }) {
-  const { schedule, topology, lock } = task;
+  const { schedule, topology, lock, order } = task;
   const tags = Object.entries(task.tags);
   return (
     <section class="card">
@@ -167,6 +167,7 @@ function About({ task }: { task: Task }) {
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
+          ...(order ? ([["Ordered key", `${order.key}${order.on_failure === "stop" ? ", stops on failure" : ""}`]] as const) : []),
           ...(task.rate ? ([["Rate", <><a href={href(["rates", task.rate.key])}>{task.rate.key}</a>: {often(task.rate)}</>]] as const) : []),
           ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),
           ...(task.callback_url ? ([["Callback", <code>{task.callback_url}</code>]] as const) : []),

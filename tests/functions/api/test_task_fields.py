@@ -55,12 +55,13 @@ FULL: dict[str, Any] = {
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600, "running_seconds": 900},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "started", "on_conflict": "refuse"},
+    "order": {"key": "customer-17", "on_failure": "stop"},
     "name": "monthly",
     "tags": {"team": "dba"},
     "allow_unknown_type": True,
 }
 KEPT = {name: value for name, value in FULL.items() if name != "allow_unknown_type"}
-PART = {name: value for name, value in FULL.items() if name != "unique"}
+PART = {name: value for name, value in FULL.items() if name not in {"unique", "order"}}
 """What the task of a schedule, or a node, may be asked for."""
 LISTED = {name: value for name, value in KEPT.items() if name != "payload"}
 CHANGES = {name: FULL[name] for name in TaskFields.model_fields if name in FULL}

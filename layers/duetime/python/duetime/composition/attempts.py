@@ -97,6 +97,7 @@ class OccurrenceServices(Part):
             lock_manager=locks,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.overlap_control,
+            order_lines=lambda: core.order_lines,
         )
         return TaskControl(
             core.stores,
@@ -115,7 +116,11 @@ class StartGateServices(Part):
     def gates(self) -> StartGates:
         """All gates, in order."""
         of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
-        return StartGates(of_all, of_occurrences=lambda: self.part(OccurrenceServices).overlap_control)
+        return StartGates(
+            of_all,
+            of_occurrences=lambda: self.part(OccurrenceServices).overlap_control,
+            of_ordered=lambda: self.part(CoreServices).order_lines,
+        )
 
     @cached_property
     def handler_availability(self) -> HandlerAvailability:
@@ -167,6 +172,7 @@ class OutcomeServices(Part):
             completion=completion,
             runtime=self.runtime,
             retention=self.settings.retention,
+            order_lines=lambda: core.order_lines,
         )
 
 

@@ -70,6 +70,7 @@ class TaskServices(Part):
             lock_manager=self.part(LockServices).manager,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
+            order_lines=lambda: core.order_lines,
         )
 
     @cached_property

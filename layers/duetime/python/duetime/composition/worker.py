@@ -170,6 +170,7 @@ class WorkerServices(Part):
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
             node_listener=lambda: _topologies(self).node_finished,
             dependency_listener=lambda: _dependencies(self).checker,
+            order_lines=lambda: core.order_lines,
         )
 
 

@@ -37,6 +37,8 @@ _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _P
 """Additional write units of a task, by feature."""
 _WAITING, _DEPENDENCY = 2, 3
 """Additional write units of a task with an `after`, and for each task in it that has not ended."""
+_ORDER = 5
+"""The same for an ordered key: number, place, turn, the place removed, the end of the follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
 _TOPOLOGY = 12 - TASK_WRITES
@@ -148,6 +150,7 @@ class TaskWorkloads:
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _ORDER * (spec.order is not None)
         found += _PARENT * (spec.parent_task_id is not None)
         if spec.after is not None:
             found += _WAITING + _DEPENDENCY * len(spec.after.on)

@@ -39,6 +39,14 @@ hold."""
 LONGEST_LOCK_HOLD = 31 * DAY
 """Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
 topology `TOPOLOGY_MARGIN` longer."""
+SHORTEST_ORDER_CHECK = 5 * MINUTE
+"""How often the task behind the first of an ordered key checks its line; one further behind checks it less often by its
+place. A task is also enqueued when its turn comes."""
+LONGEST_ORDER_CHECK = HOUR
+"""How often a task far behind in the line of its ordered key checks it."""
+ORDER_LINE_LIFE = 400 * DAY
+"""The counter and the turn of an ordered key are removed this long after they were last written, the places of its
+open tasks never."""
 EXPECTATION_READS = 1_000
 """Maximum number of occurrences whose runs are read at a deadline of a schedule's expectation. For a frequent schedule,
 runs are also read earlier, each time half this number of occurrences has passed."""

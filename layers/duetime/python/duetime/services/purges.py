@@ -18,6 +18,7 @@ from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import PURGE_PATIENCE
+from duetime.domain.order_lines import LineName
 from duetime.domain.switches import SwitchKey, SwitchScope
 from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, State
@@ -90,7 +91,7 @@ class Resources(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskPurger:
-    """Purges one task with its contents, attempts, nodes and unique key."""
+    """Purges one task with its contents, attempts, nodes, unique key and ordered key."""
 
     task_control: TaskControl
     task_eraser: TopologyEraser
@@ -115,6 +116,8 @@ class TaskPurger:
         unique = unique_of(task.unique, task.debounce)
         if unique is not None:
             self.stores.unique_keys.let_expire(task.owner, unique.key, task.id, task.fence, self.runtime.now())
+        if task.order is not None:
+            self.stores.order_lines.let_expire(LineName(task.owner, task.order.key), self.runtime.now())
 
 
 @dataclass(frozen=True, slots=True)

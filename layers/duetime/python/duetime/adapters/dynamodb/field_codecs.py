@@ -42,11 +42,13 @@ from duetime.domain.tasks.targets import (
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
     DEFAULT_RETRY,
+    AfterFailure,
     Debounce,
     LockScope,
     LockSpec,
     NotifyOn,
     OnConflict,
+    OrderKey,
     Priority,
     Rate,
     RetryPolicy,
@@ -118,6 +120,7 @@ LOCK = TextCodec(LockSpec, max_holders=_INTEGER, scope=(str, LockScope), wait_se
 RATE = TextCodec(Rate, limit=_INTEGER, per_seconds=_INTEGER, burst=_INTEGER, key=_TEXT)
 NOTIFY_ON = _NotifyOnCodec()
 UNIQUE = TextCodec(Unique, until=(str, Until), on_conflict=(str, OnConflict), key=_TEXT)
+ORDER = TextCodec(OrderKey, on_failure=(str, AfterFailure), key=_TEXT)
 DEBOUNCE = TextCodec(Debounce, seconds=_INTEGER, max_seconds=_OR_ZERO, key=_TEXT)
 PROGRESS = TextCodec(Progress, percent=_INTEGER, message=_TEXT)
 _WAIT = TextCodec(Wait, since=_HEXADECIMAL, reason=_TEXT)

@@ -67,6 +67,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
         Attribute("unique", "xu", field_codecs.UNIQUE.encode, field_codecs.UNIQUE.decode),
         Attribute("debounce", "xd", field_codecs.DEBOUNCE.encode, field_codecs.DEBOUNCE.decode),
+        Attribute("order", "xo", field_codecs.ORDER.encode, field_codecs.ORDER.decode),
+        Attribute("order_number", "xn", attribute_values.number, attribute_values.integer),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),

@@ -12,6 +12,7 @@ from duetime.contract.explanations.responses import (
     WaitedCircuitResponse,
     WaitedLeaseResponse,
     WaitedLockResponse,
+    WaitedOrderResponse,
     WaitedQueueResponse,
     WaitedRateResponse,
     WaitedRetryResponse,
@@ -24,6 +25,7 @@ from duetime.contract.mapping import response_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import TaskErrorResponse
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     HeldLock,
     HoldingSchedule,
     LeasedBy,
@@ -103,13 +105,20 @@ def _gate(gate: Gate) -> GateResponse:
 
 def _waits_for(blocker: Blocker) -> WaitsForResponse:
     found = WaitsForResponse(
-        lock=None, rate=None, switch=None, circuit=None, schedule=None, tasks=None, lease=None, retry=None, queue=None
+        lock=None,
+        order=None,
+        rate=None,
+        switch=None,
+        circuit=None,
+        schedule=None,
+        tasks=None,
+        lease=None,
+        retry=None,
+        queue=None,
     )
     match blocker:
-        case HeldLock():
-            found["lock"] = _lock(blocker)
-        case SpentRate():
-            found["rate"] = _rate(blocker)
+        case HeldLock() | EarlierTasks() | SpentRate():
+            _set_shared_limit(found, blocker)
         case SetSwitch():
             found["switch"] = _switch(blocker)
         case OpenCircuit():
@@ -129,8 +138,23 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
     return found
 
 
+def _set_shared_limit(found: WaitsForResponse, limit: HeldLock | EarlierTasks | SpentRate) -> None:
+    """Set the field of a limit that tasks share by its key."""
+    match limit:
+        case HeldLock():
+            found["lock"] = _lock(limit)
+        case EarlierTasks():
+            found["order"] = _order(limit)
+        case SpentRate():
+            found["rate"] = _rate(limit)
+
+
 def _lock(held: HeldLock) -> WaitedLockResponse:
     return response_of(WaitedLockResponse, held, holders=[_task(each) for each in held.holders])
+
+
+def _order(earlier: EarlierTasks) -> WaitedOrderResponse:
+    return response_of(WaitedOrderResponse, earlier, tasks=[_task(each) for each in earlier.tasks])
 
 
 def _rate(spent: SpentRate) -> WaitedRateResponse:

@@ -44,6 +44,23 @@ class WaitedLockResponse(TypedDict):
     ]
 
 
+class WaitedOrderResponse(TypedDict):
+    """The line of the task's ordered key."""
+
+    key: str
+    position: Annotated[
+        int | None,
+        Field(description="Place in the line, from 1, which is the first task that has not ended; null if far behind."),
+    ]
+    tasks: Annotated[
+        Sequence[WaitedTaskResponse],
+        Field(description="The task that must end first, and the one just before this task."),
+    ]
+    is_stopped: Annotated[
+        bool, Field(description="Whether the first task has failed and stops the line: retry it or delete it.")
+    ]
+
+
 class WaitedRateResponse(TypedDict):
     """A rate that is paused or used up."""
 
@@ -125,6 +142,7 @@ class WaitsForResponse(TypedDict):
     """What blocks a task at a gate, as structured data: at most one field is not null."""
 
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
+    order: Annotated[WaitedOrderResponse | None, Field(description="The line of its ordered key.")]
     rate: Annotated[WaitedRateResponse | None, Field(description="The rate that is paused or used up.")]
     switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
     circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]

@@ -42,6 +42,7 @@ NAMES: Mapping[str, str] = {
     "LambdaTarget": "LambdaTargetInput",
     "Lock": "TaskLockInput",
     "NotifyOn": "NotifyOnInput",
+    "OrderKey": "OrderedKeyInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
     "Rate": "TaskRateInput",
@@ -75,6 +76,7 @@ NAMES: Mapping[str, str] = {
     "ParameterResponse": "TopologyParameter",
     "VersionList": "TopologyDefinitionVersionList",
     "VersionResponse": "TopologyDefinitionVersion",
+    "OrderKeyResponse": "OrderedKey",
     "PermanentResponse": "PermanentTiming",
     "ProblemFault": "Fault",
     "RequestAuthResponse": "HttpAuth",
@@ -83,6 +85,7 @@ NAMES: Mapping[str, str] = {
     "RetryResponse": "RetryPolicy",
     "UniqueResponse": "UniqueKey",
     # Enumerations of the domain whose meaning depends on the module.
+    "AfterFailure": "OrderedKeyFailurePolicy",
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
     "Cause": "ScheduleCause",

@@ -20,6 +20,7 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    OrderedKey,
     ParentTaskId,
     RateBurst,
     RateKey,
@@ -69,7 +70,7 @@ from duetime.domain.limits import (
 from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, RetryPolicy, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, RetryPolicy, Until
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -136,6 +137,20 @@ def _not_twice(after: list[str | AfterOccurrence] | None) -> list[str | AfterOcc
     return after
 
 
+class OrderKey(Body):
+    """Makes the owner's tasks with the same key run one after another, in the order of their creation."""
+
+    key: OrderedKey
+    on_failure: Annotated[
+        AfterFailure,
+        Field(
+            strict=False,
+            description="What happens after its final failure: the next task of the key runs (`continue`), or waits "
+            "until this one is retried and succeeds, or is deleted (`stop`).",
+        ),
+    ] = AfterFailure.CONTINUE
+
+
 class TaskUniqueness(Body):
     """Fields of a creation about other tasks: those with the same key, the one that starts it, and those before it."""
 
@@ -143,6 +158,13 @@ class TaskUniqueness(Body):
     debounce: Annotated[
         Debounce | None,
         Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
+    ] = None
+    order: Annotated[
+        OrderKey | None,
+        Field(
+            description="Makes it wait for the outcome of the task that was created before it with the same key, "
+            "retries included, also if that is due later; null for none."
+        ),
     ] = None
     parent_task_id: ParentTaskId | None = None
     after: Annotated[
@@ -168,11 +190,17 @@ class TaskUniqueness(Body):
     ] = None
 
 
-def without_uniqueness(schema: dict[str, Any]) -> None:
-    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason."""
+def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
+    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason.
+
+    Args:
+        schema: schema of the part.
+        may_be_ordered: whether it may have an ordered key nevertheless.
+    """
     for name in TaskUniqueness.model_fields:
         # A node has a trigger rule of its own.
-        if name != "trigger_rule" or "depends_on" not in schema["properties"]:
+        is_of_node = name == "trigger_rule" and "depends_on" in schema["properties"]
+        if not is_of_node and not (name == "order" and may_be_ordered):
             schema["properties"].pop(name)
 
 

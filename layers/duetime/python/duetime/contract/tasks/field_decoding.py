@@ -74,6 +74,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         allow_unknown_type=body.allow_unknown_type,
         unique=value_of(task_options.Unique, body.unique),
         debounce=value_of(task_options.Debounce, body.debounce),
+        order=value_of(task_options.OrderKey, body.order),
         parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
         after=_after(body, place) if body.after else None,
         **plain_fields(body),
@@ -159,8 +160,14 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
         raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.CONFLICT) for name in sorted(given))
 
 
-def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
-    """Rejects a unique key, a parent and dependencies where none are allowed.
+def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str = "") -> None:
+    """Rejects a unique key, an ordered key, a parent and dependencies where none are allowed.
+
+    Args:
+        body: the fields.
+        place: path of the body in the request.
+        reason: why no unique key is allowed.
+        order: why no ordered key is allowed; empty if it is.
 
     Raises:
         FieldsInvalid: the body has one.
@@ -171,6 +178,8 @@ def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
         reasons["after"] = "is not allowed in a node: use `depends_on`"
     else:
         reasons["trigger_rule"] = created
+    if order:
+        reasons["order"] = order
     given = [name for name in reasons if getattr(body, name) is not None]
     if given:
         raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)

@@ -13,7 +13,7 @@ from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -256,6 +256,13 @@ class DebounceResponse(TypedDict):
     max_seconds: Annotated[int | None, Field(description="Counted from its creation; null for no limit.")]
 
 
+class OrderKeyResponse(TypedDict):
+    """The tasks of an owner with the same key run one after another, in the order of their creation."""
+
+    key: str
+    on_failure: AfterFailure
+
+
 class NotifyOnResponse(TypedDict):
     """Notices about a final failure, a late start or a long run."""
 
@@ -388,6 +395,9 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     target: TargetResponse
     unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
     debounce: Annotated[DebounceResponse | None, Field(description="How further creations delay it; null for never.")]
+    order: Annotated[
+        OrderKeyResponse | None, Field(description="Key whose earlier tasks must end before it starts; null for none.")
+    ]
     due_at: Annotated[Instant, Field(description="When it is due.")]
     expires_at: Annotated[
         Instant | None,

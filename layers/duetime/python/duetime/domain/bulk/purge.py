@@ -86,7 +86,8 @@ class LeftData(StrEnum):
     Attributes:
         RECORDS: records of purged tasks without their users' data: id, owner, type, state and times. They keep a late
             request, event or attempt from creating the task again.
-        KEYS: idempotency keys with a hash of the request's body; unique keys, which TTL removes within days.
+        KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
+            days.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
         STREAM: records that had expired, and were not archived yet; another purge after that time removes their rows.
         BACKUPS: the table's backups for point-in-time recovery.

@@ -10,7 +10,7 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit
-    from duetime.domain.explanations.gate import OtherTask
+    from duetime.domain.explanations.gate import EarlierTasks, OtherTask
     from duetime.domain.ids import TaskId
     from duetime.domain.locks import Lock, LockClaim, Waiter
     from duetime.domain.schedules.schedule_record import StoredSchedule
@@ -87,6 +87,7 @@ class Facts:
         older: the attempts that no longer fit into the record.
         switches: all switches.
         locks: the locks that it needs, including concurrency limits.
+        earlier: the line of its ordered key, if it is not its turn.
         rates: the rates that limit its starts.
         circuit: of the host that it calls; `None` if there is none.
         schedule: the schedule that created it; `None` if there is none, or it was deleted.
@@ -103,6 +104,7 @@ class Facts:
     older: tuple[AttemptRecord, ...] = ()
     switches: Switches = field(default_factory=Switches)
     locks: tuple[LockFacts, ...] = ()
+    earlier: EarlierTasks | None = None
     rates: tuple[RateFacts, ...] = ()
     circuit: Circuit | None = None
     schedule: StoredSchedule | None = None

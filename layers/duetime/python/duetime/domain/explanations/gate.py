@@ -33,6 +33,7 @@ class GateName(StrEnum):
         SWITCH: a switch that stops its type, its owner or all tasks.
         HANDLERS: the handlers cannot be imported.
         LOCK: its lock.
+        ORDER: an earlier task of its ordered key.
         RATE: its rate limit is used up.
         UNIQUE_KEY: its unique key, which another task holds: it is not created.
         QUOTA: a quota of its owner.
@@ -64,6 +65,7 @@ class GateName(StrEnum):
     SWITCH = "switch"
     HANDLERS = "handlers"
     LOCK = "lock"
+    ORDER = "order"
     RATE = "rate"
     UNIQUE_KEY = "unique_key"
     QUOTA = "quota"
@@ -131,6 +133,23 @@ class HeldLock:
     max_holders: int
     holders: tuple[OtherTask, ...]
     position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTasks:
+    """The line of an ordered key in which a task waits.
+
+    Attributes:
+        key: the ordered key.
+        position: place in the line, from 1, which is the first task that has not ended; `None` if it is far behind.
+        tasks: the task that has the turn or is the first in line, and the one just before the waiting task.
+        is_stopped: whether the first of them has failed, and holds the line.
+    """
+
+    key: str
+    position: int | None
+    tasks: tuple[OtherTask, ...]
+    is_stopped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +248,16 @@ class OnQueue:
 
 
 Blocker: TypeAlias = (
-    HeldLock | SpentRate | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
+    HeldLock
+    | EarlierTasks
+    | SpentRate
+    | SetSwitch
+    | OpenCircuit
+    | HoldingSchedule
+    | OtherTasks
+    | LeasedBy
+    | NextAttempt
+    | OnQueue
 )
 """What a task waits for."""
 

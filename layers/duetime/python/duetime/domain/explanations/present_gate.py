@@ -9,6 +9,7 @@ from duetime.domain.circuit_breakers import CircuitState
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     Gate,
     GateName,
     GateState,
@@ -62,7 +63,7 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         text = f"It has {task.state.replace('_', ' ')}; its follow-ups are not done yet."
         return _at(GateName.FOLLOW_UP, text)
     if task.state is State.BLOCKED:
-        return _blocked(task, facts)
+        return blocked_gate(task, facts)
     if task.state is State.PAUSED:
         return _at(GateName.PAUSED, "It is paused until it is resumed.")
     if task.state in LEASED and task.lease_expires_at is not None:
@@ -72,13 +73,13 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     return _before_its_check(task, facts, closed)
 
 
-def _blocked(task: Task, facts: Facts) -> Gate:
+def blocked_gate(task: Task, facts: Facts, state: GateState = GateState.WAITING) -> Gate:
     """The gate of a task that waits for other tasks."""
     parents = "its parents" if task.after is None else "the tasks in its `after`"
     named = "; ".join(filter(None, (_listed(facts.parents), *facts.occurrences)))
     rule = "" if task.after is None else f" Its trigger rule is {task.after.rule}."
     text = f"It waits for {parents}{': ' if named else ''}{named}.{rule}"
-    return replace(_at(GateName.PARENTS, text), waits_for=OtherTasks(facts.parents))
+    return replace(_at(GateName.PARENTS, text), state=state, waits_for=OtherTasks(facts.parents))
 
 
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
@@ -214,6 +215,8 @@ def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
 def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
     yield from _switches(task, facts)
     yield from _of_schedule(task, facts)
+    if facts.earlier is not None:
+        yield _ahead(GateName.ORDER, _order_text(facts.earlier), facts.earlier)
     for needed in facts.locks:
         if needed.is_closed_for(task.id):
             yield _limit(task, facts, needed) if needed.is_cap else _lock(task, facts, needed)
@@ -275,6 +278,18 @@ def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
         yield _ahead(GateName.OVERLAP, text, OtherTasks(facts.earlier_runs))
 
 
+def _order_text(earlier: EarlierTasks) -> str:
+    place = f"number {earlier.position}" if earlier.position else "far behind"
+    text = f"It is {place} in the line of its ordered key {earlier.key}"
+    if not earlier.tasks:
+        return f"{text}, in which an earlier task is being created."
+    first = f"{earlier.tasks[0].task_id} ({earlier.tasks[0].state})"
+    if earlier.is_stopped:
+        return f"{text}, which the task {first} stops: retry or delete that task."
+    before = f", and just before it is {earlier.tasks[1].task_id}" if len(earlier.tasks) > 1 else ""
+    return f"{text}: the task {first} must end first{before}."
+
+
 def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     limit, key = needed.claim.limit, needed.claim.name.key
     position = needed.position(task.id)
@@ -316,7 +331,14 @@ def _capital(text: str) -> str:
 def _ahead(
     name: GateName,
     text: str,
-    waits_for: HeldLock | SpentRate | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | None = None,
+    waits_for: HeldLock
+    | EarlierTasks
+    | SpentRate
+    | SetSwitch
+    | OpenCircuit
+    | HoldingSchedule
+    | OtherTasks
+    | None = None,
     until: Millis | None = None,
 ) -> Gate:
     return Gate(name=name, state=GateState.AHEAD, text=text, waits_for=waits_for, until=until)

@@ -87,6 +87,7 @@ class Order:
         graph: of a topology whose request has fields for it; otherwise it is read from the payload.
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
+        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next one.
     """
 
     spec: TaskSpec
@@ -95,6 +96,7 @@ class Order:
     graph: Graph | None = None
     traceparent: str | None = None
     parent: TaskId | None = None
+    line_number: int | None = None
 
     @property
     def parent_task_id(self) -> TaskId | None:
@@ -219,5 +221,6 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         target=spec.target or HandlerTarget(),
         unique=spec.unique,
         debounce=spec.debounce,
+        order=spec.order,
         **spec.options(),
     )

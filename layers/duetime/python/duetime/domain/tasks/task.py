@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task_options import Debounce, Unique
+    from duetime.domain.tasks.task_options import Debounce, OrderKey, Unique
     from duetime.domain.times import Millis
 
 
@@ -53,6 +53,8 @@ class Task(TaskOptions):
 
     Attributes:
         due_at: when its user wants it to run.
+        order: its ordered key; `None` if it has none.
+        order_number: its number in the line of that key.
         schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it, if any; not the topology of a node.
@@ -107,6 +109,8 @@ class Task(TaskOptions):
     target: Target = field(default_factory=HandlerTarget)
     unique: Unique | None = None
     debounce: Debounce | None = None
+    order: OrderKey | None = None
+    order_number: int | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     parent_task_id: TaskId | None = None

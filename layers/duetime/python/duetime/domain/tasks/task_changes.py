@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Rate, Unique
+    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, OrderKey, Priority, Rate, Unique
     from duetime.domain.times import Millis
 
 
@@ -41,6 +41,7 @@ class TaskChanges(TypedDict, total=False):
     expires_seconds: int | None
     unique: Unique | None
     debounce: Debounce | None
+    order: OrderKey | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
@@ -86,6 +87,7 @@ NOTHING_LEFT = TaskChanges(
     rate=None,
     unique=None,
     debounce=None,
+    order=None,
     callback_url=None,
     notify_on=None,
     name="",

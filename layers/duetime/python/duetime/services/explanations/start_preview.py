@@ -10,6 +10,7 @@ from duetime.domain.explanations.start_preview import SpentQuota, StartCondition
 from duetime.domain.quotas import Quota
 from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import due_of, new_id, new_task
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.unique_keys import key_status
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _TAIL_BITS = 64
 _REFUSING = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.OPEN_TASKS)
+_LAST_NUMBER = 10**15 - 1
+"""Comes after every number in the line of an ordered key."""
 _DELAYING = (Quota.CONCURRENT_ATTEMPTS,)
 
 
@@ -78,7 +81,10 @@ class StartPreviewer:
         now = creator.runtime.now()
         due = due_of(spec, now)
         task_id = new_id(due, now, 0, creator.runtime.random_source.bits(_TAIL_BITS))
-        return new_task(task_id, spec, owner, due, now, Content(ContentPlace.RECORD, "", spec.payload))
+        task = new_task(task_id, spec, owner, due, now, Content(ContentPlace.RECORD, "", spec.payload))
+        if spec.order is not None:
+            task = replace(task, order_number=_LAST_NUMBER)
+        return task if spec.after is None else replace(task, state=State.BLOCKED, after=spec.after)
 
     def _spent(self, owner: str, size: int) -> Iterator[SpentQuota]:
         if self.quotas is None:

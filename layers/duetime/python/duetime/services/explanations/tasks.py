@@ -9,10 +9,10 @@ from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
-from duetime.domain.explanations.gate import OtherTask
-from duetime.domain.explanations.present_gate import closed_gates
+from duetime.domain.explanations.gate import EarlierTasks, GateState, OtherTask
+from duetime.domain.explanations.present_gate import blocked_gate, closed_gates
 from duetime.domain.explanations.task_explanation import TaskExplanation, explain
-from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_TASKS
+from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
 from duetime.domain.rate_control import RateControl
 from duetime.domain.rates import MICROS, RateState, StartRequest, part_of
@@ -73,7 +73,8 @@ class TaskExplainer:
     def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
         """What would keep a task from starting that is not created yet, under present conditions."""
         facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
-        return facts, closed_gates(task, facts)
+        waits = [blocked_gate(task, facts, GateState.AHEAD)] if facts.parents or facts.occurrences else []
+        return facts, (*waits, *closed_gates(task, facts))
 
     def _steps(self, task: Task) -> tuple[str, ...]:
         """Names of the steps that the task's handler has done."""
@@ -89,6 +90,7 @@ class TaskExplainer:
             known,
             switches=switches,
             locks=tuple(self._lock(task, claim, known.now) for claim in (*claims_of(task), *switches.caps(task))),
+            earlier=None if task.order is None else self._earlier(task, known.now),
             rates=self._rates(task, switches, known.now),
             circuit=self._circuit(task),
             schedule=stored,
@@ -106,6 +108,30 @@ class TaskExplainer:
         holders = {each.task_id: each for each in lock.holders[:MAX_EXPLAINED_TASKS] if each.task_id != task.id}
         found = self._read(task.owner, holders)
         return LockFacts(claim, lock, tuple(line), tuple(_holder(found[each], holders[each]) for each in found))
+
+    def _earlier(self, task: Task, now: Millis) -> EarlierTasks | None:
+        """The line of a task's ordered key; `None` if the task has the turn, or would get it."""
+        # Few tasks have such a key, so the module is not imported at start.
+        from duetime.domain.order_lines import holds_line, line_of, stops_line  # noqa: PLC0415 - see the line above
+
+        if (name := line_of(task)) is None or task.order_number is None:
+            return None
+        turn = self.stores.order_lines.read(name, 0).turn
+        if turn == task.id:
+            return None
+        places = self.stores.order_lines.list_before(name, task.order_number, MAX_EXPLAINED_PLACES)
+        is_whole = len(places) < MAX_EXPLAINED_PLACES
+        ids = [] if turn is None else [turn]
+        ids += [places[-1].task_id, places[0].task_id] if places else []
+        found = [each for each in self._read(task.owner, ids).values() if holds_line(each, now)]
+        if not found and is_whole and not any(place.is_being_created(now) for place in places):
+            return None
+        return EarlierTasks(
+            key=name.key,
+            position=len(places) + 1 if is_whole else None,
+            tasks=tuple(_other(each) for each in found[:1] + found[1:][-1:]),
+            is_stopped=bool(found) and stops_line(found[0]),
+        )
 
     def _rates(self, task: Task, switches: Switches, now: Millis) -> tuple[RateFacts, ...]:
         """The rates that limit a task's starts, as the parts know them that it would ask."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Callbacks, StepKeepers, TargetRunner
     from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer, Shards
+    from duetime.services.order_lines import OrderLines
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
@@ -82,6 +83,7 @@ class InlineCompletion:
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
         dependency_listener: notified when a task has ended that others wait for.
+        order_lines: lets in the next task of an ordered key, before the target cleans up.
     """
 
     stores: Stores
@@ -94,6 +96,7 @@ class InlineCompletion:
     occurrence_listener: Callable[[], OccurrenceListener]
     node_listener: Callable[[], NodeListener]
     dependency_listener: Callable[[], DependencyListener]
+    order_lines: Callable[[], OrderLines]
 
     @property
     def is_here(self) -> bool:
@@ -106,6 +109,8 @@ class InlineCompletion:
 
     def close(self, task: Task) -> None:
         """Let the target clean up, send notifications, expire the contents outside the record, and finish the task."""
+        if task.order is not None:
+            self.order_lines().release(task)
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
         self.callback_tasks.create(task)
@@ -114,6 +119,8 @@ class InlineCompletion:
 
     def finish(self, task: Task) -> None:
         """Finish the task without cleanup and without a notice, for lack of time."""
+        if task.order is not None:
+            self.order_lines().release(task)
         self.callback_tasks.create(task)
         self.notice_sender.leave_out(task)
         self._finish(task)
@@ -197,8 +204,8 @@ class DelegatedCompletion:
 def _is_followed(task: Task) -> bool:
     """Whether steps follow its outcome, whatever phases its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
-    is_awaited = task.has_dependents or _is_of_a_topology(task) or _reports(task)
-    return bool(task.has_contents_to_expire or is_notified or is_awaited)
+    is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
+    return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:

@@ -44,6 +44,8 @@ from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, let_key_expire, write_checkpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.order_lines import OrderLines
     from duetime.services.outcomes.completion_steps import CompletionSteps
 
 
@@ -65,6 +68,7 @@ class OutcomeWriter:
 
     Attributes:
         retention: how long a finished task is kept.
+        order_lines: lines of ordered keys.
     """
 
     stores: Stores
@@ -72,6 +76,7 @@ class OutcomeWriter:
     completion: CompletionSteps
     runtime: Runtime
     retention: RetentionPolicy
+    order_lines: Callable[[], OrderLines]
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
         """Record the end of a run; rejected if its fence is no longer the task's.
@@ -120,11 +125,16 @@ class OutcomeWriter:
         held = replace(held, until=checked_by(task, held.until))
         task_telemetry.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
-            return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+            end = self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+            if task.order is not None and isinstance(end, Applied):
+                self.order_lines().check_again(end.task)
+            return end
         # A topology's run stops its nodes; its next attempt does what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
+            if task.order is not None and isinstance(end, Applied):
+                self.order_lines().check_again(end.task)
             return end
         del sets["lease_expires_at"]
         return self.write_outcome(
@@ -133,7 +143,10 @@ class OutcomeWriter:
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Skip a claimed occurrence for good before its target is called."""
-        return skip(self.stores, self.runtime, self.retention, task, skipped)
+        end = skip(self.stores, self.runtime, self.retention, task, skipped)
+        if task.order is not None and isinstance(end, Applied):
+            self.order_lines().release_if_possible(end.task)
+        return end
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
         """Fail a claimed task whose target was not called in time; earlier attempts are rolled back."""

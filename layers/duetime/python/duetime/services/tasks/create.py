@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +22,7 @@ from duetime.domain.errors import (
 )
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
+from duetime.domain.tasks.creation import Draft, Identity, Order, TaskChange, debounced_due, due_of, new_id, new_task
 from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.creation import Order
     from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
@@ -221,6 +221,7 @@ class TaskCreator:
             next_at=next_at,
             traceparent=order.traceparent,
             parent_task_id=order.parent_task_id,
+            order_number=order.line_number,
             nonce=self.runtime.nonce(),
         )
 
@@ -295,7 +296,9 @@ class BatchCreator:
         """Prepare all records and write them with few requests, then create the remaining ones one by one."""
         creator, executor = self.task_creator, self.task_creator.runtime.executor
 
-        def draft(order: Order) -> Accepted[Task] | Draft | E:
+        def draft(order: Order | E) -> Accepted[Task] | Draft | E:
+            if not isinstance(order, Order):
+                return order
             try:
                 return creator.draft(owner, order)
             except refusals as refusal:
@@ -313,11 +316,34 @@ class BatchCreator:
         with suppress(Unavailable):
             # Read once before parallel calls need them; each of them reports a failure by itself.
             creator.rules.types.look(owner)
-        drafts = executor.map(draft, orders)
+        drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
         ends = executor.map(finish, drafts)
         creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])
         return ends
+
+    def _numbered(self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]) -> Sequence[Order | E]:
+        """Give the tasks of each ordered key consecutive numbers, because they are created in parallel."""
+        counts = Counter(order.spec.order.key for order in orders if order.spec.order is not None)
+        if not counts:
+            return orders
+        # Few tasks have such a key, so the module is not imported at start.
+        from duetime.domain.order_lines import LineName  # noqa: PLC0415 - see the line above
+
+        lines, now = self.task_creator.enqueuer.order_lines(), self.task_creator.runtime.now()
+        following: dict[str, int | E] = {}
+        for key, count in counts.items():
+            try:
+                following[key] = lines.next_number(LineName(owner, key), count, now)
+            except refusals as refusal:
+                following[key] = refusal
+        numbered: list[Order | E] = []
+        for order in orders:
+            number = None if order.spec.order is None else following[order.spec.order.key]
+            if isinstance(number, int) and order.spec.order is not None:
+                following[order.spec.order.key] = number + 1
+            numbered.append(replace(order, line_number=number) if number is None or isinstance(number, int) else number)
+        return numbered
 
     def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
         """Write records with few requests; a defect in one must not affect the others."""
@@ -377,6 +403,8 @@ class KeyConflicts:
             raise _held(holder, spec, unique, ", and has begun: it cannot be replaced any more")
         if holder.type != spec.type:
             raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
+        if holder.order != spec.order:
+            raise _held(holder, spec, unique, ", and has another ordered key, or none")
         now = self.runtime.now()
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}

@@ -7,7 +7,7 @@ nor a late attempt. The record expires when the task would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -72,6 +72,9 @@ class TaskEraser:
         if not isinstance(self.stores.tasks.apply(write), Applied):
             return False
         self.stores.contents.erase(task.id, task.contents_outside)
+        if task.order is not None:
+            # A failed task may have stopped its line.
+            self.task_updater.order_lines().release_if_possible(replace(task, erased=True))
         return True
 
     def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:

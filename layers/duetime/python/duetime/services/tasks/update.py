@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locking import LockManager
+    from duetime.services.order_lines import OrderLines
     from duetime.services.tasks.creation_rules import CreationRules
 
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
@@ -57,6 +58,7 @@ class TaskUpdater:
         retention: how long a finished task is kept.
         rules: rules for accepting tasks.
         occurrence_listener: notified when an occurrence of a schedule has been cancelled.
+        order_lines: lets in the next task of an ordered key.
     """
 
     stores: Stores
@@ -66,6 +68,7 @@ class TaskUpdater:
     lock_manager: LockManager
     rules: CreationRules
     occurrence_listener: Callable[[], OccurrenceListener]
+    order_lines: Callable[[], OrderLines]
 
     def update(
         self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None, by: Attribution = BY_SYSTEM
@@ -152,6 +155,8 @@ class TaskUpdater:
         let_expire(self.stores.contents, cancelled, expires)
         let_key_expire(self.stores, cancelled)
         self.lock_manager.release_reservation(cancelled)
+        if cancelled.order is not None:
+            self.order_lines().release_if_possible(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
         try:
