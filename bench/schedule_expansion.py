@@ -114,7 +114,9 @@ def _expansion() -> Callable[[], object]:
     keys = DynamoKeyStore(fake, table)
     stores: Any = SimpleNamespace(tasks=tasks, contents=contents, schedules=schedules, calendars=calendars, keys=keys)
     urls = {each: sqs.create_queue(QueueName=each.value)["QueueUrl"] for each in Priority}
-    enqueuer = Enqueuer(tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL, None)
+    enqueuer = Enqueuer(
+        tasks, SqsQueues(sqs, urls, around), runtime, _LOOK_AHEAD, Precision.NORMAL, None, lambda: stores.order_lines
+    )
     shards = Shards(DynamoShardStore(fake, table), around, 16)
     types = TypeDefaults(DynamoTypeDefaultsStore(fake, table), {}, shards, runtime)
     rules = CreationRules(TargetRules(), read_graph, lambda: TopologyDefinitions(stores, runtime), types)

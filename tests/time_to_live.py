@@ -54,6 +54,10 @@ WAITER = Rule(
     "the end of the longest hold before it: whoever gives the lock back lets it in",
     "test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held",
 )
+DEPENDENT = Rule(
+    "the next check of the task that waits, which notes it anew: once a day at least",
+    "test_a_note_of_a_dependent_outlives_the_next_check",
+)
 KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
 UNIQUE_KEY = Rule(
     "as long as the record of the task that it names: a retry takes the key again",
@@ -67,9 +71,13 @@ GROUP_MEMBER = Rule(
     "for ever while the task is open; else the completion of its group, which may be open for as long as it is kept",
     "test_a_member_is_kept_while_it_is_open",
 )
+ORDER_LINE = Rule(
+    "the end of the tasks in line, whose places never expire: without the turn, the first place decides",
+    "test_a_line_is_kept_without_its_turn",
+)
 CIRCUIT = Rule("as long as it is open", "test_a_circuit_is_kept_for_longer_than_it_is_open")
 RATE = Rule(
-    "the time of its last place, and as far ahead as it has counted starts",
+    "the time of its last place, and as far ahead as it has counted starts; for ever while it is paused or pinned",
     "test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it",
 )
 QUOTA_USE = Rule(
@@ -136,6 +144,8 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/locks.py:DynamoLockStore.join": WAITER,
     "adapters/dynamodb/locks.py:DynamoLockStore.renew": LOCK,
     "adapters/dynamodb/locks.py:_item_of": LOCK,
+    "adapters/dynamodb/order_lines.py:DynamoOrderLineStore.let_expire": ORDER_LINE,
+    "adapters/dynamodb/order_lines.py:_kept_from": ORDER_LINE,
     "adapters/dynamodb/task_store.py:bulk_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:late_timer_item_of": TIMER,
     "adapters/dynamodb/task_store.py:schedule_timer_item_of": TIMER,
@@ -155,6 +165,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
+    "adapters/dynamodb/dependencies.py:DynamoDependentStore.add": DEPENDENT,
     "adapters/dynamodb/steps.py:DynamoStepStore.extend": STEP,
     "adapters/dynamodb/steps.py:_item_of": STEP,
     "adapters/dynamodb/keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
@@ -195,6 +206,7 @@ DECIDERS: dict[str, Rule] = {
     "domain/tasks/steps.py:step_expiry": STEP,
     "services/attempt_steps.py:AttemptSteps.keep": STEP,
     "services/outcomes/outcome.py:skip": RECORD,
+    "services/dependencies.py:DependencyChecker._decide": RECORD,
     "services/outcomes/outcome.py:OutcomeWriter.write_outcome": RECORD,
     "services/quotas/at_once.py:RunningTopologies.refusal": QUOTA_USE,
     "services/quotas/at_once.py:LeaseQuota.note": QUOTA_USE,
@@ -208,6 +220,8 @@ DECIDERS: dict[str, Rule] = {
     "services/locking.py:LockManager._in_line": WAITER,
     "services/locking.py:LockManager.renew": LOCK,
     "services/locking.py:LockManager.take": LOCK,
+    "services/rate_limiter.py:RateLimiter._apply": RATE,
+    "services/rates.py:RateAdmin._write": RATE,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.expire_payloads": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks.task_for": CONTENT,
     "services/schedules/occurrence_tasks.py:OccurrenceTasks._produced": CONTENT,

@@ -35,12 +35,13 @@ if TYPE_CHECKING:
         Unreachable,
         WaitTimeout,
     )
-    from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
+    from duetime_client.explanations import Gate, ScheduleExplanation, StartPreview, TaskExplanation
     from duetime_client.filter_actions import FilterActionResult
     from duetime_client.groups import Group, GroupCompletion
     from duetime_client.leases import LeasedTask, LeaseState
     from duetime_client.literals import ScheduleState, TaskState
     from duetime_client.locks import Lock, LockHolder, LockWaiter
+    from duetime_client.rates import Rate, RateLimit, RateWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
         Calendar,
@@ -76,7 +77,8 @@ if TYPE_CHECKING:
     )
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
-    from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey
+    from duetime_client.unique_keys import HeldUniqueKey, UniqueKeyHolder
+    from duetime_common.option_fields import LockSpec, NotifyOn, OrderedKey, RateSpec, RetryPolicy, UniqueKey
 
 __all__ = [
     "AddressInvalid",
@@ -105,6 +107,7 @@ __all__ = [
     "Group",
     "GroupCompletion",
     "HeaderInvalid",
+    "HeldUniqueKey",
     "HttpAuth",
     "HttpContent",
     "HttpResponseOptions",
@@ -123,13 +126,17 @@ __all__ = [
     "NotJson",
     "NotifyOn",
     "Occurrence",
+    "OrderedKey",
     "PayloadInvalid",
     "PreconditionFailed",
     "Priority",
     "Progress",
     "PullTarget",
+    "Rate",
+    "RateLimit",
     "RateLimited",
     "RateSpec",
+    "RateWaiter",
     "ResultInvalid",
     "Retries",
     "RetryPolicy",
@@ -139,6 +146,7 @@ __all__ = [
     "ScheduleState",
     "ServerError",
     "SkippedRun",
+    "StartPreview",
     "StopSwitches",
     "Summary",
     "Switch",
@@ -159,6 +167,7 @@ __all__ = [
     "Unauthenticated",
     "UnexpectedResponse",
     "UniqueKey",
+    "UniqueKeyHolder",
     "Unreachable",
     "WaitTimeout",
     "read_topology",
@@ -206,8 +215,15 @@ _MODULES = {
     "LockSpec": "task_request_fields",
     "RateSpec": "task_request_fields",
     "LockWaiter": "locks",
+    "Rate": "rates",
+    "RateLimit": "rates",
+    "RateWaiter": "rates",
+    "HeldUniqueKey": "unique_keys",
+    "UniqueKeyHolder": "unique_keys",
+    "StartPreview": "explanations",
     "NewTask": "task_request_fields",
     "NotifyOn": "task_request_fields",
+    "OrderedKey": "task_request_fields",
     "Occurrence": "schedule_models",
     "PreconditionFailed": "errors",
     "Priority": "task_request_fields",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duetime_client.locks import AsyncLocks, Locks
     from duetime_client.purges import AsyncPurges, Purges
     from duetime_client.quotas import AsyncQuotas, Quotas
+    from duetime_client.rates import AsyncRates, Rates
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.session import PageRead
     from duetime_client.signing_secrets import AsyncSigningSecretsResource, SigningSecretsResource
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from duetime_client.tasks import AsyncTasks, Tasks
     from duetime_client.topologies import AsyncTopologies, Topologies
     from duetime_client.topology_definitions import AsyncTopologyDefinitions, TopologyDefinitions
+    from duetime_client.unique_keys import AsyncUniqueKeys, UniqueKeys
     from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
 
 OWNER_HEADER = "X-Duetime-Owner"
@@ -157,6 +159,20 @@ class Client:
         from duetime_client.locks import Locks
 
         return Locks(self._runner)
+
+    @cached_property
+    def rates(self) -> Rates:
+        """Rates, their use and their waiting tasks."""
+        from duetime_client.rates import Rates
+
+        return Rates(self._runner)
+
+    @cached_property
+    def unique_keys(self) -> UniqueKeys:
+        """Unique keys, and the tasks that hold them."""
+        from duetime_client.unique_keys import UniqueKeys
+
+        return UniqueKeys(self._runner)
 
     @cached_property
     def leases(self) -> Leases:
@@ -355,6 +371,20 @@ class AsyncClient:
         from duetime_client.locks import AsyncLocks
 
         return AsyncLocks(self._runner)
+
+    @cached_property
+    def rates(self) -> AsyncRates:
+        """Rates, their use and their waiting tasks."""
+        from duetime_client.rates import AsyncRates
+
+        return AsyncRates(self._runner)
+
+    @cached_property
+    def unique_keys(self) -> AsyncUniqueKeys:
+        """Unique keys, and the tasks that hold them."""
+        from duetime_client.unique_keys import AsyncUniqueKeys
+
+        return AsyncUniqueKeys(self._runner)
 
     @cached_property
     def leases(self) -> AsyncLeases:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003 - pydantic reads the annotations when the class is made
 
+from pydantic import Field
+
 from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
 from duetime_client.responses import one
@@ -27,6 +29,23 @@ class Queue(ResponseModel):
     in_flight: int
 
 
+class ShardGroup(ResponseModel):
+    """A group of shards, which one invocation of the trigger reads at a time.
+
+    Attributes:
+        read_by: Id of the invocation that reads it, or read it last.
+        epoch: How often it has passed from one invocation to another.
+        dispatched_until: All of its tasks due before this time are on queues.
+    """
+
+    group: int
+    first_shard: int
+    last_shard: int
+    read_by: str | None = None
+    epoch: int
+    dispatched_until: datetime | None = None
+
+
 class DispatchStatus(ResponseModel):
     """Progress of dispatch for the tasks of all owners.
 
@@ -38,6 +57,7 @@ class DispatchStatus(ResponseModel):
     last_tick_at: datetime | None = None
     dispatched_until: datetime | None = None
     queues: list[Queue]
+    groups: list[ShardGroup] = Field(default_factory=list)
 
 
 class DispatchOperations(Resource):
@@ -45,7 +65,7 @@ class DispatchOperations(Resource):
 
     @Operation
     def get_status(self) -> Request[DispatchStatus]:
-        """When the trigger last ran, and how many messages the queues have; for operators."""
+        """When the trigger last ran, who reads which shards, and how many messages the queues have; for operators."""
         return Request("GET", DISPATCH, one(DispatchStatus))
 
 

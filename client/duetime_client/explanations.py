@@ -44,6 +44,17 @@ class TaskExplanation(ResponseModel):
     """Names of the steps that its handler has done, which the next attempt does not repeat."""
 
 
+class StartPreview(ResponseModel):
+    """When a task would start if it were created now; `expected_start_at` is `None` if a reason has no known end."""
+
+    as_of: datetime
+    due_at: datetime
+    expected_start_at: datetime | None
+    text: str
+    reasons: Sequence[Gate]
+    """What it would wait for, in order."""
+
+
 class ScheduleExplanation(ResponseModel):
     """Why a schedule did, or did not, run at a time."""
 

@@ -49,7 +49,10 @@ GateName: TypeAlias = Literal[
     "switch",
     "handlers",
     "lock",
+    "order",
     "rate",
+    "unique_key",
+    "quota",
     "concurrency_limit",
     "circuit",
     "target",
@@ -123,6 +126,7 @@ UniqueKeyScope: TypeAlias = Literal["started", "ended"]
 WaitReason: TypeAlias = Literal[
     "lock",
     "concurrency_limit",
+    "order",
     "rate",
     "switch",
     "circuit",

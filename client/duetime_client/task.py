@@ -233,6 +233,7 @@ class Task(ResponseModel):
     rate: Mapping[str, object] | None = None
     unique: Mapping[str, object] | None = None
     debounce: Mapping[str, object] | None = None
+    order: Mapping[str, object] | None = None
     waiting_for: WaitingFor | None = None
     schedule: Mapping[str, object] | None = None
     topology: Mapping[str, object] | None = None
@@ -242,6 +243,10 @@ class Task(ResponseModel):
     """The group that it is a member of, if any."""
     completes_group: str | None = None
     """The group after whose members it runs, if any."""
+    after: tuple[str | Mapping[str, object], ...] | None = None
+    """The tasks that must end, or had to end, before it starts: ids, and occurrences of schedules."""
+    trigger_rule: str | None = None
+    """How the tasks in `after` must have ended for it to run."""
     progress: Progress | None = None
     result: object = None
     error: Failure | None = None

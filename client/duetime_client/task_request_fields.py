@@ -8,10 +8,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypedDict
+from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
 
 # The package finds these names of its own here, when they are used.
-from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, UniqueKey  # noqa: TC001 - see above
+from duetime_common.option_fields import (  # noqa: TC001 - see above
+    LockSpec,
+    NotifyOn,
+    OrderedKey,
+    RateSpec,
+    RetryPolicy,
+    UniqueKey,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -82,6 +89,13 @@ class Debounce(TypedDict):
     max_seconds: NotRequired[int | None]
 
 
+class ScheduleOccurrence(TypedDict):
+    """An occurrence of a schedule that a task waits for, by the time that it is scheduled for."""
+
+    schedule: str
+    occurrence: datetime | str
+
+
 class PullTarget(TypedDict):
     """Pull workers, which lease the tasks of a type; the deployment's settings declare the types."""
 
@@ -130,6 +144,8 @@ class ApprovalTarget(TypedDict):
     on_timeout: NotRequired[Literal["fail", "reject", "approve"]]
 
 
+TriggerRule: TypeAlias = Literal["all_success", "all_done", "one_success", "one_failed", "none_failed", "always"]
+"""How other tasks must have ended for one to run."""
 Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
 
 
@@ -142,8 +158,9 @@ class GroupMembership(TypedDict):
 class TaskOptions(TypedDict, total=False):
     """The fields of a task, except its type, its payload and its due time.
 
-    `allow_unknown_type`, `unique`, `debounce`, `parent_task_id` and `group` are for creations only; the first of them
-    accepts a type whose handler is not deployed yet, and the last but one is the task that starts this one.
+    `allow_unknown_type`, `unique`, `debounce`, `order`, `parent_task_id`, `group`, `after` and `trigger_rule` are for
+    creations only. The first of them accepts a type whose handler is not deployed yet; `parent_task_id` is the task
+    that starts this one, and `after` names those that must end before it starts.
     """
 
     priority: Priority | TaskPriority
@@ -162,8 +179,11 @@ class TaskOptions(TypedDict, total=False):
     allow_unknown_type: bool
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
     group: GroupMembership | None
+    after: Sequence[str | ScheduleOccurrence] | None
+    trigger_rule: TriggerRule | None
 
 
 class TaskFields(TaskOptions, total=False):

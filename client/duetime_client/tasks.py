@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack, overload
 
 from duetime_client.changes import MINE, watch
 from duetime_client.errors import WaitTimeout
-from duetime_client.explanations import TaskExplanation
+from duetime_client.explanations import StartPreview, TaskExplanation
 from duetime_client.filter_actions import FilterActions
 from duetime_client.io_operations import Item, Pause, Request
 from duetime_client.pages import pages
@@ -60,6 +60,12 @@ class TaskOperations(TaskActions, FilterActions):
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
         return create_task(task_type, fields, headers, wait_seconds, estimate=estimate)
+
+    @Operation
+    def preview(self, task_type: str, /, **fields: Unpack[TaskFields]) -> Request[StartPreview]:
+        """When a task with these fields would start, and why then; nothing is created."""
+        body = {"type": task_type, **body_of(fields)}
+        return Request("POST", f"{TASKS}/preview", one(StartPreview), body=body, repeatable=True)
 
     @Operation
     def create_batch(

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
         Debounce,
         GroupMembership,
         Priority,
+        ScheduleOccurrence,
+        TriggerRule,
     )
-    from duetime_common.option_fields import NotifyOn, UniqueKey
+    from duetime_common.option_fields import NotifyOn, OrderedKey, UniqueKey
 
 DEFINITIONS = f"{TOPOLOGIES}/definitions"
 
@@ -46,8 +48,11 @@ class RunFields(TypedDict, total=False):
     expires_seconds: int | None
     unique: UniqueKey | None
     debounce: Debounce | None
+    order: OrderedKey | None
     parent_task_id: str | None
     group: GroupMembership | None
+    after: Sequence[str | ScheduleOccurrence] | None
+    trigger_rule: TriggerRule | None
 
 
 class DefinitionVersion(ResponseModel):

@@ -18,9 +18,9 @@ RULES = frozenset({"all_success", "all_done", "one_success", "one_failed", "none
 ON_FAILURE = frozenset(get_args(TopologyFailurePolicy))
 _OF_A_GRAPH = frozenset({"nodes", "on_failure", "timeout_seconds", "outputs"})
 OF_A_TOPOLOGY = _OF_A_GRAPH | RunFields.__annotations__.keys()
-OF_A_NODE = (NewTask.__annotations__.keys() - {"due_at", "unique", "debounce", "parent_task_id", "group"}) | {
-    *("depends_on", "trigger_rule", "inputs", "when", "map", "expected_seconds")
-}
+OF_A_NODE = (
+    NewTask.__annotations__.keys() - {"due_at", "unique", "debounce", "order", "parent_task_id", "group", "after"}
+) | {*("depends_on", "trigger_rule", "inputs", "when", "map", "expected_seconds")}
 _MOST_FAULTS = 20
 _SHOWN_LENGTH = 128
 

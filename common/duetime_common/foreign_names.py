@@ -62,6 +62,7 @@ _OVERLAP = _is("overlap", text="use `overlap` of a schedule")
 _CATCH_UP = _is("catch_up_seconds", text="use `catch_up_seconds` of a schedule")
 _SPREAD = _is("jitter_seconds", "spread_seconds", text="use `jitter_seconds` of a schedule")
 _PARENTS = _is("depends_on", text="use `depends_on` of a node of a topology (POST /v1/topologies)")
+_AFTER = _is("after", text="use `after` of a task, or `depends_on` of a node of a topology (POST /v1/topologies)")
 _UNIQUE = _is(
     "unique",
     text="use `unique` of the task for one task at a time, the header `Idempotency-Key` for repeated requests",
@@ -84,7 +85,7 @@ FIRST_DESIGN: Mapping[str, Meaning] = {
         "lock.wait_seconds",
         text="use `lock.wait_seconds` for the wait; leases are renewed automatically",
     ),
-    "control_task_id": _PARENTS,
+    "control_task_id": _AFTER,
     "start_time": _DUE,
     "create_info": _TAGS,
     "process_arg": _PAYLOAD,
@@ -209,7 +210,7 @@ AIRFLOW: Mapping[str, Meaning] = {
     "retry_exponential_backoff": _MULTIPLIER,
     "max_retry_delay": _LONGEST_PAUSE,
     "priority_weight": _PRIORITY,
-    "upstream_task_ids": _PARENTS,
+    "upstream_task_ids": _AFTER,
     "depends_on_past": _OVERLAP,
     "on_failure_callback": _FAILED,
     "on_success_callback": _CALLBACK,
@@ -258,7 +259,7 @@ SYSTEMS: Mapping[str, Mapping[str, Meaning]] = {
 _DUE_ALSO = _is("due_at", "start_at", "scheduled_at")
 USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("at", "run_at", "scheduled_for", "schedule_at", "when", "execute_at", "time"), _DUE_ALSO),
-    **dict.fromkeys(("delay", "in", "after", "delay_ms"), _is("delay_seconds")),
+    **dict.fromkeys(("delay", "in", "delay_ms"), _is("delay_seconds")),
     **dict.fromkeys(("retry_count", "attempts", "max_tries"), _is("max_attempts", "retry.max_attempts")),
     **dict.fromkeys(("endpoint", "target_url", "uri"), _is("url", "target.url")),
     "url": _is("target.url"),

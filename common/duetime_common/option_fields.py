@@ -44,6 +44,16 @@ class UniqueKey(TypedDict):
     on_conflict: NotRequired[Literal["keep", "replace", "refuse"]]
 
 
+class OrderedKey(TypedDict):
+    """Makes the tasks with the same key run one after another, in the order of their creation.
+
+    After a final failure the next one runs (`continue`), or waits until the failed one is retried or deleted (`stop`).
+    """
+
+    key: str
+    on_failure: NotRequired[Literal["continue", "stop"]]
+
+
 class NotifyOn(TypedDict, total=False):
     """Where to send notices of a final failure, a late start or a long run.
 

@@ -4,7 +4,8 @@ import type { ComponentType } from "preact";
 export interface Page {
   name: string;
   title: string;
-  group: "" | "Work" | "Control" | "System";
+  /** Pages of single objects, in no group of the navigation, are "Detail". */
+  group: "" | "Work" | "Control" | "System" | "Detail";
   /** Where its entry in the navigation leads, if not to the page itself. */
   entry?: string;
   load: (segments: readonly string[]) => Promise<ComponentType<{ subject: string }>>;
@@ -59,10 +60,10 @@ export const PAGES: readonly Page[] = [
   },
   { name: "dead-letters", title: "Dead letters", group: "Control", load: async () => (await import("./pages/dead_letters")).DeadLetters },
   {
-    name: "locks",
-    title: "Locks",
+    name: "limits",
+    title: "Limits",
     group: "Control",
-    load: async ([key]) => (key ? (await import("./pages/lock")).LockDetail : (await import("./pages/locks")).Locks),
+    load: async () => (await import("./pages/limits")).Limits,
   },
   { name: "switches", title: "Switches and rates", group: "Control", load: async () => (await import("./pages/switches")).Switches },
   {
@@ -76,6 +77,18 @@ export const PAGES: readonly Page[] = [
   },
   { name: "workers", title: "Workers", group: "System", load: async () => (await import("./pages/workers")).Workers },
   { name: "settings", title: "Settings", group: "System", load: async () => (await import("./pages/settings")).Settings },
+  {
+    name: "locks",
+    title: "Locks",
+    group: "Detail",
+    load: async ([key]) => (key ? (await import("./pages/lock")).LockDetail : (await import("./pages/limits")).Limits),
+  },
+  {
+    name: "rates",
+    title: "Rates",
+    group: "Detail",
+    load: async ([key]) => (key ? (await import("./pages/rate")).RateDetail : (await import("./pages/limits")).Limits),
+  },
 ];
 
 export const GROUPS = ["", "Work", "Control", "System"] as const;

@@ -30,6 +30,19 @@ def explain_task(request: Request) -> Response:
     return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))
 
 
+@route(operations.PREVIEW_TASK)
+def preview_task(request: Request) -> Response:
+    """Tell when a task would start if it were created now."""
+    from duetime.composition.limits import LimitServices
+    from duetime.contract.explanations.encoding import start_preview
+    from duetime.contract.tasks.decoding import task_spec
+    from duetime.domain.tasks.creation import Order
+
+    order = Order(task_spec(request.document()), parent=request.parent)
+    found = composed(LimitServices).previewer.preview(request.owner, order, request.size)
+    return answer(json_text(start_preview(found)))
+
+
 @route(operations.EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
     """Explain why a schedule did or did not run at a time."""

@@ -29,6 +29,8 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "purges": ("purges",),
     "locks": ("locks",),
     "groups": ("groups",),
+    "rates": ("rates",),
+    "unique-keys": ("unique_keys",),
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),

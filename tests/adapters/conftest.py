@@ -200,7 +200,7 @@ def quota_use(request: pytest.FixtureRequest) -> QuotaUseStore:
 def rate_store(request: pytest.FixtureRequest) -> RateStore:
     """An empty store of rates."""
     cloud = cloud_of(request)
-    return DynamoRateStore(cloud.dynamodb, cloud.table())
+    return DynamoRateStore(cloud.dynamodb, cloud.table(), EXECUTOR)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

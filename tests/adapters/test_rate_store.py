@@ -48,7 +48,7 @@ def test_an_update_is_made_if_what_it_requires_holds(rate_store: RateStore) -> N
 def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None:
     """Whatever is counted: each start costs one."""
     table = fake_cloud.table()
-    store = DynamoRateStore(fake_cloud.dynamodb, table)
+    store = DynamoRateStore(fake_cloud.dynamodb, table, EXECUTOR)
     everything = dict.fromkeys(FIELDS, 10**18)
     name = RateName("o" * 256, "k" * 64, 39)
     assert store.apply(name, RateUpdate(everything, {}, {}, {STARTS: 0}, NOW), LATER)[0]
@@ -83,7 +83,7 @@ def test_no_window_has_more_starts_than_it_may_on_an_atomic_engine(engine_cloud:
     """Twelve threads of three processes start as fast as they may, for five seconds by the real clock."""
     table, clock = engine_cloud.table(), _Clock()
     runtimes = [Runtime(clock, _Chance(), EXECUTOR, FakeTelemetry()) for _ in range(3)]  # type: ignore[arg-type]
-    limiters = [RateLimiter(DynamoRateStore(engine_cloud.dynamodb, table), each) for each in runtimes]
+    limiters = [RateLimiter(DynamoRateStore(engine_cloud.dynamodb, table, EXECUTOR), each) for each in runtimes]
     end = clock.now() + 5_000
     draw = Random(9)  # noqa: S311 - a seeded one
     priorities = [draw.choice(list(Priority)) for _ in range(5_000)]

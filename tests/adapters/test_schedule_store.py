@@ -196,7 +196,7 @@ def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
     assert item_of(changed)["T"] == item["T"]
 
 
-CREATION_ONLY = ("unique", "debounce", "parent_task_id", "group")
+CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group")
 """Fields of a creation that a schedule's task has not."""
 
 

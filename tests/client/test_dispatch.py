@@ -21,16 +21,29 @@ STATUS: dict[str, Any] = {
         {"priority": "high", "pulled_type": None, "waiting": 12, "delayed": 3, "in_flight": 1},
         {"priority": None, "pulled_type": "render", "waiting": 0, "delayed": 0, "in_flight": 0},
     ],
+    "groups": [
+        {
+            "group": 0,
+            "first_shard": 0,
+            "last_shard": 15,
+            "read_by": "tick-1",
+            "epoch": 7,
+            "dispatched_until": "2026-11-21T12:03:00Z",
+        },
+        {"group": 1, "first_shard": 16, "last_shard": 19, "read_by": None, "epoch": 0, "dispatched_until": None},
+    ],
 }
 
 
 def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
-    """How long ago the trigger ran, and a row a queue; --json prints the answer."""
+    """How long ago the trigger ran, a row for each queue and for each group of shards; --json prints the answer."""
     deployment.scripted += [Answer(200, STATUS)] * 2
     lines = duetime("dispatch").stdout.splitlines()
     assert lines[0].startswith("the trigger last ran ")
     assert "1 min" in lines[0]
-    assert [line.split() for line in lines[3:]] == [["high", "12", "3", "1"], ["type", "render", "0", "0", "0"]]
+    assert [line.split() for line in lines[3:5]] == [["high", "12", "3", "1"], ["type", "render", "0", "0", "0"]]
+    assert lines[6].split()[:4] == ["0-15", "tick-1", "7", "2026-11-21"]
+    assert lines[7].split() == ["16-19", "nobody", "yet", "0"]
     assert json.loads(duetime("dispatch", "--json").stdout) == STATUS
 
 

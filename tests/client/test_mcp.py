@@ -41,8 +41,9 @@ LEFT_OUT = {
     *("list_lease_steps", "put_lease_step"),
     *("create_api_key", "list_api_keys", "revoke_api_key"),
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
+    "preview_task",
 }
-"""Operations of workers, of no use to an assistant, or with secrets."""
+"""Operations of workers, of no use to an assistant, with secrets, or with a schema that is too long."""
 
 
 @cache

@@ -98,3 +98,18 @@ def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deploy
     deployment.tasks[task_id] |= {name: value for name, (value, _) in SHOWN.items()}
     shown = duetime("tasks", "get", task_id).stdout
     assert [name for name, (_, words) in SHOWN.items() if words not in shown] == []
+
+
+def test_an_ordered_key_is_said_by_its_options_and_shown(
+    duetime: Callable[..., Result], deployment: Deployment
+) -> None:
+    """`--order` names the key, and `--order-stop` without a key is refused by name."""
+    result = duetime("tasks", "create", "mail", "--order", "customer-17", "--order-stop")
+    assert result.exit_code == 0, result.output
+    assert deployment.received[-1].document["order"] == {"key": "customer-17", "on_failure": "stop"}
+    (task_id,) = deployment.tasks
+    deployment.tasks[task_id] |= {"order": {"key": "customer-17", "on_failure": "stop"}}
+    assert "customer-17" in duetime("tasks", "get", task_id).stdout
+    refused = duetime("tasks", "create", "mail", "--order-stop")
+    assert refused.exit_code == 2
+    assert "--order" in refused.output

@@ -212,7 +212,7 @@ def test_the_client_knows_every_field_that_the_api_takes() -> None:
     """A field that is misspelt is found without a server, and none is refused that the API would take."""
     assert frozenset(TopologyCreate.model_fields) == topology_validation.OF_A_TOPOLOGY
     assert frozenset(TopologyNode.model_fields) == topology_validation.OF_A_NODE | {
-        *("due_at", "unique", "debounce", "parent_task_id", "group")
+        *("due_at", "unique", "debounce", "order", "parent_task_id", "after", "group")
     }
 
 

@@ -56,8 +56,9 @@ FILLED: dict[str, Any] = {
 OF_THE_SAME_KEY = {
     *("unique.key", "unique.until", "unique.on_conflict"),
     *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
+    *("order.key", "order.on_failure"),
 }
-"""They exclude one another and the due time."""
+"""The first ones exclude one another and the due time."""
 
 
 def opened(page: Page) -> None:

@@ -13,6 +13,8 @@ OUTSIDE_OF_THE_OPTIONS = {
     "payload": "the form of a task and that of a schedule have a field for it",
     "name": "the form of a task has a field for it",
     "parent_task_id": "a task that a person creates was not started by another task",
+    "after": "a person who creates tasks that depend on each other draws a topology",
+    "trigger_rule": "it belongs to `after`",
     "delay_seconds": "the form of a task has a field for it; a schedule has no use for it",
 }
 """Fields of a request that are not among the options, and why."""

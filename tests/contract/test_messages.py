@@ -250,10 +250,10 @@ def test_the_table_names_fields_that_exist(names: Mapping[str, Meaning]) -> None
         ("task_blob", "payload"),
         ("ttl", "expires_seconds"),
         ("webhook", "callback_url"),
-        ("after", "delay_seconds"),
         ("expires", "expires_seconds"),
         ("Upstash-Not-Before", "due_at"),
         ("workflowType", "type"),
+        ("control_task_id", "after"),
         ("MaximumRetryAttempts", "retry.max_attempts"),
     ],
 )
@@ -266,7 +266,6 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("control_task_id", "depends_on"),
         ("is_recurring", "POST /v1/schedules"),
         ("user_id", "the owner is the authenticated caller"),
     ],

@@ -120,7 +120,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/decisions/history-and-lists.md", "There is no `fields` parameter"): Refused(
         "GET", "/v1/tasks", query="fields=id"
     ),
-    ("docs/decisions/locks-rates-and-switches.md", "There is no view of a rate"): Refused("GET", "/v1/rates"),
     ("docs/decisions/locks-rates-and-switches.md", "There is no limit for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
     ),

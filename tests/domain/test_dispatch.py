@@ -177,11 +177,11 @@ def test_the_last_recovery_scan_keeps_the_running_in_sight() -> None:
 
 
 def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
-    """What is pulled waits for pull workers; what follows its outcome, and all else, is the worker functions'."""
+    """What is pulled waits for pull workers; what comes before or after its work is the worker functions'."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
-        is_over = state in TERMINAL or state is State.ROLLING_BACK
-        assert replace(pulled, state=state).pull_queue == ("" if is_over else "resize")
+        is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
+        assert replace(pulled, state=state).pull_queue == ("" if is_of_workers else "resize")
     assert task(type="resize").pull_queue == ""
     assert Entry.of(pulled).message(NOW).pull_queue == "resize"
     timer = Timer(pulled.id, 4, NOW, Priority.HIGH, "me", pull_queue="resize")

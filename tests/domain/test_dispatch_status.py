@@ -1,6 +1,8 @@
 from __future__ import annotations
 
-from duetime.domain.dispatch.cursors import DISPATCH, Cursors, Progress, dispatch_status
+from dataclasses import replace
+
+from duetime.domain.dispatch.cursors import DISPATCH, Cursors, Progress, ShardGroup, dispatch_status
 from duetime.domain.times import MINUTE, start_of
 
 
@@ -8,11 +10,21 @@ def test_the_group_that_is_furthest_behind_counts_and_so_does_a_queue_that_lags(
     """One of three groups has a queue that has come to minute 97 only: what is due from 98 on may be unsent."""
     lagging = Cursors(Cursors.at([103, 100, 40, 0]).readings, {(DISPATCH, "low"): Progress(97)})
     groups = [Cursors.at([103, 100, 40, 0]), Cursors.at([102, 99, 40, 0]), lagging]
-    found = dispatch_status(groups, 3 * MINUTE, [])
+    found = dispatch_status(groups, 40, 3 * MINUTE, [])
     assert (found.last_tick_at, found.dispatched_until) == (start_of(94), start_of(98))
 
 
 def test_without_a_reading_of_every_group_nothing_is_told() -> None:
     """A group that nobody has read yet may have anything to do."""
-    found = dispatch_status([Cursors.at([103, 100, 40, 0]), None], 3 * MINUTE, [])
+    found = dispatch_status([Cursors.at([103, 100, 40, 0]), None], 32, 3 * MINUTE, [])
     assert (found.last_tick_at, found.dispatched_until) == (None, None)
+
+
+def test_each_group_has_its_shards_its_reader_and_its_progress() -> None:
+    """The last group has fewer shards; one that was never read has no reader."""
+    read = replace(Cursors.at([103, 100, 40, 0], epoch=7), holder="tick-1")
+    found = dispatch_status([read, None], 20, 3 * MINUTE, [])
+    assert found.groups == [
+        ShardGroup(0, 0, 15, "tick-1", 7, start_of(104)),
+        ShardGroup(1, 16, 19, None, 0, None),
+    ]

@@ -28,6 +28,7 @@ def test_no_move_of_an_attempt_changes_an_outcome() -> None:
     assert {move for move in touching if LEGAL[move].to is not None} == {
         Move.REOPEN,
         Move.RERUN,
+        Move.BLOCK,
         Move.REQUEST_ROLLBACK,
     }
 

@@ -23,7 +23,9 @@ def permits(write: Write, task: Task) -> bool:
         return False
     if guard.fence not in (None, task.fence) or (guard.acknowledged and task.unacknowledged):
         return False
-    if guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget)):
+    if (guard.alone and (task.node_ref is not None or isinstance(task.target, TopologyTarget))) or (
+        (guard.alone or guard.unawaited) and task.has_dependents
+    ):
         return False
     if (guard.open and task.finished_at is not None) or (
         guard.not_cancelled and task.requested_action is RequestedAction.CANCEL

@@ -52,6 +52,7 @@ from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
+from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.keys import IdempotencyKey
@@ -256,6 +257,39 @@ def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple
     found = [composed(TaskServices).workloads.of_tasks([spec], has_key=False) for spec in specs]
     estimated, without = (lines_of(each.parts)[0].quantity for each in found)
     assert estimated - without == 1
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
+    metered: tuple[Stack, Meter], count: int
+) -> None:
+    """A refused claim and its release; for each other the note, the mark, and a write of its own for `finished_at`."""
+    stack, meter = metered
+    others = [create(stack, delay=place * 2 * SECOND) for place in range(1, count + 1)]
+    meter.reset()
+    plain = TaskSpec("report", payload=PAYLOAD)
+    spec = replace(plain, after=Dependencies(tuple(Dependency(each.id) for each in others)))
+    estimated, without = (
+        lines_of(composed(TaskServices).workloads.of_tasks([each], has_key=False).parts)[0].quantity
+        for each in (spec, plain)
+    )
+    task = composed(TaskServices).creator.create(OWNER, Order(spec))
+    assert stack.work(Priority.NORMAL) == []
+    # The record; the refused claim; for each other the note and the mark.
+    assert (meter.table_units, meter.index_units) == (1 + 1 + 2 * count, 1)
+    assert meter.requests["BatchGetItem"] == 3
+    for _ in others:
+        stack.clock.at += 2 * SECOND
+        until(lambda: stack.waiting(Priority.NORMAL)["ready"])
+        assert stack.work(Priority.NORMAL) == []
+    # Each of the others is claimed, ended and closed; the last one releases the task.
+    assert meter.table_units == 1 + 1 + 2 * count + 3 * count + 1
+    assert stack.work(Priority.NORMAL) == []
+    assert meter.table_units - 2 * count == 3 + 2 + 3 * count
+    assert estimated - without == 2 + 3 * count
+    ended = composed(CoreServices).stores.tasks.read(task.id)
+    assert ended is not None
+    assert ended.state is State.SUCCEEDED
 
 
 def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Stack, Meter]) -> None:

@@ -49,6 +49,7 @@ TASK: Mapping[str, Any] = {
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300, "running_seconds": 600},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
+    "order": {"key": "customer-17", "on_failure": "stop"},
     "allow_unknown_type": False,
 }
 SCHEDULE: Mapping[str, Any] = {
@@ -88,6 +89,9 @@ SWEEP: Mapping[str, Any] = {
 }
 BODIES: Mapping[str, Any] = {
     "createTask": TASK,
+    "previewTask": TASK,
+    "pinRate": {"limit": 50, "per_seconds": 60, "burst": 10, "reason": "why"},
+    **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "updateTask": {
@@ -227,22 +231,29 @@ _PREVIEWED = (
     *("cron", "dialect", "timezone", "dst_gap", "dst_fold", "start_at", "end_at", "remaining_runs"),
     *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
-MORE_BODIES: Mapping[str, Sequence[Any]] = {
-    "createTask": [
-        {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
-        {"type": "echo", "group": {"id": "open"}},
-        {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
-        {
-            "type": "topology",
-            "target": {
-                "kind": "topology",
-                "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
-            },
+_CREATIONS: Sequence[Any] = [
+    {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
+    {"type": "echo", "group": {"id": "open"}},
+    {"type": "echo", "after": [], "trigger_rule": "all_done"},
+    {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
+    {
+        "type": "topology",
+        "target": {
+            "kind": "topology",
+            "definition": {"name": "nightly", "version": 1, "parameters": {"rows": 3}},
         },
-    ],
+    },
+]
+MORE_BODIES: Mapping[str, Sequence[Any]] = {
+    "createTask": _CREATIONS,
+    "previewTask": _CREATIONS,
     "updateTask": [
         {
-            **{key: value for key, value in TASK.items() if key not in {"type", "allow_unknown_type", "unique"}},
+            **{
+                key: value
+                for key, value in TASK.items()
+                if key not in {"type", "allow_unknown_type", "unique", "order"}
+            },
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
@@ -258,7 +269,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     ],
     "updateSchedule": [
         {"rate": "5 minutes", "permanent": None, "task": {"payload": 2}},
-        {"interval": "PT1H", "overlap": "skip"},
+        {"interval": "PT1H", "overlap": "skip", "task": {"order": {"key": "nightly", "on_failure": "stop"}}},
         {"dates": ["2027-01-01T09:00:00Z"], "expect_success_by": None},
         {"timings": [{"cron": "0 9 * * 1"}]},
         {name: SCHEDULE[name] for name in SCHEDULE if name != "name"},
@@ -281,7 +292,13 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
-        {"due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
+        {
+            "due_at": "2026-12-01T09:00:00Z",
+            "parent_task_id": None,
+            "order": {"key": "graph-3"},
+            "group": {"id": "open"},
+        },
+        {"after": [], "trigger_rule": "all_done"},
         {"debounce": {"key": "graph-3", "seconds": 60}},
     ],
     "createTopology": [
@@ -300,7 +317,9 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "due_at": "2026-12-01T09:00:00Z",
             "parent_task_id": None,
             "group": {"id": "open"},
+            "order": {"key": "g"},
         },
+        {"nodes": {"a": {"type": "echo"}}, "after": [], "trigger_rule": "all_done"},
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }

@@ -48,6 +48,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         _made(api, "POST", "/v1/schedules", {**SCHEDULE, "name": name})
     backfill = _made(api, "POST", f"/v1/schedules/{NAMES[0]}/backfills", BODIES["createBackfill"])
     _made(api, "PUT", "/v1/switches/type/mail", BODIES["putSwitch"])
+    _made(api, "PUT", f"/v1/rates/{LOCK}", BODIES["pinRate"])
     api_key = _made(api, "POST", "/v1/keys", BODIES["createApiKey"])
     # The local stack has no quotas.
     if _made(api, "GET", "/v1/settings", None)["quotas"] is not None:
@@ -66,6 +67,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "owner": ("local", "ann"),
         "key": (LOCK,),
         "group_id": ("open",),
+        "unique_key": (_TASK["unique"]["key"],),
         "key_id": [api_key["id"]],
         "backfill_id": [backfill["id"]],
         "step": ("charge",),

@@ -41,6 +41,7 @@ def ask_for_everything(account: Recorder) -> None:
     _dead_letters(account)
     _locks_and_leases(account)
     _groups(account)
+    _rates(account)
     _switches(account)
     _api_keys(account)
     _types(account)
@@ -227,6 +228,26 @@ def _locks_and_leases(account: Recorder) -> None:
     account.ask("POST", f"/v1/leases/{ids[4]}/pause", {"checkpoint": {"frame": 17}})
     account.ask("POST", "/v1/leases", {"types": ["unheard-of"], "worker": "vm-9219"})
     account.ask("POST", f"/v1/leases/{ids[3][:-4]}AAAA/release")
+
+
+def _rates(account: Recorder) -> None:
+    rate = {"key": "crm", "limit": 2, "per_seconds": 10}
+    for _ in range(4):
+        account.create(rate=rate)
+    account.create(delay=HOUR, unique={"key": "customer-17"})
+    account.run(5 * SECOND)
+    account.ask("POST", "/v1/tasks/preview", {"type": PLAIN, "rate": rate})
+    account.ask("GET", "/v1/rates")
+    account.ask("GET", "/v1/rates/crm")
+    account.ask("PUT", "/v1/rates/crm", {"limit": 1, "per_seconds": 60, "reason": "the CRM is slow"})
+    account.ask("DELETE", "/v1/rates/crm")
+    for action in ("pause", "resume", "reset"):
+        account.ask("POST", f"/v1/rates/crm/{action}", {"reason": "the CRM is down"})
+    account.ask("GET", "/v1/unique-keys")
+    account.ask("GET", "/v1/unique-keys/customer-17")
+    for path in ("/v1/rates/unknown", "/v1/unique-keys/unknown"):
+        account.ask("GET", path)
+    account.ask("PUT", "/v1/rates/crm", {"limit": 0})
 
 
 def _switches(account: Recorder) -> None:

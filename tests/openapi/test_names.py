@@ -17,6 +17,7 @@ DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
+    *("pin", "unpin", "reset"),
     *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal"),
     *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke", "close"),
 }

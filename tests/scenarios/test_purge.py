@@ -69,7 +69,9 @@ def content_objects(account: Archived) -> list[str]:
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
     """Its payload in S3, its name and its unique key are gone; the receipt says what is left and until when."""
-    task = account.create(payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT})
+    task = account.create(
+        payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
+    )
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     assert content_objects(account)
     kept = account.create(name="kept")
@@ -79,7 +81,8 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     assert set(left) == {"records", "keys", "names", "stream", "backups"}
     assert (content_objects(account), of_task(account, task)) == ([], [])
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
-    assert keys == [f"{schema.UNIQUE_KEY_PREFIX}local#{PATIENT}/local"]
+    line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
+    assert sorted(keys) == [f"{line}local#{PATIENT}/#", f"{unique}local#{PATIENT}/local"]
     account.run(MINUTE)
     account.stand_still()
     account.run(3 * DAY)
@@ -147,6 +150,8 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
     assert account.ask("PUT", "/v1/topologies/definitions/etl", graph).status in {200, 201}
     assert account.ask("PUT", f"/v1/types/{PLAIN}", {"priority": "low"}).status == 200
     assert account.ask("POST", "/v1/topologies", graph).status == 201
+    assert account.ask("PUT", "/v1/rates/crm", {"limit": 5}).status == 200
+    assert account.ask("POST", "/v1/rates/crm/pause").status == 200
     return {
         "/v1/calendars": ["calendars"],
         "/v1/schedules": ["schedules"],
@@ -168,11 +173,13 @@ def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived)
     ended = lambda: account.ask("GET", path, headers=OTHER).body["state"] == "succeeded"  # noqa: E731 - short
     assert account.run_until(ended, HOUR, SECOND)
     receipt = account.ask("GET", path, headers=OTHER).body["receipt"]
-    one_each = {"schedules": 1, "calendars": 1, "topology_definitions": 1, "type_defaults": 1}
+    one_each = {"schedules": 1, "calendars": 1, "topology_definitions": 1, "type_defaults": 1, "rates": 1}
     assert {**receipt["removed"], "tasks": 0} == {**one_each, "tasks": 0}
     assert (receipt["owner"], account.ask("GET", path).status) == ("local", 404)
     for listed, (name,) in lists.items():
         assert account.ask("GET", listed).body[name] == [], listed
+    left = account.ask("GET", "/v1/rates/crm").body
+    assert (left["pinned"], left["paused_at"]) == (None, None)
     assert all(task.erased for task in account.watching.tasks() if task.owner == "local")
     assert account.ask("GET", f"/v1/tasks/{other}", headers=OTHER).status == 200
 

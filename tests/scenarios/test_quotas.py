@@ -271,3 +271,16 @@ def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
         assert left["w"] > 3 * QUOTA_WINDOW + HOUR // 2
         assert left["concurrent_attempts"] > int(items["concurrent_attempts"]["u"]["N"]) - tasks.now > 10 * SECOND
         assert left["topology_nodes"] > 366 * 24 * HOUR
+
+
+def test_a_preview_names_a_quota_that_is_used_up() -> None:
+    """Of attempts at once: the task would be created, and wait."""
+    with Limited(concurrent_attempts=1) as account:
+        wanted = {"type": PLAIN}
+        assert account.as_hostile("POST", "/v1/tasks/preview", wanted).body["reasons"] == []
+        account.last(30)
+        account.as_hostile("POST", "/v1/tasks", {"type": PLAIN, "timeout_seconds": 60})
+        account.run(3 * SECOND)
+        found = account.as_hostile("POST", "/v1/tasks/preview", wanted).body
+        assert ([each["name"] for each in found["reasons"]], found["expected_start_at"]) == (["quota"], None)
+        assert "concurrent_attempts is used up (1 of 1): due tasks wait." in found["text"]

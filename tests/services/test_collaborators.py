@@ -71,14 +71,18 @@ def test_the_first_gate_that_holds_a_task_decides() -> None:
     """Those before it let the task pass, those behind it are not asked; if all let it pass, it begins."""
     open_, stopped, deleted = Gate(None), Gate(Postponed(NOW, "stopped")), Gate(Skipped("deleted", SkipCode.DELETED))
     occurrence = task(schedule_ref=ScheduleRef("nightly", 1, NOW))
-    assert StartGates((open_, stopped), lambda: deleted, lambda: open_).held(occurrence) == Postponed(NOW, "stopped")
+    assert StartGates((open_, stopped), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Postponed(
+        NOW, "stopped"
+    )
     assert (open_.asked, stopped.asked, deleted.asked) == (1, 1, 0)
-    assert StartGates((open_,), lambda: deleted, lambda: open_).held(occurrence) == Skipped("deleted", SkipCode.DELETED)
-    assert StartGates((open_,), lambda: open_, lambda: open_).held(occurrence) is None
+    assert StartGates((open_,), lambda: deleted, lambda: open_, lambda: open_).held(occurrence) == Skipped(
+        "deleted", SkipCode.DELETED
+    )
+    assert StartGates((open_,), lambda: open_, lambda: open_, lambda: open_).held(occurrence) is None
 
 
 def test_the_gate_of_occurrences_is_for_occurrences_alone() -> None:
     """A task that no schedule has placed, and that waits for no group, begins without a look at any."""
     deleted = Gate(Skipped("deleted", SkipCode.DELETED))
-    assert StartGates((Gate(None),), lambda: deleted, lambda: deleted).held(task()) is None
+    assert StartGates((Gate(None),), lambda: deleted, lambda: deleted, lambda: deleted).held(task()) is None
     assert deleted.asked == 0

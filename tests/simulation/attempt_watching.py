@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from tests.simulation.watching import Effect
 
 MOVES: Mapping[str, str] = {
-    "blocked": "blocked cancelled failed scheduled",
+    "blocked": "blocked cancelled failed paused scheduled",
     "scheduled": "cancelled failed paused running scheduled succeeded",
     "preparing": "cancelled failed paused waiting preparing rolling_back running",
     "running": "cancelled failed paused waiting preparing rolling_back running succeeded",
     "waiting": "cancelled failed paused waiting running scheduled succeeded",
-    "paused": "cancelled paused scheduled",
+    "paused": "blocked cancelled paused scheduled",
     "succeeded": "rolling_back scheduled succeeded",
     "failed": "failed rolling_back scheduled",
     "rolling_back": "failed rolled_back rolling_back",
     "rolled_back": "rolled_back",
-    "cancelled": "cancelled",
+    "cancelled": "blocked cancelled",
 }
 """By state, the states that may follow it."""
 _STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (
@@ -192,8 +192,10 @@ class AttemptWatching:
         self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
 
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
-        """Nothing is cancelled that nobody has asked to."""
+        """Nothing is cancelled that nobody has asked to; `DependencyWatching` looks at what others have ended."""
         task = task_of(new)
+        if task.was_never_let_start:
+            return
         is_apart = task.node_ref is not None or task.schedule_ref is not None or isinstance(task.target, TopologyTarget)
         # Members are cancelled with their group, and the task after it by its rule.
         is_apart = is_apart or task.group is not None or task.completes is not None

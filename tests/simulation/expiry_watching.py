@@ -65,7 +65,9 @@ class ExpiryWatching:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.RATE_PREFIX):
             ends = [int(new[name]["N"]) // 1_000 for name in ("a", "h", "n", "o") if name in new]
-            self._check(expires_at is not None and expires_at > max(ends), f"{partition} is forgotten too soon")
+            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not _is_controlled(new))
+            self._check(is_kept, f"{partition} is forgotten too soon")
+            self._check(expires_at is not None or _is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
             # A task that was erased cannot be retried, and takes no key again.
@@ -104,6 +106,11 @@ class ExpiryWatching:
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)
+
+
+def _is_controlled(item: Mapping[str, Any]) -> bool:
+    """Whether the owner of a rate has paused or pinned it."""
+    return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
 
 def _items_of(task: Task) -> Iterator[Content]:

@@ -22,6 +22,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.dependency_watching import DependencyWatching
 from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
 from tests.simulation.expiry_watching import ExpiryWatching, expiry_of
@@ -31,6 +32,7 @@ from tests.simulation.job_watching import JobWatching
 from tests.simulation.lock_watching import LockWatching
 from tests.simulation.node_watching import NodeWatching
 from tests.simulation.occurrence_watching import OccurrenceWatching
+from tests.simulation.order_watching import OrderWatching
 from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
@@ -72,8 +74,14 @@ _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _GROUPS = 3
 """In one of so many seeds with tasks there are groups."""
+_DEPENDENCIES = 3
+"""In one of so many seeds with tasks there are tasks that start after others."""
+_ORDERED = 3
+"""In one of so many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
 """In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
+_RATES_CONTROLLED = 5
+"""In one of so many seeds with tasks rates are paused, pinned and reset."""
 _SILENCES = 6
 """In one of so many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
@@ -194,6 +202,8 @@ class FaultSimulation(Account):
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
         self.groups, self.group_users = GroupWatching(self), GroupUsers(self)
+        self.dependencies = DependencyWatching(self)
+        self.ordered_keys = OrderWatching(self)
         self.events = EventWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
@@ -265,6 +275,10 @@ class FaultSimulation(Account):
         """Have users create tasks of batch handlers, and groups of tasks."""
         if self.seed % _GROUPS == 1:
             self.time.start_process(partial(self.group_users.use, end))
+        if self.seed % _DEPENDENCIES == 0:
+            self.time.start_process(partial(self.users.use_dependencies, end))
+        if self.seed % _ORDERED == 0:
+            self.time.start_process(partial(self.users.use_ordered_keys, end))
         if self.uses_batches:
             if self.faulty:
                 # Without faults, tasks must be on time.
@@ -287,8 +301,7 @@ class FaultSimulation(Account):
         if Theme.TASKS not in uses:
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
-        if self.seed % _RATES_CHANGE == 2:
-            self.time.start_process(partial(self.users.change_rates, end))
+        self._begin_rates(end)
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
@@ -298,6 +311,12 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.bulk_users.use, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
+
+    def _begin_rates(self, end: Millis) -> None:
+        if self.seed % _RATES_CHANGE == 2:
+            self.time.start_process(partial(self.users.change_rates, end))
+        if self.seed % _RATES_CONTROLLED == 4:
+            self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
         """Look again and again at what no write and no call tells of."""

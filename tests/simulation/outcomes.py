@@ -22,7 +22,15 @@ _AT_ONCE = 4
 """Seeds that a process is given in one go."""
 CONDITIONS = frozenset(
     {
-        *("stale read", "clock skewed", "messages reordered", "ticks overlap", "shards doubled", "hot key"),
+        *(
+            "stale read",
+            "clock skewed",
+            "messages reordered",
+            "ticks overlap",
+            "shards doubled",
+            "hot key",
+            "dependency",
+        ),
         *("deployed older code", "deployed present code", "deployed newer code"),
     }
 )

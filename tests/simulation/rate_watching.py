@@ -1,4 +1,4 @@
-"""What must hold of rates, whatever fails: no window has more starts than its limit and burst.
+"""What must hold of rates, whatever fails: no window has more starts than its limit and burst, and none while paused.
 
 A start is counted where the target is called, at the time of the clock of whoever calls it: what the clocks of two
 machines differ by, no scheduler can know.
@@ -7,15 +7,18 @@ machines differ by, no scheduler can know.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.dynamodb import schema
 from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task_options import Rate
 from duetime.domain.times import SECOND
 from duetime_testing.simulation.machines import Machine
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
     from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.fault_simulation import FaultSimulation
@@ -27,6 +30,10 @@ RATES = (
     {"key": "fast", "limit": 400, "per_seconds": 1, "burst": 20},
 )
 """The rates of simulated tasks; the last one has parts."""
+_UNDER_WAY = 5 * SECOND
+"""A start may be under way for so long, by every clock, after what it was granted by has changed."""
+_COUNTED, _PAUSED, _PIN = "a", "pz", ("pl", "ps", "pb")
+"""Attributes of a part of a rate."""
 
 
 class RateWatching:
@@ -42,6 +49,29 @@ class RateWatching:
         self.starts: dict[tuple[str, str], list[tuple[Millis, Rate]]] = {}
         self.asked: dict[str, set[Rate]] = {}
         self._begun: set[tuple[str, int]] = set()
+        self._pins: dict[tuple[str, str], list[tuple[Millis, Rate | None]]] = {}
+        self._reset_at: dict[tuple[str, str], Millis] = {}
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table; it may be of something else."""
+        if new is None or not new[schema.PARTITION_KEY]["S"].startswith(schema.RATE_PREFIX):
+            return
+        owner, key, part = new[schema.PARTITION_KEY]["S"].removeprefix(schema.RATE_PREFIX).rsplit("#", 2)
+        before, after, name = old or {}, new, (owner, key)
+        grown = _number(after, _COUNTED) > _number(before, _COUNTED)
+        is_paused = bool(_number(before, _PAUSED) and _number(after, _PAUSED))
+        self._account.watching.check(not (grown and is_paused), f"the rate {key!r} has started a task while paused")
+        if part == "0":
+            self._pins.setdefault(name, [(0, None)]).append((self._account.time.now(), _pin(key, after)))
+        if _number(before, _COUNTED) and not _number(after, _COUNTED):
+            self.starts.pop(name, None)
+            self._reset_at[name] = self._account.time.now()
+
+    def _rule(self, name: tuple[str, str], rate: Rate) -> Rate:
+        """The fastest rate by which a start may have been granted."""
+        since, pins = self._account.time.now() - _UNDER_WAY, self._pins.get(name, [(0, None)])
+        first = max(index for index, (at, _) in enumerate(pins) if at <= since)
+        return min((pin or rate for _, pin in pins[first:]), key=_interval)
 
     def began(self, task: Task, phase: str, fence: int, process: Strand) -> None:
         """A target is called."""
@@ -54,8 +84,10 @@ class RateWatching:
         if not is_start or task.rate is None:
             return
         now, key = machine.clock.now(), (task.owner, task.rate.key)
+        if self._account.time.now() - self._reset_at.get(key, -_UNDER_WAY) < _UNDER_WAY:
+            return
         starts = self.starts.setdefault(key, [])
-        insort(starts, (now, task.rate), key=lambda each: each[0])
+        insort(starts, (now, self._rule(key, task.rate)), key=lambda each: each[0])
         asked = self.asked.get(task.rate.key, set())
         for rate in {rate for _, rate in starts}:
             self._check(starts, rate, now, asked)
@@ -73,6 +105,15 @@ class RateWatching:
                 f"of which {most} may"
             )
             self._account.watching.check(len(inside) <= most, what)
+
+
+def _number(item: Mapping[str, Any], name: str) -> int:
+    return int(item[name]["N"]) if name in item else 0
+
+
+def _pin(key: str, item: Mapping[str, Any]) -> Rate | None:
+    limit, per_seconds, burst = (_number(item, name) for name in _PIN)
+    return Rate(key, limit, per_seconds, burst) if limit else None
 
 
 def _interval(rate: Rate) -> float:

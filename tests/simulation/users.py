@@ -34,6 +34,8 @@ _HOT = (60, 140, 400)
 _STORM = 18 * SECOND
 _VANISHED = 0.15
 """How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
+_ORDERED_BATCHES = 0.5
+"""How many batches are of one ordered key."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
@@ -125,6 +127,48 @@ class Users:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 simulation.watching.accepted.extend(made)
 
+    def use_dependencies(self, until: Millis) -> None:
+        """Create tasks that start after some of the latest, and chains of them."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} dependencies")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(1, 15) * SECOND)
+            latest = simulation.watching.accepted[-_LATEST:]
+            if not latest:
+                continue
+            after = sorted(set(draw.choices(latest, k=draw.choice([1, 1, 2, 4]))))
+            for _ in range(draw.choice([1, 1, 3])):
+                rule = draw.choice(["all_success", "all_success", "all_done", "one_failed"])
+                body = {"type": works.PLAIN, "timeout_seconds": 60, "after": after, "trigger_rule": rule}
+                body["notify_within_seconds"] = 60
+                body |= {"delay_seconds": draw.choice([0, 0, 40]), "retry": {"max_attempts": 2}}
+                answer = self.ask("POST", "/v1/tasks", body)
+                if answer is None or answer.status != 201:
+                    break
+                simulation.count("dependency")
+                simulation.watching.accepted.append(answer.body["id"])
+                after = [answer.body["id"]]
+
+    def use_ordered_keys(self, until: Millis) -> None:
+        """Now and then create tasks of one key, one by one and in batches, and control one of them."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} ordered")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            retry = {"max_attempts": draw.choice([1, 3]), "initial_seconds": 5}
+            body = {"type": works.PLAIN, **_SHORT, "retry": retry, "order": {"key": f"k{next(self._keys)}"}}
+            made = []
+            for _ in range(4):
+                body["delay_seconds"] = draw.choice([0, 0, 0, 5, 90])
+                if draw.random() < 0.5:
+                    answer = self.ask("POST", "/v1/tasks/batch", {"tasks": 3 * [body]})
+                    results = answer.body["results"] if answer is not None and answer.status == 200 else []
+                    made += [each["task"]["id"] for each in results if "task" in each]
+                else:
+                    answer = self.ask("POST", "/v1/tasks", body)
+                    made += [answer.body["id"]] if answer is not None and answer.status == 201 else []
+            simulation.watching.accepted.extend(made)
+            if made:
+                self._control(draw.choice(made))
+
     def _send(self, body: dict[str, Any]) -> None:
         """Create a task, whatever comes of it."""
         self.ask("POST", "/v1/tasks", body)
@@ -145,6 +189,23 @@ class Users:
                 simulation.take(draw.randrange(1, 20) * SECOND)
                 for task_id in made:
                     self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
+
+    def control_rates(self, until: Millis) -> None:
+        """Now and then pause, pin or reset a rate, and take that back after a while."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} rate control")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(5, 60) * SECOND)
+            path, how = f"/v1/rates/{draw.choice(RATES)['key']}", draw.choice(["pause", "pin", "reset"])
+            if how == "pin":
+                self.ask("PUT", path, {"limit": draw.choice([1, 30, 600]), "per_seconds": 30})
+            else:
+                self.ask("POST", f"{path}/{how}")
+            simulation.take(draw.choice([5, 40]) * SECOND)
+            self.ask("GET", path)
+            for method, undone in (("POST", f"{path}/resume"), ("DELETE", path)):
+                answer = None
+                while answer is None or answer.status not in _ANSWERED:
+                    answer = self.ask(method, undone)
 
     def _create(self) -> None:
         """Create a task, and send the same request again until it is answered."""
@@ -243,6 +304,8 @@ class Users:
         tasks = [
             {"type": works.PLAIN, "name": name, "delay_seconds": self.random.choice(delays), **_SHORT} for name in names
         ]
+        if Random(f"{names[0]} order").random() < _ORDERED_BATCHES:  # noqa: S311 - same
+            tasks = [{**each, "order": {"key": names[0]}} for each in tasks]
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": names[0]})
             if answer is not None and answer.status in _ANSWERED:
@@ -323,6 +386,10 @@ class Users:
             if task.state == "paused" and not is_by_topology(task):
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
+        for task in list(self.simulation.watching.tasks()):
+            # It stops the line of its key until somebody does something about it.
+            if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
+                self.ask("DELETE", f"/v1/tasks/{task.id}")
 
     # Pull workers.
 
@@ -445,4 +512,7 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
     made |= pick([{}, {}, {"unique": unique}, {"debounce": debounce}])
     if "debounce" in made:
         del made["delay_seconds"]
+    pick_order = Random(f"{name} order").choice  # noqa: S311 - same
+    order = {"key": pick_order(["p", "q", "r"]), "on_failure": pick_order(["continue", "continue", "stop"])}
+    made |= pick_order([{}, {}, {}, {"order": order}])
     return made

@@ -144,11 +144,12 @@ class Watching:
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
-        self.account.schedules.written(old, new)
-        self.account.locks.written(old, new)
-        self.account.expiries.written(new)
-        self.account.unique_keys.written(old, new)
-        self.account.groups.written(old, new)
+        account = self.account
+        account.expiries.written(new)
+        for watching in (account.schedules, account.locks, account.rates, account.unique_keys, account.groups):
+            watching.written(old, new)
+        account.dependencies.written(old, new)
+        account.ordered_keys.written(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
@@ -236,6 +237,7 @@ class Watching:
         self.account.attempts.began(task, phase, fence)
         self.account.events.began(task, phase, fence)
         self.account.rates.began(task, phase, fence, process)
+        self.account.ordered_keys.began(task, phase, fence)
         self.account.topologies.began(task, phase)
         if phase in _BEGINNING:
             self.account.schedules.began(task, self.claimed_at.get(task_id, now))

@@ -60,6 +60,7 @@ def scheduled(life: Life) -> None:
         rate={"key": "crm", "limit": 10, "per_seconds": 60},
         expires_seconds=86_400,
         unique={"key": "one"},
+        order={"key": "customer-17", "on_failure": "stop"},
         notify_on={"failed": True, "late_seconds": 60, "running_seconds": 900, "to": "https://example.org/notices"},
     )
     life.create(debounce={"key": "other", "seconds": 30, "max_seconds": 90})
@@ -210,6 +211,7 @@ def defaulted(life: Life) -> None:
     closing = {"on_complete": {"task": {"type": "report"}, "rule": "all_success"}}
     assert life.api.send("PUT", "/v1/groups/empty", closing).status == 200
     assert life.api.send("PUT", "/v1/groups/other", {}).body["state"] == "completed"
+    life.create(after=[parent], trigger_rule="all_done")
     schedule = {"name": "overriding", "cron": "0 * * * *", "task": {"type": "report", "priority": "normal"}}
     assert life.api.send("POST", "/v1/schedules", schedule).status == 201
 

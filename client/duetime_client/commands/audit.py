@@ -36,7 +36,7 @@ def audit(
     stack: Stack = "",
     as_json: AsJson = False,
 ) -> None:
-    """Print who controlled or administered what, why and from where, oldest first.
+    """Print who controlled or administered what, why and from where.
 
     Needs botocore (`pip install "duetime-client[aws]"`), and permission to read the stack's audit log.
     """

@@ -62,6 +62,7 @@ _SUMMARIES = {
     "purge": "Remove all that is stored of tasks or of an owner; print what is left.",
     "groups": "See groups of tasks, close them, cancel or retry their members.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
+    "rates": "See how rates are used and which tasks wait for them; pause, reset and pin rates.",
     "schedules": "Create and control schedules: recurring tasks.",
     "import": "Turn files of other schedulers into schedules: a file of them, and a report of what differs.",
     "calendars": "Manage calendars: times at which scheduled tasks may not run, or may.",
@@ -81,7 +82,7 @@ _SUMMARIES = {
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
     " --at.",
     "logs": "Print what tasks have logged and printed, from CloudWatch Logs.",
-    "audit": "Print who controlled or administered what, why and from where, oldest first.",
+    "audit": "Print who controlled or administered what, why and from where.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
     "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",

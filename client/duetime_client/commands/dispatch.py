@@ -8,7 +8,7 @@ from duetime_client.commands.connection import Call
 from duetime_client.commands.formatting import timed
 from duetime_client.commands.output_streams import console
 from duetime_client.commands.tables import Column, table_of
-from duetime_client.dispatch_status import DispatchStatus, Queue
+from duetime_client.dispatch_status import DispatchStatus, Queue, ShardGroup
 
 
 @examples("duetime dispatch")
@@ -33,3 +33,14 @@ def _show(found: DispatchStatus, clock: Clock) -> None:
         Column("in flight", lambda each: str(each.in_flight), right=True),
     ]
     console().print(table_of(found.queues, columns))
+    groups: list[Column[ShardGroup]] = [
+        Column("shards", lambda each: f"{each.first_shard}-{each.last_shard}"),
+        Column("read by", lambda each: each.read_by or "nobody yet", wraps=True),
+        Column("epoch", lambda each: str(each.epoch), right=True),
+        Column("dispatched until", lambda each: _until(each, clock)),
+    ]
+    console().print(table_of(found.groups, groups))
+
+
+def _until(group: ShardGroup, clock: Clock) -> Text:
+    return Text("") if group.dispatched_until is None else timed(group.dispatched_until, clock, clock.now())

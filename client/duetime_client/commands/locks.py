@@ -1,4 +1,4 @@
-"""`duetime locks`: list, show, release."""
+"""`duetime locks`: list, show, release; the unique keys that tasks hold."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -15,6 +15,7 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import printable, say
 from duetime_client.commands.tables import Column, show_table
 from duetime_client.locks import Lock
+from duetime_client.unique_keys import HeldUniqueKey
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
 _HEADINGS = ("lock", "task", "state")
@@ -48,6 +49,38 @@ def release(call: Call, key: Key) -> None:
     if not call.as_json:
         say(f"released the lock {lock.key}")
     call.show(lock, lambda lock, clock: show_locks([lock], clock))
+
+
+@app.command()
+@examples("duetime locks list-unique-keys")
+def list_unique_keys(call: Call) -> None:
+    """List the keys of `unique` and `debounce` that tasks hold; with --json, as one array."""
+    with call.client() as client:
+        found = list(client.unique_keys.list())
+    call.show_all(found, show_keys)
+
+
+@app.command()
+@examples("duetime locks show-unique-key customer-17")
+def show_unique_key(call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The unique key.")]) -> None:
+    """Show the task that holds a unique key."""
+    with call.client() as client:
+        found = client.unique_keys.get(key)
+    call.show(found, lambda found, clock: show_keys([found], clock))
+
+
+def show_keys(keys: Iterable[HeldUniqueKey], clock: Clock) -> None:
+    """Print unique keys as a table."""
+    now = clock.now()
+    columns: list[Column[HeldUniqueKey]] = [
+        Column("key", lambda each: each.key),
+        Column("kind", lambda each: each.kind),
+        Column("task", lambda each: each.holders[0].task_id),
+        Column("state", lambda each: each.holders[0].state),
+        Column("due", lambda each: timed(each.holders[0].due_at, clock, now, units=1)),
+        Column("held until it has", lambda each: each.until),
+    ]
+    show_table(keys, columns, "no unique keys")
 
 
 def show_locks(locks: Iterable[Lock], clock: Clock) -> None:

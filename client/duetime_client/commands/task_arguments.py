@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
-_CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce"})
-"""Fields whose options need conversion: JSON, and the keys of a lock, a rate and a unique task."""
+_CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce", "order"})
+"""Fields whose options need conversion: JSON, and the keys of a lock, a rate, a unique task and an ordered one."""
 
 
 def task_fields(options: TaskOptions) -> TaskFields:
@@ -71,6 +71,27 @@ def unique_fields(options: UniqueOptions) -> TaskFields:
         raise typer.BadParameter("cannot be given with --debounce", param_hint=conflicting)
     debounce = given(key=options.unique, seconds=options.debounce, max_seconds=options.debounce_max)
     return cast("TaskFields", {"debounce": debounce})
+
+
+def after_fields(options: UniqueOptions) -> TaskFields:
+    """The tasks that must end before, set by options."""
+    _reject_without("--after", options.after, rule=options.trigger_rule)
+    after = [_dependency(each) for each in options.after or ()]
+    rule = options.trigger_rule and options.trigger_rule.value
+    return cast("TaskFields", given(after=after or None, trigger_rule=rule))
+
+
+def _dependency(text: str) -> str | dict[str, str]:
+    """A task's id, or an occurrence of a schedule."""
+    schedule, mark, occurrence = text.partition("@")
+    return {"schedule": schedule, "occurrence": occurrence} if mark else text
+
+
+def order_fields(options: UniqueOptions) -> TaskFields:
+    """The ordered key set by options."""
+    on_failure = "stop" if options.order_stop else None
+    _reject_without("--order", options.order, order_stop=on_failure)
+    return cast("TaskFields", given(order=given(key=options.order, on_failure=on_failure) or None))
 
 
 def given(**fields: object) -> dict[str, Any]:

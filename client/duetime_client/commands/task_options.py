@@ -282,11 +282,32 @@ class TaskOptions:
     ] = None
 
 
+class TaskTriggerRule(StrEnum):
+    """How other tasks must have ended."""
+
+    ALL_SUCCESS = "all_success"
+    ALL_DONE = "all_done"
+    ONE_SUCCESS = "one_success"
+    ONE_FAILED = "one_failed"
+    NONE_FAILED = "none_failed"
+    ALWAYS = "always"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueOptions:
-    """The group that it joins, and what happens if another task has the same key."""
+    """Other tasks: its group, those that must end before, and what happens if another one has the same key."""
 
     group: Annotated[str | None, _start(metavar="ID", help="Let it join this group.")] = None
+    after: Annotated[
+        list[str] | None,
+        _start(
+            metavar="ID",
+            help="Start after this task, or after SCHEDULE@TIME; may be repeated.",
+        ),
+    ] = None
+    trigger_rule: Annotated[
+        TaskTriggerRule | None, _start("--rule", help="Trigger rule: how those must have ended.")
+    ] = None
 
     unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task of this key.")] = None
     unique_until: Annotated[
@@ -310,6 +331,12 @@ class UniqueOptions:
             metavar="SECONDS", min=1, help="Due this long after the first creation at the latest. Needs --debounce."
         ),
     ] = None
+    order: Annotated[
+        str | None, _start(metavar="KEY", help="Run after the outcome of the tasks created before with this key.")
+    ] = None
+    order_stop: Annotated[
+        bool, _start("--order-stop", help="After a final failure, hold the key's next tasks. Needs --order.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,12 +93,19 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
     yield "parent", task.parent_task_id
     yield "group", str(task.group.get("id")) if task.group else None
     yield "after group", task.completes_group
+    yield "after", _after(task)
     yield "waiting for", printable(task.waiting_for.text, "yellow") if task.waiting_for else None
+
+
+def _after(task: Task) -> str | None:
+    """The tasks that it waits for, or has waited for."""
+    names = [each if isinstance(each, str) else f"{each['schedule']}@{each['occurrence']}" for each in task.after or ()]
+    return f"{', '.join(names)} ({task.trigger_rule})" if names else None
 
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     """The target, what decides about the start besides the due time, the payload and the outcome."""
-    for label in ("target", "lock", "rate", "unique", "debounce"):
+    for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
     expires = task.expires_seconds
     yield "expires", None if expires is None else f"{expires} s after its due time, if it has not started"

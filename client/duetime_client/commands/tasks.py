@@ -14,7 +14,14 @@ from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.messages import show_conflict, show_created, waiting_line
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console
-from duetime_client.commands.task_arguments import due_fields, list_filter, task_fields, unique_fields
+from duetime_client.commands.task_arguments import (
+    after_fields,
+    due_fields,
+    list_filter,
+    order_fields,
+    task_fields,
+    unique_fields,
+)
 from duetime_client.commands.task_files import create_from_file, read_lines
 from duetime_client.commands.task_options import (
     REQUEST,
@@ -73,25 +80,43 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
         bool, typer.Option("--wait", help="Wait for the outcome; exit code 1 unless it succeeded.")
     ] = False,
     estimate: WithEstimate = False,
+    preview: Annotated[
+        bool,
+        typer.Option(
+            "--preview", help="Create nothing: say when it would start, and why then.", rich_help_panel=REQUEST
+        ),
+    ] = False,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many tasks: JSON lines, *.csv, or - (stdin).")
     ] = None,
 ) -> None:
     """Create a task, due now unless --due-at or --in says when; or those of a file."""
     clock = call.clock
-    fields: TaskFields = {**due_fields(due, clock), **task_fields(task), **unique_fields(unique)}
+    fields: TaskFields = {
+        **due_fields(due, clock),
+        **task_fields(task),
+        **unique_fields(unique),
+        **order_fields(unique),
+        **after_fields(unique),
+    }
     if unique.group is not None:
         fields["group"] = {"id": unique.group}
     if allow_unknown_type:
         fields["allow_unknown_type"] = True
     if file is not None:
-        _reject_for_many(wait=wait, idempotency_key_seconds=idempotency_key_seconds is not None, estimate=estimate)
+        has_life = idempotency_key_seconds is not None
+        _reject_for_many(wait=wait, idempotency_key_seconds=has_life, estimate=estimate, preview=preview)
         lines = read_lines(file, {**({} if task_type is None else {"type": task_type}), **fields})
         with call.client() as client:
             create_from_file(client, lines, idempotency_key, as_json=call.as_json)
         return
     if task_type is None:
         raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
+    if preview:
+        from duetime_client.commands.why import show_preview  # noqa: PLC0415 - few commands are previews
+
+        show_preview(call, task_type, fields)
+        return
     if estimate and wait:
         raise typer.BadParameter("cannot be given beside --wait", param_hint="--estimate")
     with call.client() as client:

@@ -15,6 +15,7 @@ from duetime_client.commands.tables import Column, table_of
 from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.times import span
 from duetime_client.explanations import Gate, ScheduleExplanation, TaskExplanation
+from duetime_client.task_request_fields import TaskFields
 
 GATE_STYLES = {"passed": "dim", "waiting": "bold yellow", "ahead": "yellow", "unknown": "magenta"}
 OUTCOME_STYLES = {"ran": "green", "open": "bold cyan", "planned": "cyan"}
@@ -52,6 +53,13 @@ def why(call: Call, task_id: Id = None, *, schedule: Name = None, at: At = None)
         show_task(found, clock)
     else:
         show_schedule(found, clock)
+
+
+def show_preview(call: Call, task_type: str, fields: TaskFields) -> None:
+    """Say when a task would start, and what it would wait for."""
+    with call.client() as client:
+        found = client.tasks.preview(task_type, **fields)
+    call.show(found, lambda found, _clock: say(found.text))
 
 
 def show_schedule(explanation: ScheduleExplanation, clock: Clock) -> None:

@@ -40,7 +40,9 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
 """The API's defaults for omitted fields of a schedule. `remaining_runs` is excluded because the API counts it down."""
 _SAID_ONCE = "allow_unknown_type"
 """Fields that the API accepts but does not store."""
-_OF_A_CREATION = frozenset({"due_at", "delay_seconds", "unique", "debounce", "parent_task_id", "group"})
+_OF_A_CREATION = frozenset(
+    {"due_at", "delay_seconds", "unique", "debounce", "parent_task_id", "group", "after", "trigger_rule"}
+)
 """Task fields that a schedule's task cannot have."""
 TASK_DEFAULTS: Mapping[str, Any] = {
     **dict.fromkeys(TaskFields.__annotations__.keys() - {_SAID_ONCE, *_OF_A_CREATION, "target", "retry"}),

@@ -50,6 +50,26 @@ export function DispatchCard() {
           ))}
         </tbody>
       </table>
+      <table aria-label="Shards">
+        <thead>
+          <tr>
+            <th scope="col">Shards</th>
+            <th scope="col">Read by</th>
+            <th scope="col" class="number">Epoch</th>
+            <th scope="col">On queues until</th>
+          </tr>
+        </thead>
+        <tbody>
+          {status.groups.map((group) => (
+            <tr key={group.group}>
+              <td>{group.first_shard}–{group.last_shard}</td>
+              <td>{group.read_by ? <code>{group.read_by}</code> : "nobody yet"}</td>
+              <td class="number">{group.epoch.toLocaleString("en")}</td>
+              <td>{group.dispatched_until && <Time at={group.dispatched_until} />}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
       <p class="muted">Approximate, as SQS counts. Delayed messages belong to tasks that are not due yet, or are to be retried.</p>
     </section>
   );

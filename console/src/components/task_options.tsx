@@ -59,6 +59,8 @@ const SAME_KEY: readonly TaskOption[] = [
   { path: "debounce.key", label: "Put off by the key", kind: "text", option: "--unique", hint: "Each further creation with the key replaces its fields." },
   { path: "debounce.seconds", label: "For seconds", kind: "number", option: "--debounce", hint: "From the latest creation, instead of a due time." },
   { path: "debounce.max_seconds", label: "At the latest after", kind: "number", option: "--debounce-max", hint: "Seconds from the first creation." },
+  { path: "order.key", label: "After the tasks of the key", kind: "text", option: "--order", hint: "It waits for the outcome of those created before." },
+  { path: "order.on_failure", label: "If it fails for good", kind: { "": "the next one runs", stop: "the next ones wait until it is retried or deleted" }, option: "--order-stop" },
 ];
 const GROUPS: readonly [string, readonly TaskOption[]][] = [
   ["When it starts", START],
@@ -69,9 +71,9 @@ const GROUPS: readonly [string, readonly TaskOption[]][] = [
 ];
 const OPTIONS = GROUPS.flatMap(([, options]) => options);
 /** Subfields that are meaningless without the naming one. */
-const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key", group: "group.id" };
+const NAMED_BY: Record<string, string> = { lock: "lock.key", rate: "rate.key", notify_on: "notify_on.to", unique: "unique.key", debounce: "debounce.key", order: "order.key", group: "group.id" };
 /** Fields of a single creation, which copies and a schedule's tasks do not have. */
-const OF_ONE_CREATION = ["due_at", "unique", "debounce", "group"];
+const OF_ONE_CREATION = ["due_at", "unique", "debounce", "order", "group"];
 const isOfOne = (path: string): boolean => OF_ONE_CREATION.includes(path.split(".")[0] ?? "");
 /** The value unless the request sets another. */
 const CHECKED = ["notify_on.failed"];

@@ -57,9 +57,10 @@ function WaitsFor({ gate: { waits_for: waits } }: { gate: Gate }) {
   return (
     <>
       {waits.lock && <a href={href(["locks", waits.lock.key])}>lock {waits.lock.key}</a>}
+      {waits.rate && <a href={href(["rates", waits.rate.key])}>rate {waits.rate.key}</a>}
       {waits.switch && <a href={href(["switches"])}>switch {waits.switch.name}</a>}
       {waits.schedule && <a href={href(["schedules", waits.schedule.name])}>schedule {waits.schedule.name}</a>}
-      {waits.tasks?.slice(0, 5).map((task) => (
+      {(waits.tasks ?? waits.order?.tasks)?.slice(0, 5).map((task) => (
         <a key={task.task_id} href={href(["tasks", task.task_id])}>
           {task.node ?? task.task_id}{" "}
         </a>

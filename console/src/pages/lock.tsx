@@ -29,7 +29,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
       <div class="page-head">
         <div>
           <p class="crumbs">
-            <a href={href(["locks"])}>Locks</a>
+            <a href={href(["limits"])}>Limits</a>
           </p>
           <h1>{read.key}</h1>
         </div>

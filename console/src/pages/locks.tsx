@@ -1,4 +1,4 @@
-/** Recently used locks with their holders and expiry times. */
+/** A part of the page of limits: recently used locks with their holders and expiry times. */
 import { useReading } from "../api/reading";
 import type { LockPage } from "../api/types";
 import { Command, Pager, ProblemBox, Relative } from "../components/basics";
@@ -9,16 +9,14 @@ import { href, usePlace } from "../router";
 const LIMIT = 100;
 
 export function Locks() {
-  const token = usePlace("locks").query.get("page") ?? "";
+  const token = usePlace("limits").query.get("page") ?? "";
   const asked = new URLSearchParams({ limit: String(LIMIT), ...(token && { next_token: token }) });
   const page = useReading<LockPage, LockPage["locks"][number]>(`/v1/locks?${asked}`, { entries: (each) => each.locks, enough: LIMIT });
   const read = page.found.value;
   const tasks = useTasks((read?.entries ?? []).flatMap((lock) => lock.holders.map((holder) => holder.task_id)));
   return (
     <>
-      <div class="page-head">
-        <h1>Locks</h1>
-      </div>
+      <h2>Locks</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more locks" : "No lock is in use"}>
         <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>

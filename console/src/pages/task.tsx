@@ -143,7 +143,7 @@ function Children({ page: { tasks: children, next_token: token } }: { page: List
 }
 
 function About({ task }: { task: Task }) {
-  const { schedule, topology, lock } = task;
+  const { schedule, topology, lock, order } = task;
   const tags = Object.entries(task.tags);
   return (
     <section class="card">
@@ -162,13 +162,15 @@ function About({ task }: { task: Task }) {
           ["Time limit", `${task.timeout_seconds} s an attempt`],
           ["Retries", `${counted(task.retry.max_attempts, "attempt")}, waits up to ${task.retry.initial_seconds} s, ×${task.retry.multiplier}, at most ${task.retry.max_seconds} s`],
           ...(schedule ? ([["Schedule", <a href={href(["schedules", schedule.name])}>{schedule.name}</a>]] as const) : []),
+          ...(task.after?.length ? ([["After", <After task={task} />]] as const) : []),
           ...(task.parent_task_id ? ([["Parent", <a href={href(["tasks", task.parent_task_id])}>{task.parent_task_id}</a>]] as const) : []),
           ...(task.group ? ([["Group", <a href={href(["groups", task.group.id])}>{task.group.id}</a>]] as const) : []),
           ...(task.completes_group ? ([["After the group", <a href={href(["groups", task.completes_group])}>{task.completes_group}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
-          ...(task.rate ? ([["Rate", `${task.rate.key}: ${task.rate.limit} starts in ${task.rate.per_seconds} s${task.rate.burst ? `, and ${task.rate.burst} at once` : ""}`]] as const) : []),
+          ...(order ? ([["Ordered key", `${order.key}${order.on_failure === "stop" ? ", stops on failure" : ""}`]] as const) : []),
+          ...(task.rate ? ([["Rate", <><a href={href(["rates", task.rate.key])}>{task.rate.key}</a>: {often(task.rate)}</>]] as const) : []),
           ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),
           ...(task.callback_url ? ([["Callback", <code>{task.callback_url}</code>]] as const) : []),
           ...(task.notify_on ? ([["Notices", notices(task.notify_on)]] as const) : []),
@@ -179,6 +181,10 @@ function About({ task }: { task: Task }) {
       />
     </section>
   );
+}
+
+function often({ limit, per_seconds: seconds, burst }: { limit: number; per_seconds: number; burst: number }): string {
+  return `${limit} starts in ${seconds} s${burst ? `, and ${burst} at once` : ""}`;
 }
 
 function notices({ to, failed, late_seconds: late, running_seconds: running }: NonNullable<Task["notify_on"]>) {
@@ -194,4 +200,19 @@ function target({ target }: Task): string {
   if (target.kind === "http") return `${target.kind} ${target.url}`;
   if ("arn" in target) return `${target.kind} ${target.arn}`;
   return target.kind;
+}
+
+/** The tasks that it waits for, or has waited for. */
+function After({ task }: { task: Task }) {
+  return (
+    <>
+      {task.after?.map((each) => {
+        const id = typeof each === "string" ? each : each.task_id;
+        const name = typeof each === "string" ? each : `${each.schedule} at ${each.occurrence}`;
+        const link = id ? href(["tasks", id]) : href(["schedules", typeof each === "string" ? "" : each.schedule]);
+        return <a key={name} class="tag" href={link}>{name}</a>;
+      })}{" "}
+      {task.trigger_rule !== "all_success" && task.trigger_rule}
+    </>
+  );
 }

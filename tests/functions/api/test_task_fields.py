@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 WHEN = {"due_at", "delay_seconds"}
 DEBOUNCE = {"debounce": {"key": "customer-17", "seconds": 60, "max_seconds": 600}}
 """Excludes a due time and `unique`."""
-OF_ANOTHER = {"parent_task_id", "group"}
-"""An existing task, and a group that the task joins; see `test_child_tasks` and `test_groups`."""
+OF_ANOTHER = {"parent_task_id", "group", "after", "trigger_rule"}
+"""Existing tasks, and a group that the task joins; see `test_child_tasks`, `test_groups` and `test_dependencies`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
 """Fields that the record and the responses have under another name, or in another form."""
 FULL: dict[str, Any] = {
@@ -55,12 +55,13 @@ FULL: dict[str, Any] = {
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600, "running_seconds": 900},
     "expires_seconds": 600,
     "unique": {"key": "customer-17", "until": "started", "on_conflict": "refuse"},
+    "order": {"key": "customer-17", "on_failure": "stop"},
     "name": "monthly",
     "tags": {"team": "dba"},
     "allow_unknown_type": True,
 }
 KEPT = {name: value for name, value in FULL.items() if name != "allow_unknown_type"}
-PART = {name: value for name, value in FULL.items() if name != "unique"}
+PART = {name: value for name, value in FULL.items() if name not in {"unique", "order"}}
 """What the task of a schedule, or a node, may be asked for."""
 LISTED = {name: value for name, value in KEPT.items() if name != "payload"}
 CHANGES = {name: FULL[name] for name in TaskFields.model_fields if name in FULL}

@@ -192,4 +192,20 @@ MUTANTS = (
         "return self._known if now - self._known_at < SWITCHES_TRUST else None",
         "return self._known",
     ),
+    Mutant(
+        "a task of an ordered key does not wait for its turn",
+        "services/order_lines.py",
+        "            if (ahead := self._ahead(line, task)) is not None:",
+        "            if (ahead := self._ahead(line, task)) is not None and False:",
+        also=(
+            ("            if line.reaches(task.order_number) and self._give_turn(line, task):", "            if True:"),
+        ),
+    ),
+    Mutant(
+        "an ordered task that has the turn holds the line for a first place only",
+        "domain/order_lines.py",
+        "    if not task.is_terminal or stops_line(task):\n        return True",
+        "    if stops_line(task):\n        return True\n    if not task.is_terminal:\n"
+        "        return task.lease_expires_at is not None",
+    ),
 )

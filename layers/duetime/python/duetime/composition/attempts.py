@@ -98,6 +98,7 @@ class OccurrenceServices(Part):
             lock_manager=locks,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.overlap_control,
+            order_lines=lambda: core.order_lines,
         )
         return TaskControl(
             core.stores,
@@ -119,6 +120,7 @@ class StartGateServices(Part):
         return StartGates(
             of_all,
             of_occurrences=lambda: self.part(OccurrenceServices).overlap_control,
+            of_ordered=lambda: self.part(CoreServices).order_lines,
             of_completions=lambda: self._completion_gate,
         )
 
@@ -181,6 +183,7 @@ class OutcomeServices(Part):
             completion=completion,
             runtime=self.runtime,
             retention=self.settings.retention,
+            order_lines=lambda: core.order_lines,
         )
 
 

@@ -97,6 +97,7 @@ class PurgeServices(Part):
     @cached_property
     def _resources(self) -> OwnerResources:
         from duetime.composition.attempts import SwitchServices
+        from duetime.composition.limits import LimitServices
         from duetime.composition.schedules import ScheduleServices
         from duetime.services.purges import OwnerResources
 
@@ -107,6 +108,7 @@ class PurgeServices(Part):
             definitions=core.topology_definitions,
             types=core.type_admin,
             switches=self.part(SwitchServices).admin,
+            rates=self.part(LimitServices).rates,
             stores=core.stores,
             runtime=self.runtime,
         )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import StepStore, TracebackStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
+    from duetime.services.order_lines import OrderLines
     from duetime.services.quotas.book import QuotaBook
     from duetime.services.quotas.dispatch_pace import DispatchPace
     from duetime.services.rate_limiter import RateLimiter
@@ -77,7 +78,13 @@ class CoreServices(Part):
         """Schedules checks of tasks."""
         settings = self.settings
         return Enqueuer(
-            self.stores.tasks, self.queues, self.runtime, settings.look_ahead_ms, settings.precision, self.pace
+            tasks=self.stores.tasks,
+            queues=self.queues,
+            runtime=self.runtime,
+            look_ahead=settings.look_ahead_ms,
+            precision=settings.precision,
+            pace=self.pace,
+            order_lines=lambda: self.stores.order_lines,
         )
 
     @cached_property
@@ -187,6 +194,13 @@ class CoreServices(Part):
         from duetime.services.rate_limiter import RateLimiter
 
         return RateLimiter(self.stores.rates, self.runtime)
+
+    @cached_property
+    def order_lines(self) -> OrderLines:
+        """Keeps the order of tasks with an ordered key."""
+        from duetime.services.order_lines import OrderLines
+
+        return OrderLines(self.stores, self.enqueuer, self.runtime)
 
     @cached_property
     def long_polls(self) -> LongPolls:

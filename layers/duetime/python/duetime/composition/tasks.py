@@ -17,6 +17,7 @@ from duetime.services.tasks.update import TaskUpdater
 
 if TYPE_CHECKING:
     from duetime.domain.cost_estimates import TaskWorkloads
+    from duetime.services.dependencies import DependencyReader
     from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.from_events import EventTaskCreator
@@ -31,7 +32,21 @@ class TaskServices(Part):
         """Creates tasks."""
         core = self.part(CoreServices)
         conflicts = KeyConflicts(self.updater, core.stores.keys, self.runtime)
-        return TaskCreator(core.stores, core.enqueuer, self.runtime, core.shards, core.creation_rules, conflicts)
+        return TaskCreator(
+            stores=core.stores,
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
+            shards=core.shards,
+            rules=core.creation_rules,
+            key_conflicts=conflicts,
+            dependency_reader=self._dependency_reader,
+        )
+
+    def _dependency_reader(self) -> DependencyReader:
+        # Few tasks wait for others, so the module is imported only for them.
+        from duetime.composition.dependencies import DependencyServices
+
+        return self.part(DependencyServices).reader
 
     @cached_property
     def batch_creator(self) -> BatchCreator:
@@ -55,6 +70,7 @@ class TaskServices(Part):
             lock_manager=self.part(LockServices).manager,
             rules=core.creation_rules,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
+            order_lines=lambda: core.order_lines,
         )
 
     @cached_property

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+    from duetime.composition.dependencies import DependencyServices
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
@@ -79,6 +80,7 @@ class WorkerServices(Part):
             handler_availability=gates.handler_availability,
             topology_checker=lambda: _topologies(self).watchdog,
             job_checker=lambda: self._job_watcher,
+            dependency_listener=lambda: _dependencies(self).checker,
             late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
             stores_nonces=bool(self.settings.packaged_types),
         )
@@ -167,6 +169,8 @@ class WorkerServices(Part):
             attempt_steps=self.part(OutcomeServices).attempt_steps,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
             node_listener=lambda: _topologies(self).node_finished,
+            dependency_listener=lambda: _dependencies(self).checker,
+            order_lines=lambda: core.order_lines,
         )
 
 
@@ -243,6 +247,13 @@ def _topologies(part: Part) -> TopologyServices:
     from duetime.composition.topologies import TopologyServices
 
     return part.part(TopologyServices)
+
+
+def _dependencies(part: Part) -> DependencyServices:
+    # Imported here: few tasks wait for others.
+    from duetime.composition.dependencies import DependencyServices
+
+    return part.part(DependencyServices)
 
 
 def task_entry(task: Task) -> Mapping[str, object]:

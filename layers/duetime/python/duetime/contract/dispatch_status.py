@@ -15,7 +15,7 @@ from duetime.domain.callers import Role
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
-    from duetime.domain.dispatch.cursors import DispatchStatus, WorkQueue
+    from duetime.domain.dispatch.cursors import DispatchStatus, ShardGroup, WorkQueue
 
 
 class QueueResponse(TypedDict):
@@ -30,6 +30,23 @@ class QueueResponse(TypedDict):
     waiting: Annotated[int, Field(description="Messages that can be received now.")]
     delayed: Annotated[int, Field(description="Messages that can be received later: their tasks are not due yet.")]
     in_flight: Annotated[int, Field(description="Messages that a worker has received and not deleted yet.")]
+
+
+class ShardGroupResponse(TypedDict):
+    """A group of shards, which one invocation of the trigger reads at a time."""
+
+    group: Annotated[int, Field(description="Its number.")]
+    first_shard: Annotated[int, Field(description="The first of its shards.")]
+    last_shard: Annotated[int, Field(description="The last of its shards.")]
+    read_by: Annotated[
+        str | None,
+        Field(description="Id of the invocation that reads it, or read it last; null before the first one."),
+    ]
+    epoch: Annotated[int, Field(description="How often it has passed from one invocation to another.")]
+    dispatched_until: Annotated[
+        Instant | None,
+        Field(description="All of its tasks that were due before this are on queues; null if it was not read yet."),
+    ]
 
 
 class DispatchResponse(TypedDict):
@@ -52,11 +69,17 @@ class DispatchResponse(TypedDict):
     queues: Annotated[
         Sequence[QueueResponse], Field(description="The queue of each priority, then that of each pulled type.")
     ]
+    groups: Annotated[Sequence[ShardGroupResponse], Field(description="The groups of shards, in order.")]
 
 
 def dispatch_response(status: DispatchStatus) -> DispatchResponse:
     """The response for a dispatch status."""
-    return response_of(DispatchResponse, status, queues=[_queue(each) for each in status.queues])
+    groups = [_group(each) for each in status.groups]
+    return response_of(DispatchResponse, status, queues=[_queue(each) for each in status.queues], groups=groups)
+
+
+def _group(group: ShardGroup) -> ShardGroupResponse:
+    return response_of(ShardGroupResponse, group)
 
 
 def _queue(queue: WorkQueue) -> QueueResponse:
@@ -69,7 +92,7 @@ GET = Operation(
     "GET /v1/dispatch",
     "Get the state of dispatch",
     Returns(DispatchResponse, "The state of dispatch."),
-    description="When the trigger last ran, and how many messages the queues have, for operators. It concerns the "
-    "tasks of all owners.",
+    description="When the trigger last ran, who reads which shards, and how many messages the queues have, for "
+    "operators. It concerns the tasks of all owners.",
     role=Role.OPERATOR,
 )

@@ -31,7 +31,9 @@ class Guard:
         due_by: the record's next check is no later than this.
         leased_until_before: for a record that is or was leased, in place of `generation`: its lease ends no later than
             this, so the lease may be taken over, or is not shortened.
-        alone: no other task depends on its end: the task is neither a node of a topology nor a topology.
+        alone: no other task depends on its end: the task is neither a node of a topology nor a topology, and
+            `unawaited`.
+        unawaited: no other task has the task in its `after`.
         open: the record has an outcome with unfinished follow-ups (`finished_at` is not set).
         not_cancelled: no cancel of the running attempt was requested.
         acknowledged: the client has acknowledged the lease, if the record has one, so taking it over counts as an
@@ -45,6 +47,7 @@ class Guard:
     due_by: Millis | None = None
     leased_until_before: Millis | None = None
     alone: bool = False
+    unawaited: bool = False
     open: bool = False
     not_cancelled: bool = False
     acknowledged: bool = False

@@ -37,6 +37,10 @@ _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _P
 """Additional write units of a task, by feature."""
 _MEMBER = 2
 """Additional write units of a member of a group: its item, and the note of its end."""
+_WAITING, _DEPENDENCY = 2, 3
+"""Additional write units of a task with an `after`, and for each task in it that has not ended."""
+_ORDER = 5
+"""The same for an ordered key: number, place, turn, the place removed, the end of the follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
 _TOPOLOGY = 12 - TASK_WRITES
@@ -148,7 +152,10 @@ class TaskWorkloads:
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
         found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _ORDER * (spec.order is not None)
         found += _PARENT * (spec.parent_task_id is not None) + _MEMBER * (spec.group is not None)
+        if spec.after is not None:
+            found += _WAITING + _DEPENDENCY * len(spec.after.on)
         if notice is not None:
             is_checked = notice.running_seconds is not None and (pulled or outlives_workers(target))
             found += _LATE_NOTICE * ((notice.late_seconds is not None) + is_checked)

@@ -142,6 +142,22 @@ class LockLost(RequestError):
         self.task = task
 
 
+class RateNotFound(RequestError):
+    """The rate does not exist: no task has asked for it recently, and nothing is set for it."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"there is no rate {key!r}")
+        self.key = key
+
+
+class UniqueKeyNotFound(RequestError):
+    """No task of the owner holds the unique key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"no task holds the unique key {key!r}")
+        self.key = key
+
+
 class LockNotFound(RequestError):
     """The lock does not exist: no task has used it recently."""
 

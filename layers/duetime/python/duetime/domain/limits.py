@@ -96,6 +96,8 @@ MAX_PUSHED_CHANGES = 100
 """Changes per batch of writes that a connection receives; if there are more, it is notified to read its subjects
 again."""
 MAX_TYPE_LENGTH = 64
+MAX_DEPENDENCIES = 50
+"""Tasks that a task can wait for in its `after`."""
 MAX_NAME_LENGTH = 128
 MAX_OWNER_LENGTH = 128
 MAX_URL_LENGTH = 2_048
@@ -166,6 +168,8 @@ MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100
 """Tasks that an explanation reads because another task waits for them: holders of a lock, parents, nodes."""
+MAX_EXPLAINED_PLACES = 1_000
+"""Tasks of an ordered key that an explanation counts to find a task's place in its line."""
 MAX_EXPRESSION_LENGTH = 256
 """Characters of a cron expression, a rate or an interval."""
 MAX_ZONE_LENGTH = 64

@@ -39,6 +39,14 @@ hold."""
 LONGEST_LOCK_HOLD = 31 * DAY
 """Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
 topology `TOPOLOGY_MARGIN` longer."""
+SHORTEST_ORDER_CHECK = 5 * MINUTE
+"""How often the task behind the first of an ordered key checks its line; one further behind checks it less often by its
+place. A task is also enqueued when its turn comes."""
+LONGEST_ORDER_CHECK = HOUR
+"""How often a task far behind in the line of its ordered key checks it."""
+ORDER_LINE_LIFE = 400 * DAY
+"""The counter and the turn of an ordered key are removed this long after they were last written, the places of its
+open tasks never."""
 EXPECTATION_READS = 1_000
 """Maximum number of occurrences whose runs are read at a deadline of a schedule's expectation. For a frequent schedule,
 runs are also read earlier, each time half this number of occurrences has passed."""
@@ -90,6 +98,14 @@ ROLLBACK_CHECK_PAUSE = 5 * SECOND
 NODE_MARGIN = 2 * DAY
 """How much longer than their topology nodes are kept. TTL removes items within two days (Source: DynamoDB Developer
 Guide, "Using time to live"), so a topology that can be read or retried has all its nodes."""
+DEPENDENT_LIFE = 30 * DAY
+"""How long a task is noted at one that it waits for; each check, at least once a day, notes it anew."""
+OUTCOME_REMEMBERED = 3 * DAY
+"""A task that waits for others remembers outcomes whose records expire sooner than this; it is checked once a day."""
+OCCURRENCE_PATIENCE = 5 * MINUTE
+"""How long after its due time the task of a scheduled occurrence may appear that others wait for."""
+SOONEST_NEXT_LOOK = 15 * SECOND
+"""Pause before a task looks again for the task of an occurrence that is due; later pauses grow with the delay."""
 RUN_STATE_LIFE = 400 * DAY
 """How long the state of a topology's run is kept after its last change, once the run has ended."""
 TOPOLOGY_MARGIN = 15 * MINUTE
@@ -367,5 +383,7 @@ RATE_LATE_COMER = 30 * SECOND
 RATE_BUSY_WAIT = 5 * SECOND
 """Longest additional wait, after the first second, of a task whose rate could not be read, or only with too much
 delay."""
+BACKLOG_WITHOUT_ESTIMATE = 1_000
+"""Messages that wait in a queue from which on no start is predicted: how fast workers go on is not known."""
 RATE_LIFE = 7 * DAY
 """A part of a rate is removed this long after its last use."""

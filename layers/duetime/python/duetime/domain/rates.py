@@ -13,6 +13,10 @@ the count: the same number of starts stays counted, each for the shorter interva
 its limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
 beyond the end of its line takes another one.
 
+Owners pause and pin rates (`duetime.domain.rate_control`): each part stores a copy of what its owner has set, with a
+number that grows with each action. A start or place is taken only if that number is the one known, so a rate that is
+paused or pinned needs no other read.
+
 All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
 """
 
@@ -29,13 +33,12 @@ from duetime.domain.operating_parameters import (
     RATE_LATE_COMER,
     RATE_SLACK,
 )
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
 
 MICROS = 1_000
@@ -49,7 +52,15 @@ LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """Fields for the end of each priority's line, highest priority first; no line ends before a higher one."""
 DISPLACED = tuple(f"displaced_{priority}" for priority in _PRIORITIES)
 """Fields for the shift of each line by higher priorities."""
-FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:])
+ASKED = ("asked_limit", "asked_seconds", "asked_burst")
+"""Fields for the rate that the latest task asked for."""
+CONTROL = "control"
+"""Field for the number of the owner's latest action; 0 if there was none. The same in all parts."""
+PAUSED = "paused"
+"""Field for the time at which the owner paused the rate, in milliseconds; 0 if it is not paused."""
+PINNED = ("pinned_limit", "pinned_seconds", "pinned_burst")
+"""Fields for the rate that the owner has set instead of those of tasks; 0 if there is none."""
+FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PINNED)
 """All stored fields of a part; an absent field means 0, a time in the distant past."""
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
@@ -120,6 +131,28 @@ class RateState:
         """The value of a field."""
         return self.values.get(name, 0)
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether no attempt may start."""
+        return bool(self.of(PAUSED))
+
+    @property
+    def is_controlled(self) -> bool:
+        """Whether its owner has paused or pinned it: it must not expire."""
+        return self.is_paused or bool(self.of(PINNED[0]))
+
+    def pin(self, key: str) -> Rate | None:
+        """The rate that its owner has set; `None` if that of each task holds."""
+        return self._rate(key, PINNED)
+
+    def asked(self, key: str) -> Rate | None:
+        """The rate that the latest task asked for; `None` if none has."""
+        return self._rate(key, ASKED)
+
+    def _rate(self, key: str, fields: tuple[str, str, str]) -> Rate | None:
+        limit, per_seconds, burst = map(self.of, fields)
+        return Rate(key, limit, per_seconds, burst) if limit else None
+
 
 @dataclass(frozen=True, slots=True)
 class RateUpdate:
@@ -128,6 +161,7 @@ class RateUpdate:
     Attributes:
         at_most: upper bounds of fields; absent fields are below any bound.
         needed_until: the item can be removed some time after this.
+        is_listed: whether the rate is in its owner's list from then on.
     """
 
     sets: Mapping[str, int]
@@ -135,6 +169,18 @@ class RateUpdate:
     at_least: Mapping[str, int]
     at_most: Mapping[str, int]
     needed_until: Millis
+    is_listed: bool = False
+
+    def asked_for(self, rate: Rate, *, is_listed: bool) -> RateUpdate:
+        """The update with the rate that the task asked for."""
+        asked = dict(zip(ASKED, (rate.limit, rate.per_seconds, rate.burst), strict=True))
+        return replace(self, sets={**self.sets, **asked}, is_listed=is_listed)
+
+    def under(self, state: RateState) -> RateUpdate:
+        """The update, made only if the owner has not acted since the state was read."""
+        control = state.of(CONTROL)
+        at_least = {**self.at_least, CONTROL: control} if control else self.at_least
+        return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +264,22 @@ class StartRequest:
         """The time of the attempt's turn, in milliseconds, and its place, given the state after its `Join`."""
         turn = after.of(LINES[self._rank]) - self.pace.interval
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
+
+    def converted(self, state: RateState) -> RateState:
+        """A state counted at the present rate, as the first request after a change of the rate makes it."""
+        if state.of(INTERVAL) <= self.pace.interval:
+            return state
+        return RateState({**state.values, **self._convert(state).update.sets})
+
+    def turn(self, state: RateState) -> int:
+        """When a task without a place could start, in microseconds: now, or after those in line before it."""
+        ahead = [state.of(line) for line in LINES[: self._rank + 1]]
+        return max(self._slot(state), *(end for end in ahead if end > self.at + self.pace.interval), 0)
+
+    def line_length(self, state: RateState) -> int:
+        """Places of all priorities that are still to come."""
+        last = max(state.of(line) for line in LINES)
+        return max(0, -(-(last - self._slot(state)) // self.pace.interval)) if last > self.at else 0
 
     def given_back(self, after: RateState) -> RateUpdate:
         """The update that undoes an unused `Start`, given the state after it, if no other start has followed."""

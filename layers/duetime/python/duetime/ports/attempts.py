@@ -112,6 +112,26 @@ class OccurrenceListener(Protocol):
         ...
 
 
+class DependencyListener(Protocol):
+    """Starts or ends tasks that wait for others."""
+
+    def check(self, task: Task) -> None:
+        """Check a task, just read, that waits for others.
+
+        Raises:
+            Unavailable: the check must be repeated.
+        """
+        ...
+
+    def follow(self, ended: Task) -> None:
+        """Check the tasks that wait for one that has ended; repeating it is safe.
+
+        Raises:
+            Unavailable: the call must be repeated.
+        """
+        ...
+
+
 class NodeListener(Protocol):
     """Updates a topology after the end of a node, and its nodes after its own end; repeating it is safe."""
 

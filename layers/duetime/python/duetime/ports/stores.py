@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.live_updates import Connection, Notice, Subscription, Ticket, Watched
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
+    from duetime.domain.order_lines import LineName, LinePlace, OrderLine
     from duetime.domain.quotas import Hold, Quota, StoredQuotas, WindowCounts
     from duetime.domain.rates import RateName, RateState, RateUpdate
     from duetime.domain.resource_generations import Incarnation
@@ -97,6 +98,11 @@ class Stores(Protocol):
     @property
     def locks(self) -> LockStore:
         """Locks and their lines."""
+        ...
+
+    @property
+    def order_lines(self) -> OrderLineStore:
+        """Lines of ordered keys."""
         ...
 
     @property
@@ -203,6 +209,50 @@ class LockStore(Protocol):
         ...
 
 
+class OrderLineStore(Protocol):
+    """Lines of ordered keys."""
+
+    def next_number(self, name: LineName, count: int, now: Millis) -> int:
+        """Take the next numbers of a key, and return the first of them. A request sent twice leaves numbers out.
+
+        Args:
+            name: name of the line.
+            count: how many numbers to take; they follow one another.
+            now: the time; a key that has none begins with it, so that later numbers are greater in any case.
+        """
+        ...
+
+    def join(self, name: LineName, place: LinePlace) -> None:
+        """Add a place to a line; adding it again changes nothing."""
+        ...
+
+    def leave(self, name: LineName, number: int) -> None:
+        """Remove a place from a line; it may be removed already."""
+        ...
+
+    def read(self, name: LineName, limit: int) -> OrderLine:
+        """Read the turn and the first places of a line, consistently."""
+        ...
+
+    def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
+        """Give the turn to a task, if it has not been given since the line was read.
+
+        Safe to resend: a rejection by an item with the write's own nonce is a success.
+
+        Returns:
+            Whether the task has the turn.
+        """
+        ...
+
+    def let_expire(self, name: LineName, at: Millis) -> None:
+        """Let the counter and the turn of a line be removed, unless they are used again; places stay."""
+        ...
+
+    def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
+        """Places before a number, the nearest first, up to a limit, eventually consistent."""
+        ...
+
+
 class LongPollStore(Protocol):
     """Places for waiting API requests: each has at most one holder, until an instant."""
 
@@ -225,13 +275,21 @@ class LongPollStore(Protocol):
 class RateStore(Protocol):
     """States of rates."""
 
-    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
+    def read_many(self, names: Sequence[RateName]) -> Mapping[RateName, RateState]:
+        """Read parts, eventually consistent; missing ones are left out."""
+        ...
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """Keys of an owner's rates in order, eventually consistent; the list continues after `after`."""
+        ...
+
+    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
         """Make an update, if its conditions hold. An update sent twice may be made twice, which loses a start.
 
         Args:
             name: name of the part.
             update: values to set and add, and conditions.
-            expires_at: when the part may be removed.
+            expires_at: when the part may be removed; `None` if it may not.
 
         Returns:
             Whether it was made; and the state after it, or the state that rejected it.

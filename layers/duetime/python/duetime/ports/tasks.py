@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content, Expiry
+    from duetime.domain.tasks.dependencies import OccurrenceRef
+    from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
     from duetime.domain.tasks.keys import KeyHolder, KeyRedirect, KeyTaking, KeyWrite, RememberedKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_lists import ListHead, ListName, ListWrites
@@ -251,6 +253,43 @@ class ContentStore(Protocol):
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The stored attempt records of a task, unordered, including those just stored."""
+        ...
+
+
+class OccurrenceFinder(Protocol):
+    """Finds the tasks of occurrences that other tasks wait for."""
+
+    def find(self, owner: str, ref: OccurrenceRef) -> OccurrenceRun:
+        """Find the task of an occurrence, read consistently.
+
+        Raises:
+            Unavailable: a store did not answer.
+        """
+        ...
+
+
+class DependentStore(Protocol):
+    """Which tasks wait for the end of others."""
+
+    def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
+        """Note that `dependent` waits for a task; noting it again extends it.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        ...
+
+    def page(self, task_id: TaskId, after: TaskId | None, limit: int) -> Sequence[TaskId]:
+        """The next tasks that wait for a task, by id, read consistently.
+
+        Args:
+            task_id: the task.
+            after: the last one of the previous page; `None` for the first page.
+            limit: maximum number of tasks.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
         ...
 
 

@@ -25,7 +25,7 @@ from duetime.domain.tasks.states import LEGAL, STARTABLE, Move, State
 from duetime.ports.queues import Outgoing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.dispatch.cursors import ShardHistory
     from duetime.domain.tasks.keys import KeyTaking, KeyWrite
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.queues import MessagePace, WorkQueues
     from duetime.ports.runtime import Clock, Runtime
-    from duetime.ports.stores import ShardStore
+    from duetime.ports.stores import OrderLineStore, ShardStore
     from duetime.ports.tasks import TaskStore
 
 
@@ -140,6 +140,7 @@ class Enqueuer:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
         precision: how the wait is split between the queue and the worker.
         pace: delays the messages of owners with a quota; `None` if there are no quotas.
+        order_lines: lines of ordered keys, which few tasks have.
     """
 
     tasks: TaskStore
@@ -148,6 +149,7 @@ class Enqueuer:
     look_ahead: Millis
     precision: Precision
     pace: MessagePace | None
+    order_lines: Callable[[], OrderLineStore]
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record in its minute and send nothing; set a timer first if the minute may have been read.
@@ -160,10 +162,30 @@ class Enqueuer:
             self.tasks.add_timer(_timer_for(task, task.generation, task.next_at, sent=plan.direct))
         self._watch_lateness(task)
         self._watch_expiry(task, task.generation)
+        if task.order is not None:
+            return self._create_in_line(replace(task, sent=plan.direct), taking)
         return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
 
+    def _create_in_line(self, task: Task, taking: KeyTaking | None) -> bool:
+        """Write the record of a task with an ordered key after its place in the line, which is harmless alone."""
+        # Few tasks have one, so the module is not imported at start.
+        from duetime.domain.order_lines import LinePlace, line_of  # noqa: PLC0415 - see the line above
+
+        lines, now = self.order_lines(), self.runtime.now()
+        if (name := line_of(task)) is None:
+            return False
+        number = lines.next_number(name, 1, now) if task.order_number is None else task.order_number
+        lines.join(name, LinePlace(number, task.id, now))
+        nonce = task.nonce or self.runtime.nonce()
+        is_created = self.tasks.create(replace(task, order_number=number, nonce=nonce), taking)
+        if not is_created:
+            # Otherwise the tasks behind it would wait for its record for a while.
+            with suppress(Unavailable):
+                lines.leave(name, number)
+        return is_created
+
     def insert(self, tasks: Sequence[Task]) -> set[str]:
-        """Write those new records that need no timer, and send nothing.
+        """Write those new records that need neither a timer nor a place in a line, and send nothing.
 
         Args:
             tasks: the records, each with its own nonce.
@@ -173,7 +195,11 @@ class Enqueuer:
         """
         now = self.runtime.now()
         plans = [(task, enqueue_plan(task.id, task.next_at, now, self.look_ahead)) for task in tasks]
-        bare = [replace(task, sent=plan.direct) for task, plan in plans if not (plan.timer or self._is_watched(task))]
+        bare = [
+            replace(task, sent=plan.direct)
+            for task, plan in plans
+            if not (plan.timer or task.order is not None or self._is_watched(task))
+        ]
         return {task.nonce for task in self.tasks.insert(bare).written} if len(bare) > 1 else set()
 
     def produce(self, task: Task) -> bool:

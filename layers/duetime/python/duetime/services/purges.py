@@ -18,6 +18,7 @@ from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import PURGE_PATIENCE
+from duetime.domain.order_lines import LineName
 from duetime.domain.switches import SwitchKey, SwitchScope
 from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, State
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import PurgeRequestReader, Stores
     from duetime.services.bulk.filter_actions import FilteredTasks
     from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.rates import RateAdmin
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.switch_admin import SwitchAdmin
@@ -89,7 +91,7 @@ class Resources(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TaskPurger:
-    """Purges one task with its contents, attempts, nodes, unique key and place in its group."""
+    """Purges one task with its contents, attempts, nodes, unique key, ordered key and place in its group."""
 
     task_control: TaskControl
     task_eraser: TopologyEraser
@@ -116,6 +118,8 @@ class TaskPurger:
             self.stores.unique_keys.let_expire(task.owner, unique.key, task.id, task.fence, self.runtime.now())
         if task.group is not None:
             self.stores.groups.remove_member(task.owner, task.group, task.id)
+        if task.order is not None:
+            self.stores.order_lines.let_expire(LineName(task.owner, task.order.key), self.runtime.now())
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +266,7 @@ class OwnerResources:
     definitions: TopologyDefinitions
     types: TypeAdmin
     switches: SwitchAdmin
+    rates: RateAdmin
     stores: Stores
     runtime: Runtime
 
@@ -274,6 +279,7 @@ class OwnerResources:
             (Removed.DEFINITIONS, self._definitions, self.definitions.delete),
             (Removed.GROUPS, self._groups, self.stores.groups.remove),
             (Removed.TYPE_DEFAULTS, self._types, self.types.delete),
+            (Removed.RATES, self._rates, self.rates.clear),
         ):
             removed[kind] += self._remove_each(owner, names, delete, until)
         with suppress(OperatorRequired, SwitchNotFound):
@@ -310,6 +316,9 @@ class OwnerResources:
 
     def _groups(self, owner: str, after: str) -> Sequence[str]:
         return [each.id for each in self.stores.groups.list_after(owner, after, MAX_PAGE)]
+
+    def _rates(self, owner: str, after: str) -> Sequence[str]:
+        return self.rates.set_keys(owner, after, MAX_PAGE)
 
     def _types(self, owner: str, after: str) -> Sequence[str]:
         known = self.stores.type_defaults.read(owner, consistent=True).by_type

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.operating_parameters import RATE_BUSY_WAIT, RATE_LIFE
-from duetime.domain.rates import MICROS, Convert, RateState, Start, StartRequest, Wait, part_of
+from duetime.domain.operating_parameters import LONGEST_STOP, RATE_BUSY_WAIT, RATE_LIFE, SHORTEST_STOP
+from duetime.domain.rates import CONTROL, MICROS, Convert, RateState, Start, StartRequest, Wait, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.rates import RateName, RateUpdate
+    from collections.abc import Mapping
+
+    from duetime.domain.rates import Join, Pace, RateName, RateUpdate
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
@@ -41,6 +43,62 @@ class _Grant:
     after: RateState
     earliest: int
     latest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The part of a rate that decides about a task's start.
+
+    Attributes:
+        task: the task.
+        rate: the rate that it asks for.
+        rule: the rate that holds: its own, or the pinned one.
+        state: state of the part as known.
+        is_fresh: whether the state was read for this task.
+    """
+
+    task: Task
+    owner: str
+    rate: Rate
+    rule: Rate
+    name: RateName
+    pace: Pace
+    state: RateState
+    is_fresh: bool = False
+
+    @classmethod
+    def of(cls, task: Task, owner: str, rate: Rate, known: Mapping[RateName, RateState]) -> _Asked:
+        """The part that the task's own rate leads to."""
+        name, pace = part_of(rate, owner, task.id)
+        return cls(task, owner, rate, rate, name, pace, known.get(name, RateState()))
+
+    @property
+    def is_redirected(self) -> bool:
+        """Whether the state shows that another rate holds; a state that may be outdated only shows that one is pinned.
+
+        A pinned rate may have more or fewer parts than the task's own.
+        """
+        pin = self.state.pin(self.rate.key)
+        return (pin is not None or self.is_fresh) and (pin or self.rate) != self.rule
+
+    def redirected(self, known: Mapping[RateName, RateState]) -> _Asked:
+        """The part of the rate that holds."""
+        rule = self.state.pin(self.rate.key) or self.rate
+        name, pace = part_of(rule, self.owner, self.task.id)
+        if name == self.name:
+            return replace(self, rule=rule, pace=pace)
+        state = known.get(name, RateState())
+        # All parts have the same number: another one is outdated, or newer, which the write finds out.
+        state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
+        return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
+
+    def is_listed(self, step: Start | Convert | Join) -> bool:
+        """Whether a write puts the rate into its owner's list.
+
+        Its very first start does not, so that a task costs the same with a rate that nobody has to wait for.
+        """
+        is_first = isinstance(step, Start) and not self.state.values
+        return self.owner != SYSTEM and not self.name.part and not is_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,41 +167,54 @@ class RateLimiter:
         for grant in grants:
             with suppress(Unavailable):
                 now, request = self.runtime.now(), grant.request
-                applied, state = self._apply(grant.name, request.given_back(grant.after), now)
+                applied, state = self._apply(grant.name, request.given_back(grant.after), grant.after, now)
                 if until is None or not applied or request.place is not None:
                     continue
                 later = replace(request, at=until * MICROS)
-                joined, after = self._apply(grant.name, later.join(state).update, now)
+                joined, after = self._apply(grant.name, later.join(state).update, state, now)
                 if joined:
                     places[grant.name.key] = later.joined(after)[1]
         return places
 
     def _ask(self, task: Task, owner: str, rate: Rate, at: int) -> _Grant | Postponed:
-        name, pace = part_of(rate, owner, task.id)
         place = task.rate_places.get(rate.key)
-        state, is_fresh = self._known.get(name, RateState()), False
+        asked = _Asked.of(task, owner, rate, self._known)
         for _ in range(_TRIES):
+            if asked.is_redirected:
+                asked = asked.redirected(self._known)
+                continue
+            if asked.state.is_paused:
+                if asked.is_fresh:
+                    return self._paused(rate)
+                # It may have been resumed: a write that fails returns the present state.
+                asked = replace(asked, state=RateState())
             now = self.runtime.now()
-            request = StartRequest(pace, task.priority, max(at, now * MICROS), place)
-            step = request.next_step(state, is_fresh=is_fresh)
+            request = StartRequest(asked.pace, task.priority, max(at, now * MICROS), place)
+            step = request.next_step(asked.state, is_fresh=asked.is_fresh)
             if isinstance(step, Wait):
                 return Postponed(step.until, _reason(rate))
-            applied, state = self._apply(name, step.update, now)
-            is_fresh = True
+            update = step.update.asked_for(rate, is_listed=asked.is_listed(step))
+            applied, state = self._apply(asked.name, update, asked.state, now)
+            asked = replace(asked, state=state, is_fresh=True)
             if not applied or isinstance(step, Convert):
                 continue
             if isinstance(step, Start):
-                return _Grant(name, request, state, *request.granted(state))
+                return _Grant(asked.name, request, state, *request.granted(state))
             until, place = request.joined(state)
             return Postponed(until, _reason(rate), {**task.rate_places, rate.key: place})
         return self._busy(rate)
 
-    def _apply(self, name: RateName, update: RateUpdate, now: Millis) -> tuple[bool, RateState]:
-        applied, state = self.rates.apply(name, update, max(update.needed_until, now) + RATE_LIFE)
+    def _apply(self, name: RateName, update: RateUpdate, before: RateState, now: Millis) -> tuple[bool, RateState]:
+        expires_at = None if before.is_controlled else max(update.needed_until, now) + RATE_LIFE
+        applied, state = self.rates.apply(name, update.under(before), expires_at)
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known[name] = state
         return applied, state
+
+    def _paused(self, rate: Rate) -> Postponed:
+        wait = SHORTEST_STOP + self.runtime.random_source.below(LONGEST_STOP - SHORTEST_STOP + 1)
+        return Postponed(self.runtime.now() + wait, _reason(rate))
 
     def _busy(self, rate: Rate) -> Postponed:
         wait = SECOND + self.runtime.random_source.below(RATE_BUSY_WAIT)

@@ -75,17 +75,21 @@ class StartGates:
         of_all: gates for every task.
         of_occurrences: further gates for a schedule's tasks.
         of_completions: further gates for tasks that run after the members of a group.
+        of_ordered: the last gate of tasks with an ordered key.
     """
 
     of_all: tuple[StartGate, ...]
     of_occurrences: Callable[[], StartGate]
     of_completions: Callable[[], StartGate]
+    of_ordered: Callable[[], StartGate]
 
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether a just-claimed task must wait or be skipped, and why; `None` if it may begin."""
         gates = self.of_all if task.schedule_ref is None else (*self.of_all, self.of_occurrences())
         if task.completes is not None:
             gates = (*gates, self.of_completions())
+        if task.order is not None:
+            gates = (*gates, self.of_ordered())
         return next((held for gate in gates if (held := gate.held(task))), None)
 
 

@@ -42,11 +42,13 @@ from duetime.domain.tasks.targets import (
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
     DEFAULT_RETRY,
+    AfterFailure,
     Debounce,
     LockScope,
     LockSpec,
     NotifyOn,
     OnConflict,
+    OrderKey,
     Priority,
     Rate,
     RetryPolicy,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.dynamodb.attribute_values import Value
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.targets import Target
 
 
@@ -117,6 +120,7 @@ LOCK = TextCodec(LockSpec, max_holders=_INTEGER, scope=(str, LockScope), wait_se
 RATE = TextCodec(Rate, limit=_INTEGER, per_seconds=_INTEGER, burst=_INTEGER, key=_TEXT)
 NOTIFY_ON = _NotifyOnCodec()
 UNIQUE = TextCodec(Unique, until=(str, Until), on_conflict=(str, OnConflict), key=_TEXT)
+ORDER = TextCodec(OrderKey, on_failure=(str, AfterFailure), key=_TEXT)
 DEBOUNCE = TextCodec(Debounce, seconds=_INTEGER, max_seconds=_OR_ZERO, key=_TEXT)
 PROGRESS = TextCodec(Progress, percent=_INTEGER, message=_TEXT)
 _WAIT = TextCodec(Wait, since=_HEXADECIMAL, reason=_TEXT)
@@ -440,6 +444,21 @@ def task_id(value: TaskId) -> Value:
 def read_task_id(value: Value) -> TaskId:
     """The inverse."""
     return TaskId.parse(value["S"])
+
+
+def after(value: Dependencies) -> Value:
+    """What a task waits for, in a binary form with 17 bytes for a task."""
+    # Few tasks wait for others, so the module is not imported at start.
+    from duetime.adapters.dynamodb.dependencies import encoded  # noqa: PLC0415 - see the line above
+
+    return {"B": encoded(value)}
+
+
+def read_after(value: Value) -> Dependencies:
+    """The inverse."""
+    from duetime.adapters.dynamodb.dependencies import decoded  # noqa: PLC0415 - as above
+
+    return decoded(bytes(value["B"]))
 
 
 def node_ref(value: NodeRef) -> Value:

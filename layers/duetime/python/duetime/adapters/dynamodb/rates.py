@@ -10,34 +10,66 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.versioned_items import item_of_failed_condition
-from duetime.domain.rates import DISPLACED, FIELDS, INTERVAL, LINES, STARTS, RateState
+from duetime.domain.rates import (
+    ASKED,
+    CONTROL,
+    DISPLACED,
+    FIELDS,
+    INTERVAL,
+    LINES,
+    PAUSED,
+    PINNED,
+    STARTS,
+    RateName,
+    RateState,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
-    from duetime.domain.rates import RateName, RateUpdate
+    from duetime.domain.rates import RateUpdate
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Executor
 
-_NAMES = dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "o", "dh", "dn", "do"), strict=True))
+_NAMES = {
+    **dict(zip((STARTS, INTERVAL, *LINES, *DISPLACED), ("a", "i", "h", "n", "o", "dh", "dn", "do"), strict=True)),
+    **dict(zip((*ASKED, CONTROL, PAUSED, *PINNED), ("ql", "qs", "qb", "c", "pz", "pl", "ps", "pb"), strict=True)),
+}
 """Attribute names by field."""
+_KEY_MARK = "#"
+"""Precedes the key in the sort key of a part."""
 
 
 class DynamoRateStore:
     """`duetime.ports.stores.RateStore` over the tasks table."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
+        self._executor = executor
 
-    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis) -> tuple[bool, RateState]:
+    def read_many(self, names: Sequence[RateName]) -> Mapping[RateName, RateState]:
+        """Read parts, eventually consistent; missing ones are left out."""
+        items = read_items(self._client, self._table, [_key_of(name) for name in names])
+        by_place = {_partition(name): name for name in names}
+        return {by_place[item[schema.PARTITION_KEY]["S"]]: _state(item) for item in items}
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """Keys of an owner's rates in order, eventually consistent; the list continues after `after`."""
+        behind = owner, schema.RATE_LIST_MARK, f"{_KEY_MARK}{after}"
+        found = listed(self._client, self._table, self._executor, behind, limit)
+        return [key.removeprefix(_KEY_MARK) for key in found]
+
+    def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
         """Make an update, if its conditions hold."""
         names = {"#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
-        values: dict[str, Value] = {
-            ":v": attribute_values.number(schema.SCHEMA_VERSION),
-            ":x": attribute_values.expiry(expires_at),
-        }
+        values: dict[str, Value] = {":v": attribute_values.number(schema.SCHEMA_VERSION)}
 
         def term(form: str, field: str, number: int) -> str:
             place = f"#{_NAMES[field]}"
@@ -52,7 +84,14 @@ class DynamoRateStore:
         conditions += [
             term("(attribute_not_exists({0}) OR {0} <= {1})", field, number) for field, number in update.at_most.items()
         ]
-        changes = f"SET {', '.join(['#v = :v', '#x = :x', *sets])}"
+        if expires_at is not None:
+            values[":x"] = attribute_values.expiry(expires_at)
+            sets.append("#x = :x")
+        if update.is_listed:
+            names["#g"] = schema.OWNER_KEY
+            values[":g"] = place_in_list(name.owner, schema.RATE_LIST_MARK, name.key)
+            sets.append("#g = :g")
+        changes = f"SET {', '.join(['#v = :v', *sets])}{' REMOVE #x' if expires_at is None else ''}"
         with translated():
             try:
                 answer = self._client.update_item(
@@ -70,10 +109,16 @@ class DynamoRateStore:
         return True, _state(answer["Attributes"])
 
 
-def _key_of(name: RateName) -> Item:
+def _partition(name: RateName) -> str:
     # A key has no `#`, so the last two separate the three.
-    place = attribute_values.text(f"{schema.RATE_PREFIX}{name.owner}#{name.key}#{name.part}")
-    return {schema.PARTITION_KEY: place, schema.SORT_KEY: attribute_values.text(f"#{name.key}")}
+    return f"{schema.RATE_PREFIX}{name.owner}#{name.key}#{name.part}"
+
+
+def _key_of(name: RateName) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(_partition(name)),
+        schema.SORT_KEY: attribute_values.text(f"{_KEY_MARK}{name.key}"),
+    }
 
 
 def _state(item: StoredItem | None) -> RateState:

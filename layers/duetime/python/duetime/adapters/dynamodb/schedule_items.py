@@ -268,7 +268,7 @@ def activity_of(item: StoredItem) -> Activity:
     return Activity(uid, active, waiting, version_of(item), begun, by_hand, counted, latest)
 
 
-_TEMPLATE_FIELDS = ("type", "target", *TASK_OPTIONS)
+_TEMPLATE_FIELDS = ("type", "target", "order", *TASK_OPTIONS)
 """Fields of `TaskSpec` that are stored like the task's field of the same name."""
 _HANDLER = "handler"
 """On a template: the handler target was requested explicitly and does not follow from the type."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
     from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
+    from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
     from duetime.adapters.dynamodb.quotas import DynamoQuotaStore, DynamoQuotaUse
     from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
@@ -135,11 +136,18 @@ class DynamoStores:
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
+    def order_lines(self) -> DynamoOrderLineStore:
+        """Lines of ordered keys."""
+        from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
+
+        return DynamoOrderLineStore(self._client, self._table)
+
+    @cached_property
     def rates(self) -> DynamoRateStore:
         """States of rates."""
         from duetime.adapters.dynamodb.rates import DynamoRateStore
 
-        return DynamoRateStore(self._client, self._table)
+        return DynamoRateStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def switches(self) -> DynamoSwitchStore:

@@ -67,12 +67,16 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
         Attribute("unique", "xu", field_codecs.UNIQUE.encode, field_codecs.UNIQUE.decode),
         Attribute("debounce", "xd", field_codecs.DEBOUNCE.encode, field_codecs.DEBOUNCE.decode),
+        Attribute("order", "xo", field_codecs.ORDER.encode, field_codecs.ORDER.decode),
+        Attribute("order_number", "xn", attribute_values.number, attribute_values.integer),
         Attribute("name", "m", field_codecs.name, attribute_values.string),
         Attribute("tags", "T", field_codecs.tags, field_codecs.read_tags),
         Attribute("schedule_ref", "H", field_codecs.schedule_ref, field_codecs.read_schedule_ref),
         Attribute("parent_task_id", schema.PARENT_KEY, field_codecs.task_id, field_codecs.read_task_id),
         Attribute("group", "gr", attribute_values.text, attribute_values.string),
         Attribute("completes", "gc", attribute_values.text, attribute_values.string),
+        Attribute("after", "xa", field_codecs.after, field_codecs.read_after),
+        Attribute("has_dependents", "xw", attribute_values.flag, attribute_values.truth),
         Attribute("node_ref", "G", field_codecs.node_ref, field_codecs.read_node_ref),
         Attribute(
             "topology_schedule_ref",
@@ -278,12 +282,14 @@ class _Expression:
         if guard.due_by is not None:
             clauses.append(self._compare("next_at", "<=", "due_by", guard.due_by))
         if guard.alone:
-            clauses.append(f"attribute_not_exists({self._field('node_ref')})")
             clauses.append(f"attribute_not_exists({self._field('target')}.{self._name(TOPOLOGY)})")
-        if guard.open:
-            clauses.append(f"attribute_not_exists({self._field('finished_at')})")
-        if guard.acknowledged:
-            clauses.append(f"attribute_not_exists({self._field('unacknowledged')})")
+        absent = {
+            "node_ref": guard.alone,
+            "has_dependents": guard.alone or guard.unawaited,
+            "finished_at": guard.open,
+            "unacknowledged": guard.acknowledged,
+        }
+        clauses += [f"attribute_not_exists({self._field(field)})" for field, is_asked in absent.items() if is_asked]
         if guard.not_cancelled:
             other = self._compare("requested_action", "<>", "cancel", RequestedAction.CANCEL)
             clauses.append(f"(attribute_not_exists({self._field('requested_action')}) OR {other})")

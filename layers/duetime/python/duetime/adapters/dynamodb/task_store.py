@@ -64,12 +64,14 @@ _ENTRY_FIELDS = (
     "finished_at",
     "traceparent",
 )
+_AFTER = ATTRIBUTES["after"].name
 ENTRY_NAMES = (
     schema.SORT_KEY,
     schema.OWNER_KEY,
     schema.TIMER_OWNER,
     schema.TIMER_SCHEDULE,
     *(ATTRIBUTES[name].name for name in _ENTRY_FIELDS),
+    _AFTER,
 )
 """Names of the attributes that the trigger reads."""
 _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
@@ -386,4 +388,5 @@ def _entry_of(item: StoredItem) -> MinuteItem:
         finished="finished_at" in fields,
         pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
         traceparent=fields.get("traceparent"),
+        is_dependent=_AFTER in item,
     )

@@ -101,9 +101,9 @@ class PurgeLeftover(TypedDict):
         LeftData,
         Field(
             description="`records`: records of purged tasks with id, owner, type, state and times, but without data of "
-            "their users. `keys`: idempotency keys with a hash of the body, and unique keys. `names`: names of deleted "
-            "schedules, calendars and definitions. `stream`: records that had expired, and were not archived yet: "
-            "purge again after this time. `backups`: the table's backups for point-in-time recovery."
+            "their users. `keys`: idempotency keys with a hash of the body, unique and ordered keys. `names`: names of "
+            "deleted schedules, calendars and definitions. `stream`: records that had expired, and were not archived "
+            "yet: purge again after this time. `backups`: the table's backups for point-in-time recovery."
         ),
     ]
     until: Annotated[Instant, Field(description="When the last of it is removed.")]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from duetime.contract.explanations.responses import (
     GateResponse,
     ScheduleExplanationResponse,
+    StartPreviewResponse,
     TaskExplanationResponse,
     WaitedCircuitResponse,
     WaitedLeaseResponse,
     WaitedLockResponse,
+    WaitedOrderResponse,
     WaitedQueueResponse,
+    WaitedRateResponse,
     WaitedRetryResponse,
     WaitedScheduleResponse,
     WaitedSwitchResponse,
@@ -22,6 +25,7 @@ from duetime.contract.mapping import response_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.responses import TaskErrorResponse
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     HeldLock,
     HoldingSchedule,
     LeasedBy,
@@ -30,12 +34,14 @@ from duetime.domain.explanations.gate import (
     OpenCircuit,
     OtherTasks,
     SetSwitch,
+    SpentRate,
 )
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.explanations.gate import Blocker, Gate, OtherTask
     from duetime.domain.explanations.schedule_explanation import ScheduleExplanation
+    from duetime.domain.explanations.start_preview import StartPreview
     from duetime.domain.explanations.task_explanation import TaskExplanation
 
 
@@ -53,6 +59,17 @@ def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:
         overdue_ms=explanation.overdue,
         gates=[_gate(gate) for gate in explanation.gates],
         steps=explanation.steps,
+    )
+
+
+def start_preview(preview: StartPreview) -> StartPreviewResponse:
+    """The response for a preview of a task's start."""
+    return StartPreviewResponse(
+        as_of=to_iso(preview.as_of),
+        due_at=to_iso(preview.task.due_at),
+        expected_start_at=instant(preview.expected_start),
+        text=preview.text,
+        reasons=[_gate(gate) for gate in preview.reasons],
     )
 
 
@@ -88,11 +105,20 @@ def _gate(gate: Gate) -> GateResponse:
 
 def _waits_for(blocker: Blocker) -> WaitsForResponse:
     found = WaitsForResponse(
-        lock=None, switch=None, circuit=None, schedule=None, tasks=None, lease=None, retry=None, queue=None
+        lock=None,
+        order=None,
+        rate=None,
+        switch=None,
+        circuit=None,
+        schedule=None,
+        tasks=None,
+        lease=None,
+        retry=None,
+        queue=None,
     )
     match blocker:
-        case HeldLock():
-            found["lock"] = _lock(blocker)
+        case HeldLock() | EarlierTasks() | SpentRate():
+            _set_shared_limit(found, blocker)
         case SetSwitch():
             found["switch"] = _switch(blocker)
         case OpenCircuit():
@@ -112,8 +138,30 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
     return found
 
 
+def _set_shared_limit(found: WaitsForResponse, limit: HeldLock | EarlierTasks | SpentRate) -> None:
+    """Set the field of a limit that tasks share by its key."""
+    match limit:
+        case HeldLock():
+            found["lock"] = _lock(limit)
+        case EarlierTasks():
+            found["order"] = _order(limit)
+        case SpentRate():
+            found["rate"] = _rate(limit)
+
+
 def _lock(held: HeldLock) -> WaitedLockResponse:
     return response_of(WaitedLockResponse, held, holders=[_task(each) for each in held.holders])
+
+
+def _order(earlier: EarlierTasks) -> WaitedOrderResponse:
+    return response_of(WaitedOrderResponse, earlier, tasks=[_task(each) for each in earlier.tasks])
+
+
+def _rate(spent: SpentRate) -> WaitedRateResponse:
+    rate = spent.rate
+    return response_of(
+        WaitedRateResponse, spent, key=rate.key, limit=rate.limit, per_seconds=rate.per_seconds, burst=rate.burst
+    )
 
 
 def _switch(set_switch: SetSwitch) -> WaitedSwitchResponse:

@@ -10,7 +10,9 @@ from duetime.contract.explanations import responses
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.timestamps import instant_of
+from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.domain.callers import Role
 from duetime.domain.times import Millis
 
 
@@ -37,6 +39,18 @@ EXPLAIN_TASK = Operation(
     "now: its due time, a lock and who holds it, a switch and who set it, a retry, a worker, its schedule, its "
     "parents. The durations sum to the whole life of the task. It is derived from what is stored, and changes "
     "nothing.",
+)
+PREVIEW_TASK = Operation(
+    "previewTask",
+    "POST /v1/tasks/preview",
+    "Preview when a task would start",
+    Returns(responses.StartPreviewResponse, "When it would start, and why then."),
+    description="Takes the body of `createTask` and creates nothing. The answer considers the present state: its due "
+    "time, its unique key, quotas, switches, concurrency limits, its lock, its rate, the circuit of its host and the "
+    "backlog of its queue. What other tasks do in the meantime can change it. Errors are those of `createTask`.",
+    body=TaskCreate,
+    is_question=True,
+    role=Role.WRITER,
 )
 EXPLAIN_SCHEDULE = Operation(
     "explainSchedule",

@@ -44,6 +44,34 @@ class WaitedLockResponse(TypedDict):
     ]
 
 
+class WaitedOrderResponse(TypedDict):
+    """The line of the task's ordered key."""
+
+    key: str
+    position: Annotated[
+        int | None,
+        Field(description="Place in the line, from 1, which is the first task that has not ended; null if far behind."),
+    ]
+    tasks: Annotated[
+        Sequence[WaitedTaskResponse],
+        Field(description="The task that must end first, and the one just before this task."),
+    ]
+    is_stopped: Annotated[
+        bool, Field(description="Whether the first task has failed and stops the line: retry it or delete it.")
+    ]
+
+
+class WaitedRateResponse(TypedDict):
+    """A rate that is paused or used up."""
+
+    key: str
+    limit: Annotated[int, Field(description="The limit that holds.")]
+    per_seconds: int
+    burst: int
+    is_pinned: Annotated[bool, Field(description="Whether the limit was pinned, so that it is not that of the task.")]
+    paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
+
+
 class WaitedSwitchResponse(TypedDict):
     """A switch that stops the task, or limits how many tasks run."""
 
@@ -114,6 +142,8 @@ class WaitsForResponse(TypedDict):
     """What blocks a task at a gate, as structured data: at most one field is not null."""
 
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
+    order: Annotated[WaitedOrderResponse | None, Field(description="The line of its ordered key.")]
+    rate: Annotated[WaitedRateResponse | None, Field(description="The rate that is paused or used up.")]
     switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
     circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]
     schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that prevents it from running.")]
@@ -204,4 +234,23 @@ class ScheduleExplanationResponse(TypedDict):
     ]
     next_at: Annotated[
         Instant | None, Field(description="The occurrence after; null if there is none, or it is not known.")
+    ]
+
+
+class StartPreviewResponse(TypedDict):
+    """When a task would start if it were created now."""
+
+    as_of: Annotated[Instant, Field(description="When that was found.")]
+    due_at: Annotated[Instant, Field(description="When the task would be due.")]
+    expected_start_at: Annotated[
+        Instant | None,
+        Field(
+            description="When it would start under present conditions; null if that depends on something without a "
+            "known end, or if the task would not be created: the reasons say on what."
+        ),
+    ]
+    text: Annotated[str, Field(description="The answer in words.")]
+    reasons: Annotated[
+        Sequence[GateResponse],
+        Field(description="What it would wait for, as an explanation of the task would name it: `ahead`, in order."),
     ]

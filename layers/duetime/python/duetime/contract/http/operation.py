@@ -123,6 +123,8 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/{operation_id}": (for_bulk.BulkNotFound,),
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
+    "/rates/{key}": (errors.RateNotFound,),
+    "/unique-keys/{unique_key}": (errors.UniqueKeyNotFound,),
     "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),

@@ -126,6 +126,8 @@ class ProblemCode(StrEnum):
     LOCK_NOT_FOUND = "lock_not_found"
     GROUP_NOT_FOUND = "group_not_found"
     GROUP_CLOSED = "group_closed"
+    RATE_NOT_FOUND = "rate_not_found"
+    UNIQUE_KEY_NOT_FOUND = "unique_key_not_found"
     SCHEDULE_NOT_FOUND = "schedule_not_found"
     BACKFILL_NOT_FOUND = "backfill_not_found"
     SCHEDULE_EXISTS = "schedule_exists"
@@ -217,6 +219,10 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
     group_errors.GroupNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.GROUP_NOT_FOUND, "There is no such group"),
     group_errors.GroupClosed: Kind(HTTPStatus.CONFLICT, ProblemCode.GROUP_CLOSED, "The group is closed"),
+    errors.RateNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.RATE_NOT_FOUND, "There is no such rate"),
+    errors.UniqueKeyNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.UNIQUE_KEY_NOT_FOUND, "No task holds this unique key"
+    ),
     for_schedules.ScheduleNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"
     ),

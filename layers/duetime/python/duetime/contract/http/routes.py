@@ -34,6 +34,8 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),
     "groups": ("duetime.contract.groups",),
+    "rates": ("duetime.contract.rates",),
+    "unique-keys": ("duetime.contract.unique_keys",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),

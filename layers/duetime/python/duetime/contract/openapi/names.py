@@ -27,6 +27,7 @@ NAMES: Mapping[str, str] = {
     "TypeDefaultsPut": "TaskTypePut",
     "TaskQueryBody": "TaskQuery",
     # Parts of requests.
+    "AfterOccurrence": "ScheduleOccurrenceReferenceInput",
     "ApprovalTarget": "ApprovalTargetInput",
     "BatchTarget": "BatchTargetInput",
     "CodeBuildTarget": "CodeBuildTargetInput",
@@ -41,6 +42,7 @@ NAMES: Mapping[str, str] = {
     "LambdaTarget": "LambdaTargetInput",
     "Lock": "TaskLockInput",
     "NotifyOn": "NotifyOnInput",
+    "OrderKey": "OrderedKeyInput",
     "PermanentTiming": "PermanentTimingInput",
     "PullTarget": "PullTargetInput",
     "Rate": "TaskRateInput",
@@ -60,6 +62,7 @@ NAMES: Mapping[str, str] = {
     "TypePage": "TaskTypePage",
     "TypeResponse": "TaskType",
     # Parts of responses.
+    "AfterOccurrenceResponse": "ScheduleOccurrenceReference",
     "DebounceResponse": "TaskDebounce",
     "DefinitionDiff": "TopologyDefinitionDiff",
     "DefinitionPage": "TopologyDefinitionPage",
@@ -73,6 +76,7 @@ NAMES: Mapping[str, str] = {
     "ParameterResponse": "TopologyParameter",
     "VersionList": "TopologyDefinitionVersionList",
     "VersionResponse": "TopologyDefinitionVersion",
+    "OrderKeyResponse": "OrderedKey",
     "PermanentResponse": "PermanentTiming",
     "ProblemFault": "Fault",
     "RequestAuthResponse": "HttpAuth",
@@ -81,6 +85,7 @@ NAMES: Mapping[str, str] = {
     "RetryResponse": "RetryPolicy",
     "UniqueResponse": "UniqueKey",
     # Enumerations of the domain whose meaning depends on the module.
+    "AfterFailure": "OrderedKeyFailurePolicy",
     "BulkKind": "BulkOperationKind",
     "BulkState": "BulkOperationState",
     "Cause": "ScheduleCause",

@@ -11,6 +11,7 @@ from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
 from duetime.contract.pull.lease_decoding import TOKEN_PATTERN
 from duetime.contract.tasks.fields import GROUP_ID_PATTERN, LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.contract.unique_keys import UNIQUE_KEY_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.domain.switches import SwitchScope
 from duetime_common.steps import STEP_NAME_PATTERN
@@ -29,7 +30,11 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "operation_id": ("The bulk operation's id.", _ID),
     "group_id": ("The group's id.", {"type": "string", "pattern": GROUP_ID_PATTERN}),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
-    "key": ("The lock's key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "key": ("The key of the {subject}.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "unique_key": (
+        "The unique key, with every `/` as `%2F`.",
+        {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
+    ),
     "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
     "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
@@ -40,7 +45,7 @@ _SWITCH_NAME: tuple[str, Schema] = (
     "The type or the owner, with every `/` as `%2F`; `all` for the scope `all`.",
     {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
 )
-_NAMED = {"schedules": "schedule", "calendars": "calendar"}
+_NAMED = {"schedules": "schedule", "calendars": "calendar", "locks": "lock", "rates": "rate"}
 
 
 def parameters(operation: Operation) -> list[Schema]:

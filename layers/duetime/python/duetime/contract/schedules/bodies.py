@@ -11,7 +11,7 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.responses import ScheduleResponse
-from duetime.contract.tasks.bodies import TaskCreate, TaskPatch, without_uniqueness
+from duetime.contract.tasks.bodies import OrderKey, TaskCreate, TaskPatch, without_uniqueness
 from duetime.contract.tasks.fields import (
     SCHEDULE_NAME_PATTERN,
     TIME_SCHEMA,
@@ -287,7 +287,7 @@ def _as_template(schema: dict[str, Any]) -> None:
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     if "unique" in schema["properties"]:
-        without_uniqueness(schema)
+        without_uniqueness(schema, may_be_ordered=True)
     schema["properties"]["target"].pop("default", None)
 
 
@@ -332,6 +332,9 @@ class TaskTemplateUpdate(TaskPatch):
 
     type: TaskType = "_"
     allow_unknown_type: AllowUnknownType | None = None
+    order: Annotated[
+        OrderKey | None, Field(description="The ordered key of the runs, replaced as a whole; null for none.")
+    ] = None
 
 
 class ScheduleFields(TimingFields):

@@ -285,7 +285,7 @@ class TaskPatch:
             FieldsInvalid: some fields are invalid.
         """
         # Null switches off what may be a default of the type; where an option cannot be null, it removes the option.
-        opaque = (_PAYLOAD, *(name for name in _NULLABLE if self.patch.get(name, name) is None))
+        opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         fields = merged(template_fields(before), self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}

@@ -29,6 +29,7 @@ from duetime.contract.schedules.responses import (
 )
 from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
 from duetime.contract.tasks.history import ActorResponse
+from duetime.contract.tasks.responses import OrderKeyResponse
 from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.timing_description import describe_timing
@@ -144,6 +145,8 @@ def template_fields(task: TaskSpec) -> dict[str, Any]:
             fields.setdefault(name, None)
         elif getattr(task, name) == getattr(_BUILT_IN, name):
             fields.pop(name, None)
+    if task.order is not None:
+        fields["order"] = response_of(OrderKeyResponse, task.order)
     if task.payload:
         fields["payload"] = json.loads(task.payload)
     return fields
@@ -186,6 +189,7 @@ def _template(stored: StoredSchedule) -> TaskTemplateResponse:
     answer = TaskTemplateResponse(
         type=task.type,
         target=None if task.target is None else target_response(task.target),
+        order=response_of(OrderKeyResponse, task.order),
         **options_response(task),  # type: ignore[typeddict-item] # no option is called `payload`
     )
     if stored.payload.data is not None:

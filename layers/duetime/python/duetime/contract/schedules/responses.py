@@ -9,7 +9,13 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from duetime.contract.tasks.history import ActorResponse
-from duetime.contract.tasks.responses import CostEstimateResponse, Instant, TargetResponse, TaskOptionsResponse
+from duetime.contract.tasks.responses import (
+    CostEstimateResponse,
+    Instant,
+    OrderKeyResponse,
+    TargetResponse,
+    TaskOptionsResponse,
+)
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.runs import RunStatus
@@ -27,6 +33,7 @@ class TaskTemplateResponse(TaskOptionsResponse):
     type: str
     payload: NotRequired[Annotated[Any, Field(description="Any JSON; in a list, a large one is left out.")]]
     target: Annotated[TargetResponse | None, Field(description="The target; null for the default of the type.")]
+    order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for none.")]
 
 
 class PermanentResponse(TypedDict):

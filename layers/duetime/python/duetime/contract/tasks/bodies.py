@@ -12,6 +12,7 @@ from duetime.contract.tasks.fields import (
     AllowUnknownType,
     At,
     DelaySeconds,
+    DependencyId,
     ExpiresSeconds,
     GroupId,
     LockKey,
@@ -20,12 +21,14 @@ from duetime.contract.tasks.fields import (
     MaxHolders,
     Moment,
     NotifyWithinSeconds,
+    OrderedKey,
     ParentTaskId,
     RateBurst,
     RateKey,
     RateLimit,
     RateSeconds,
     RollbackOnFailure,
+    ScheduleName,
     TagKey,
     Tags,
     TagValue,
@@ -55,6 +58,7 @@ from duetime.domain.limits import (
     MAX_ATTEMPTS,
     MAX_BATCH,
     MAX_DEBOUNCE_SECONDS,
+    MAX_DEPENDENCIES,
     MAX_LATE_SECONDS,
     MAX_PAYLOAD_BYTES,
     MAX_RETRY_MULTIPLIER,
@@ -67,8 +71,9 @@ from duetime.domain.limits import (
 from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, RetryPolicy, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, RetryPolicy, Until
 from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 UniqueKey = Annotated[
     str,
@@ -122,25 +127,92 @@ class GroupMembership(Body):
     id: GroupId
 
 
+class AfterOccurrence(Body):
+    """An occurrence of a schedule that a task waits for; it may be in the future."""
+
+    schedule: Annotated[ScheduleName, Field(description="Name of the schedule.", examples=["nightly"])]
+    occurrence: Annotated[
+        Moment,
+        Field(description="The time that it is scheduled for, before jitter and calendars."),
+    ]
+
+
+def _not_twice(after: list[str | AfterOccurrence] | None) -> list[str | AfterOccurrence] | None:
+    seen = {each if isinstance(each, str) else (each.schedule, each.occurrence) for each in after or ()}
+    if len(seen) < len(after or ()):
+        raise ValueError("contains the same twice")
+    return after
+
+
+class OrderKey(Body):
+    """Makes the owner's tasks with the same key run one after another, in the order of their creation."""
+
+    key: OrderedKey
+    on_failure: Annotated[
+        AfterFailure,
+        Field(
+            strict=False,
+            description="What happens after its final failure: the next task of the key runs (`continue`), or waits "
+            "until this one is retried and succeeds, or is deleted (`stop`).",
+        ),
+    ] = AfterFailure.CONTINUE
+
+
 class TaskUniqueness(Body):
-    """Fields of a creation about other tasks: those with the same key or group, and the one that starts it."""
+    """Fields of a creation about other tasks: of the same key or group, the one that starts it, and those before it."""
 
     unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
     debounce: Annotated[
         Debounce | None,
         Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
     ] = None
+    order: Annotated[
+        OrderKey | None,
+        Field(
+            description="Makes it wait for the outcome of the task that was created before it with the same key, "
+            "retries included, also if that is due later; null for none."
+        ),
+    ] = None
     parent_task_id: ParentTaskId | None = None
     group: Annotated[
         GroupMembership | None,
         Field(description="The group that it joins, which is created if there is none; null for none."),
     ] = None
+    after: Annotated[
+        Annotated[
+            list[DependencyId | AfterOccurrence],
+            Field(
+                max_length=MAX_DEPENDENCIES,
+                examples=[
+                    ["01KB8Z4QYJ0000GH3V5TZK7M2P", {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}]
+                ],
+            ),
+        ]
+        | None,
+        AfterValidator(_not_twice),
+        Field(
+            description="The tasks that must end before it starts, by id or as occurrences of schedules: it is "
+            "`blocked` until `trigger_rule` lets it start, at its due time at the earliest. Null for none."
+        ),
+    ] = None
+    trigger_rule: Annotated[
+        Annotated[TriggerRule, Field(strict=False)] | None,
+        Field(description="How the tasks in `after` must have ended for it to run; null for `all_success`."),
+    ] = None
 
 
-def without_uniqueness(schema: dict[str, Any]) -> None:
-    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason."""
+def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
+    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason.
+
+    Args:
+        schema: schema of the part.
+        may_be_ordered: whether it may have an ordered key nevertheless.
+    """
     for name in TaskUniqueness.model_fields:
-        schema["properties"].pop(name)
+        # A node has a trigger rule of its own.
+        is_of_node = name == "trigger_rule" and "depends_on" in schema["properties"]
+        if not is_of_node and not (name == "order" and may_be_ordered):
+            schema["properties"].pop(name)
 
 
 def _notice_address(address: str) -> str:

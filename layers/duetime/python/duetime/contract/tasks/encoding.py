@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from duetime.contract.mapping import response_of
 from duetime.contract.tasks.responses import (
+    AfterOccurrenceResponse,
     ApprovalTargetResponse,
     AwsTargetResponse,
     BatchTargetResponse,
@@ -23,10 +24,12 @@ from duetime.contract.tasks.responses import (
     LambdaTargetResponse,
     LeaseResponse,
     NotifyOnResponse,
+    OrderKeyResponse,
     PullTargetResponse,
     RetryResponse,
     ScheduleReferenceResponse,
     StepFunctionsTargetResponse,
+    TaskDependenciesResponse,
     TaskErrorResponse,
     TaskLockResponse,
     TaskOptionsResponse,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 
     from duetime.contract.tasks.responses import LambdaMode, TargetResponse
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.dependencies import Dependency
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -72,6 +76,7 @@ def entry(task: Task) -> TaskSummary:
         target=target_response(task.target),
         unique=response_of(UniqueResponse, task.unique),
         debounce=response_of(DebounceResponse, task.debounce),
+        order=response_of(OrderKeyResponse, task.order),
         due_at=to_iso(task.due_at),
         expires_at=instant(task.start_by),
         next_at=None if task.is_terminal else to_iso(task.next_at),
@@ -88,6 +93,7 @@ def entry(task: Task) -> TaskSummary:
         schedule=schedule_response(task.schedule_run),
         topology=topology_response(task.node_ref),
         parent_task_id=None if task.parent_task_id is None else task.parent_task_id.text,
+        **_dependencies(task),
         progress=response_of(TaskProgressResponse, task.progress),
         error=response_of(TaskErrorResponse, task.error),
         lateness_ms=task.lateness,
@@ -95,6 +101,21 @@ def entry(task: Task) -> TaskSummary:
         traceparent=task.traceparent,
         version=task.version,
     )
+
+
+def _dependencies(task: Task) -> TaskDependenciesResponse:
+    """What a task waits for; most tasks wait for nothing, and save the space."""
+    if task.after is None:
+        return {}
+    return {"after": [_dependency(each) for each in task.after.on], "trigger_rule": task.after.rule}
+
+
+def _dependency(dependency: Dependency) -> str | AfterOccurrenceResponse:
+    task_id = None if dependency.task_id is None else dependency.task_id.text
+    if dependency.occurrence is None:
+        return task_id or ""
+    occurrence = dependency.occurrence
+    return AfterOccurrenceResponse(schedule=occurrence.schedule, occurrence=to_iso(occurrence.nominal), task_id=task_id)
 
 
 def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:

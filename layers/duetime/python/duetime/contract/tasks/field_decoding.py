@@ -38,14 +38,16 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.task_options import DEFAULT_RETRY, RetryPolicy
+from duetime.domain.tasks.task_options import DEFAULT_RETRY, OnConflict, RetryPolicy
 from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
     from duetime.contract.tasks.bodies import TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
 
 
@@ -72,12 +74,35 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         allow_unknown_type=body.allow_unknown_type,
         unique=value_of(task_options.Unique, body.unique),
         debounce=value_of(task_options.Debounce, body.debounce),
+        order=value_of(task_options.OrderKey, body.order),
         parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
         group=None if body.group is None else body.group.id,
+        after=_after(body, place) if body.after else None,
         **plain_fields(body),
     )
     explicit = _explicit(body, spec)
     return replace(spec, explicit=explicit) if explicit else spec
+
+
+def _after(body: TaskCreate, place: Place) -> Dependencies:
+    """What the task waits for.
+
+    Raises:
+        FieldsInvalid: it could replace an existing task, which has begun to wait for others.
+    """
+    # Few tasks wait for others, so the module is imported only for them.
+    from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
+
+    if body.debounce is not None or (body.unique is not None and body.unique.on_conflict is OnConflict.REPLACE):
+        reason = "cannot be given together with debounce, or with a unique key that replaces"
+        raise FieldsInvalid([Fault(path_of((*place, "after")), reason, FaultCode.CONFLICT)])
+    on = [
+        Dependency(TaskId(each))
+        if isinstance(each, str)
+        else Dependency(None, OccurrenceRef(each.schedule, each.occurrence))
+        for each in body.after or ()
+    ]
+    return Dependencies(tuple(on), body.trigger_rule or TriggerRule.ALL_SUCCESS)
 
 
 def _explicit(body: TaskCreate, spec: TaskSpec) -> frozenset[str]:
@@ -132,14 +157,26 @@ def _reject_contradicting_keys(body: TaskCreate, place: Place) -> None:
         raise FieldsInvalid(Fault(path_of((*place, name)), reason, FaultCode.CONFLICT) for name in sorted(given))
 
 
-def reject_uniqueness(body: TaskCreate, place: Place, reason: str) -> None:
-    """Rejects a unique key, a parent and a group where none is allowed.
+def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str = "") -> None:
+    """Rejects a unique key, an ordered key, a parent, a group and dependencies where none are allowed.
+
+    Args:
+        body: the fields.
+        place: path of the body in the request.
+        reason: why no unique key is allowed.
+        order: why no ordered key is allowed; empty if it is.
 
     Raises:
         FieldsInvalid: the body has one.
     """
-    of_creations = "is allowed only where a task is created"
-    reasons = {"unique": reason, "debounce": reason, "parent_task_id": of_creations, "group": of_creations}
+    created = "is allowed only where a task is created"
+    reasons = {"unique": reason, "debounce": reason, "parent_task_id": created, "group": created, "after": created}
+    if "depends_on" in type(body).model_fields:
+        reasons["after"] = "is not allowed in a node: use `depends_on`"
+    else:
+        reasons["trigger_rule"] = created
+    if order:
+        reasons["order"] = order
     given = [name for name in reasons if getattr(body, name) is not None]
     if given:
         raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)

@@ -31,6 +31,7 @@ from duetime.domain.limits import (
     MAX_TAGS,
     MAX_TIMEOUT_SECONDS,
     MAX_TYPE_LENGTH,
+    MAX_UNIQUE_KEY_LENGTH,
 )
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis
@@ -68,6 +69,14 @@ SCHEDULE_NAME_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:-]{{0,{MAX_NAME_LENGTH - 1}
 ScheduleName = Annotated[str, Field(pattern=SCHEDULE_NAME_PATTERN)]
 LockKey = Annotated[
     str, Field(pattern=LOCK_KEY_PATTERN, description="Name of the lock, among the owner's locks.", examples=["db-17"])
+]
+OrderedKey = Annotated[
+    str,
+    Field(
+        pattern=rf"^[!-~]{{1,{MAX_UNIQUE_KEY_LENGTH}}}$",
+        description="The key, among the owner's ordered keys.",
+        examples=["customer-17"],
+    ),
 ]
 MaxHolders = Annotated[
     int,
@@ -228,6 +237,7 @@ GroupId = Annotated[
     str,
     Field(pattern=GROUP_ID_PATTERN, description="Id of the group, among the owner's groups.", examples=["import-17"]),
 ]
+DependencyId = Annotated[str, AfterValidator(_task_id), Field(description="The id of a task, in capitals.")]
 ParentTaskId = Annotated[
     str,
     AfterValidator(_task_id),

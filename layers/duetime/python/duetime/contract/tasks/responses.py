@@ -13,8 +13,9 @@ from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.tasks.task_options import LockScope, OnConflict, Priority, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
+from duetime.domain.topologies.trigger_rules import TriggerRule
 
 LambdaMode = Literal["sync", "async", "durable"]
 
@@ -221,6 +222,24 @@ class TaskRateResponse(TypedDict):
     burst: int
 
 
+class AfterOccurrenceResponse(TypedDict):
+    """An occurrence of a schedule that a task waits for."""
+
+    schedule: Annotated[str, Field(description="Name of the schedule.")]
+    occurrence: Annotated[Instant, Field(description="The time that it is scheduled for.")]
+    task_id: Annotated[str | None, Field(description="Its task; null while none is known.")]
+
+
+class TaskDependenciesResponse(TypedDict, total=False):
+    """What a task waits for."""
+
+    after: Annotated[
+        Sequence[str | AfterOccurrenceResponse],
+        Field(description="The tasks that must end, or had to end, before it starts; only for a task with any."),
+    ]
+    trigger_rule: Annotated[TriggerRule, Field(description="How they must have ended for it to run.")]
+
+
 class UniqueResponse(TypedDict):
     """The unique key of a task, and what happens to further creations with it."""
 
@@ -235,6 +254,13 @@ class DebounceResponse(TypedDict):
     key: str
     seconds: int
     max_seconds: Annotated[int | None, Field(description="Counted from its creation; null for no limit.")]
+
+
+class OrderKeyResponse(TypedDict):
+    """The tasks of an owner with the same key run one after another, in the order of their creation."""
+
+    key: str
+    on_failure: AfterFailure
 
 
 class NotifyOnResponse(TypedDict):
@@ -369,12 +395,15 @@ class _Identity(TypedDict):
     type: str
 
 
-class TaskSummary(_Identity, TaskOptionsResponse):
+class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     """A task as lists show it."""
 
     target: TargetResponse
     unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
     debounce: Annotated[DebounceResponse | None, Field(description="How further creations delay it; null for never.")]
+    order: Annotated[
+        OrderKeyResponse | None, Field(description="Key whose earlier tasks must end before it starts; null for none.")
+    ]
     due_at: Annotated[Instant, Field(description="When it is due.")]
     expires_at: Annotated[
         Instant | None,

@@ -26,7 +26,8 @@ class PurgeStage(StrEnum):
     """A stage of a purge, in order.
 
     Attributes:
-        RESOURCES: schedules, calendars, topology definitions, defaults of types and the switch of an owner.
+        RESOURCES: schedules, calendars, topology definitions, defaults of types, the switch and the set rates of an
+            owner.
         TASKS: the first pass over the tasks.
         REMAINDER: a further pass over tasks that could not be erased in the one before.
         ARCHIVE: rows of the archive.
@@ -48,6 +49,7 @@ class Removed(StrEnum):
     GROUPS = "groups"
     TYPE_DEFAULTS = "type_defaults"
     SWITCHES = "switches"
+    RATES = "rates"
     ARCHIVE_ROWS = "archive_rows"
 
 
@@ -85,7 +87,8 @@ class LeftData(StrEnum):
     Attributes:
         RECORDS: records of purged tasks without their users' data: id, owner, type, state and times. They keep a late
             request, event or attempt from creating the task again.
-        KEYS: idempotency keys with a hash of the request's body; unique keys, which TTL removes within days.
+        KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
+            days.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
         STREAM: records that had expired, and were not archived yet; another purge after that time removes their rows.
         BACKUPS: the table's backups for point-in-time recovery.

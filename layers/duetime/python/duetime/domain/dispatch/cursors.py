@@ -286,6 +286,27 @@ class WorkQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class ShardGroup:
+    """A group of shards and the invocation of the trigger that reads it.
+
+    Attributes:
+        group: its number.
+        first_shard: the first of its shards.
+        last_shard: the last of its shards.
+        read_by: id of the invocation that reads it, or read it last; `None` before the first one.
+        epoch: how often it has passed from one invocation to another: the newest alone advances.
+        dispatched_until: all of its tasks due before this time were put on queues; `None` before the first run.
+    """
+
+    group: int
+    first_shard: int
+    last_shard: int
+    read_by: str | None
+    epoch: int
+    dispatched_until: Millis | None
+
+
+@dataclass(frozen=True, slots=True)
 class DispatchStatus:
     """Dispatch status.
 
@@ -294,25 +315,36 @@ class DispatchStatus:
             yet.
         dispatched_until: all tasks due before this time were put on queues; `None` before the first run.
         queues: the work queues.
+        groups: the groups of shards.
     """
 
     last_tick_at: Millis | None
     dispatched_until: Millis | None
     queues: Sequence[WorkQueue]
+    groups: Sequence[ShardGroup] = ()
 
 
 def dispatch_status(
-    groups: Sequence[Cursors | None], look_ahead: Millis, queues: Sequence[WorkQueue]
+    groups: Sequence[Cursors | None], shards: int, look_ahead: Millis, queues: Sequence[WorkQueue]
 ) -> DispatchStatus:
     """The status of all groups of shards, determined by the one that is furthest behind.
 
     Args:
         groups: the cursors of each group; `None` for a group that was never read.
+        shards: number of shards.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         queues: the work queues.
     """
+    shown = [_shard_group(number, shards_in(number, shards), cursors) for number, cursors in enumerate(groups)]
     read = [cursors.floors[DISPATCH] for cursors in groups if cursors is not None]
     if not read or len(read) < len(groups):
-        return DispatchStatus(None, None, queues)
+        return DispatchStatus(None, None, queues, shown)
     minute = min(read)
-    return DispatchStatus(start_of(minute) - look_ahead, start_of(minute + 1), queues)
+    return DispatchStatus(start_of(minute) - look_ahead, start_of(minute + 1), queues, shown)
+
+
+def _shard_group(number: int, shards: range, cursors: Cursors | None) -> ShardGroup:
+    if cursors is None:
+        return ShardGroup(number, shards[0], shards[-1], None, 0, None)
+    until = start_of(cursors.floors[DISPATCH] + 1)
+    return ShardGroup(number, shards[0], shards[-1], cursors.holder or None, cursors.epoch, until)

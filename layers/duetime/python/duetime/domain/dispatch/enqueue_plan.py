@@ -278,6 +278,9 @@ class Entry:
     """The fields of a record that the trigger reads.
 
     They have the names of `Task`; `leased_until` is its `lease_expires_at`.
+
+    Attributes:
+        is_dependent: whether it has an `after`.
     """
 
     task_id: TaskId
@@ -291,6 +294,7 @@ class Entry:
     finished: bool
     pull_queue: str = ""
     traceparent: str | None = None
+    is_dependent: bool = False
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -307,7 +311,13 @@ class Entry:
             finished=task.finished_at is not None,
             pull_queue=task.pull_queue,
             traceparent=task.traceparent,
+            is_dependent=task.after is not None,
         )
+
+    @property
+    def waits_for_tasks(self) -> bool:
+        """Whether it is blocked by tasks in its `after`: a worker checks them. A topology checks its nodes itself."""
+        return self.state is State.BLOCKED and self.is_dependent
 
     def message(self, due: Millis) -> Message:
         """The message that makes a worker check this task."""
@@ -326,13 +336,14 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
         return None
     if isinstance(item, Timer):
         return Message(item.task_id, item.generation, item.at, item.priority, item.owner, item.pull_queue)
-    waits = item.state in STARTABLE or (item.state in LEASED and item.leased_until is None)
+    is_checked = item.state in STARTABLE or item.waits_for_tasks
+    waits = is_checked or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
 
 
 def is_left_behind(entry: Entry, now: Millis) -> bool:
     """Whether a recovery scan must resend a task: overdue, with an ended lease, or with unfinished follow-ups."""
-    if entry.state in STARTABLE:
+    if entry.state in STARTABLE or entry.waits_for_tasks:
         return entry.next_at <= now
     if entry.state not in LEASED and (entry.state not in TERMINAL or entry.finished):
         return False
@@ -353,9 +364,11 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
     later, so that any scanner finds it.
 
     Returns:
-        `None` for a task that has waited so long that workers must be busy or absent, and for the lease of an
-        asynchronous attempt, whose end has its own timer.
+        `None` for a task that has waited so long that workers must be busy or absent, for one that waits for others,
+        and for the lease of an asynchronous attempt, whose end has its own timer.
     """
+    if entry.waits_for_tasks:
+        return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
         at = now + overdue

@@ -71,7 +71,16 @@ class TakeOver:
     task: Task
 
 
-Redelivery = DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology | CheckJob | TakeOver
+@dataclass(frozen=True, slots=True)
+class CheckDependencies:
+    """The task waits for others: check whether they have ended."""
+
+    task: Task
+
+
+Redelivery = (
+    DeleteMessage | RedeliverMessage | FollowUp | Undo | CheckTopology | CheckJob | TakeOver | CheckDependencies
+)
 
 
 def before_due(message: Message, now: Millis) -> RedeliverMessage:
@@ -97,6 +106,8 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
         return _runs_elsewhere(task) or _while_leased(task, message, now)
     if task.state in STARTABLE:
         return _until_due(task, max(task.next_at, (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN), now)
+    if task.state is State.BLOCKED and task.after is not None:
+        return CheckDependencies(task)
     return DeleteMessage(f"{task.state}")
 
 

@@ -10,11 +10,12 @@ from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit
-    from duetime.domain.explanations.gate import OtherTask
+    from duetime.domain.explanations.gate import EarlierTasks, OtherTask
     from duetime.domain.ids import TaskId
     from duetime.domain.locks import Lock, LockClaim, Waiter
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.attempt_records import AttemptRecord
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
 
 
@@ -51,6 +52,31 @@ class LockFacts:
         return self.lock.room(self.claim.limit) <= ahead
 
 
+@dataclass(frozen=True, slots=True)
+class RateFacts:
+    """A rate that limits a task's starts.
+
+    Attributes:
+        rate: the limit that holds: its own, or the pinned one.
+        is_own: whether the task names it; otherwise a switch has set it.
+        is_pinned: whether its owner has pinned the limit.
+        paused_at: since when it is paused; `None` if it is not.
+        turn: when the task could start if it joined the line at its next check.
+    """
+
+    rate: Rate
+    is_own: bool
+    is_pinned: bool
+    paused_at: Millis | None
+    turn: Millis
+
+    @property
+    def text(self) -> str:
+        """The limit for people."""
+        pinned = "pinned to " if self.is_pinned else ""
+        return f"{pinned}{self.rate.limit} per {self.rate.per_seconds} s"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """The state of everything that a task may wait for.
@@ -61,10 +87,13 @@ class Facts:
         older: the attempts that no longer fit into the record.
         switches: all switches.
         locks: the locks that it needs, including concurrency limits.
+        earlier: the line of its ordered key, if it is not its turn.
+        rates: the rates that limit its starts.
         circuit: of the host that it calls; `None` if there is none.
         schedule: the schedule that created it; `None` if there is none, or it was deleted.
         earlier_runs: open runs of that schedule with which it must not overlap.
-        parents: the parents that it waits for in its topology.
+        parents: the parents that it waits for in its topology, or the tasks in its `after` that have not ended.
+        occurrences: occurrences in its `after` that have no task yet, in words.
         nodes: the open nodes, for a running topology.
         is_enqueued: whether its message was sent; `None` if unknown.
         steps: names of the steps of `run` that are done.
@@ -75,10 +104,13 @@ class Facts:
     older: tuple[AttemptRecord, ...] = ()
     switches: Switches = field(default_factory=Switches)
     locks: tuple[LockFacts, ...] = ()
+    earlier: EarlierTasks | None = None
+    rates: tuple[RateFacts, ...] = ()
     circuit: Circuit | None = None
     schedule: StoredSchedule | None = None
     earlier_runs: tuple[OtherTask, ...] = ()
     parents: tuple[OtherTask, ...] = ()
+    occurrences: tuple[str, ...] = ()
     nodes: tuple[OtherTask, ...] = ()
     is_enqueued: bool | None = None
     steps: tuple[str, ...] = ()

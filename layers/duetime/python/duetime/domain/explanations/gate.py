@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.switches import Switch
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.states import State
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
 
 
@@ -22,7 +23,7 @@ class GateName(StrEnum):
     Attributes:
         CREATION: it was due before it was created.
         DUE: its due time.
-        PARENTS: its parents in a topology.
+        PARENTS: its parents in a topology, or the tasks in its `after`.
         PAUSED: its user has paused it.
         TRIGGER: the trigger, which has not put it on its queue yet.
         QUEUE: its queue, from which no worker has claimed it yet.
@@ -32,7 +33,10 @@ class GateName(StrEnum):
         SWITCH: a switch that stops its type, its owner or all tasks.
         HANDLERS: the handlers cannot be imported.
         LOCK: its lock.
+        ORDER: an earlier task of its ordered key.
         RATE: its rate limit is used up.
+        UNIQUE_KEY: its unique key, which another task holds: it is not created.
+        QUOTA: a quota of its owner.
         CONCURRENCY_LIMIT: the concurrency limit of its type or of its owner.
         CIRCUIT: the circuit of its host, which keeps failing.
         TARGET: its target, which does not accept more calls.
@@ -62,7 +66,10 @@ class GateName(StrEnum):
     SWITCH = "switch"
     HANDLERS = "handlers"
     LOCK = "lock"
+    ORDER = "order"
     RATE = "rate"
+    UNIQUE_KEY = "unique_key"
+    QUOTA = "quota"
     CONCURRENCY_LIMIT = "concurrency_limit"
     CIRCUIT = "circuit"
     TARGET = "target"
@@ -128,6 +135,38 @@ class HeldLock:
     max_holders: int
     holders: tuple[OtherTask, ...]
     position: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTasks:
+    """The line of an ordered key in which a task waits.
+
+    Attributes:
+        key: the ordered key.
+        position: place in the line, from 1, which is the first task that has not ended; `None` if it is far behind.
+        tasks: the task that has the turn or is the first in line, and the one just before the waiting task.
+        is_stopped: whether the first of them has failed, and holds the line.
+    """
+
+    key: str
+    position: int | None
+    tasks: tuple[OtherTask, ...]
+    is_stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SpentRate:
+    """A rate that is paused or used up.
+
+    Attributes:
+        rate: the limit that holds.
+        is_pinned: whether its owner, not the task, has set it.
+        paused_at: since when it is paused; `None` if it is not.
+    """
+
+    rate: Rate
+    is_pinned: bool = False
+    paused_at: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +250,16 @@ class OnQueue:
 
 
 Blocker: TypeAlias = (
-    HeldLock | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | LeasedBy | NextAttempt | OnQueue
+    HeldLock
+    | EarlierTasks
+    | SpentRate
+    | SetSwitch
+    | OpenCircuit
+    | HoldingSchedule
+    | OtherTasks
+    | LeasedBy
+    | NextAttempt
+    | OnQueue
 )
 """What a task waits for."""
 

@@ -9,6 +9,7 @@ from duetime.domain.circuit_breakers import CircuitState
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import (
+    EarlierTasks,
     Gate,
     GateName,
     GateState,
@@ -21,8 +22,14 @@ from duetime.domain.explanations.gate import (
     OtherTask,
     OtherTasks,
     SetSwitch,
+    SpentRate,
 )
-from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, MAX_CLOCK_DIFFERENCE, RECOVERY_SCAN_DELAYS
+from duetime.domain.operating_parameters import (
+    LEASE_RETURN_MARGIN,
+    MAX_CLOCK_DIFFERENCE,
+    RATE_HOLD,
+    RECOVERY_SCAN_DELAYS,
+)
 from duetime.domain.schedules.overlap import may_overlap, skipped
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import seeks_job
@@ -36,7 +43,7 @@ from duetime.domain.topologies.watchdog_times import search_ends_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.explanations.facts import Facts, LockFacts
+    from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -56,8 +63,7 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         text = f"It has {task.state.replace('_', ' ')}; its follow-ups are not done yet."
         return _at(GateName.FOLLOW_UP, text)
     if task.state is State.BLOCKED:
-        waited = f": {_listed(facts.parents)}" if facts.parents else ""
-        return replace(_at(GateName.PARENTS, f"It waits for its parents{waited}."), waits_for=OtherTasks(facts.parents))
+        return blocked_gate(task, facts)
     if task.state is State.PAUSED:
         return _at(GateName.PAUSED, "It is paused until it is resumed.")
     if task.state in LEASED and task.lease_expires_at is not None:
@@ -65,6 +71,15 @@ def present_gate(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     if task.next_at <= facts.now:
         return _on_its_way(task, facts)
     return _before_its_check(task, facts, closed)
+
+
+def blocked_gate(task: Task, facts: Facts, state: GateState = GateState.WAITING) -> Gate:
+    """The gate of a task that waits for other tasks."""
+    parents = "its parents" if task.after is None else "the tasks in its `after`"
+    named = "; ".join(filter(None, (_listed(facts.parents), *facts.occurrences)))
+    rule = "" if task.after is None else f" Its trigger rule is {task.after.rule}."
+    text = f"It waits for {parents}{': ' if named else ''}{named}.{rule}"
+    return replace(_at(GateName.PARENTS, text), state=state, waits_for=OtherTasks(facts.parents))
 
 
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
@@ -78,9 +93,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
             text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
             return _at(name, text, task.next_at)
         if name is GateName.RATE:
-            is_own = task.rate is not None and task.waiting_for == f"rate {task.rate.key}"
-            often = f" ({task.rate.limit} per {task.rate.per_seconds} s)" if task.rate and is_own else ""
-            text = f"It waits in line for the {task.waiting_for}{often}."
+            found, text = _in_line(task, facts, found)
         elif name is GateName.GROUP:
             text = f"It waits until all members of the {task.waiting_for} have ended."
         elif found is None and name in {GateName.HANDLERS, GateName.TARGET, GateName.TOPOLOGY, GateName.OTHER}:
@@ -103,6 +116,16 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         following = NextAttempt(task.attempt + 1, task.retry.max_attempts, task.error)
         return replace(_at(GateName.RETRY, text, task.next_at), waits_for=following)
     return _at(GateName.DUE, f"It is due at {away}.", task.next_at)
+
+
+def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:
+    """The gate of a task that waits for a rate, with the text: a paused rate, or the place in its line."""
+    waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
+    if waited is not None and waited.paused_at is not None and closed is not None:
+        return closed, closed.text
+    often = f" ({waited.text})" if waited is not None and waited.is_own else ""
+    text = f"It waits in line for the {task.waiting_for}{often}."
+    return (None if waited is None else _ahead(GateName.RATE, text, _spent(waited))), text
 
 
 def _on_its_way(task: Task, facts: Facts) -> Gate:
@@ -194,9 +217,12 @@ def closed_gates(task: Task, facts: Facts) -> tuple[Gate, ...]:
 def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
     yield from _switches(task, facts)
     yield from _of_schedule(task, facts)
+    if facts.earlier is not None:
+        yield _ahead(GateName.ORDER, _order_text(facts.earlier), facts.earlier)
     for needed in facts.locks:
         if needed.is_closed_for(task.id):
             yield _limit(task, facts, needed) if needed.is_cap else _lock(task, facts, needed)
+    yield from _rates(task, facts)
     if facts.circuit is not None and facts.circuit.state(facts.now) is not CircuitState.CLOSED:
         circuit = facts.circuit
         what = (
@@ -205,6 +231,25 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
         failed = f"; it failed last with {circuit.reason}" if circuit.reason else ""
         text = f"The host {circuit.host} {what} since {_since(circuit.opened_at, facts.now)}, because it kept failing"
         yield _ahead(GateName.CIRCUIT, f"{text}{failed}.", OpenCircuit(circuit), circuit.open_until)
+
+
+def _rates(task: Task, facts: Facts) -> Iterator[Gate]:
+    """The rate that keeps the task back: a paused one, else the one that lets it start last."""
+    asked_at = max(facts.now, task.next_at)
+    for each in sorted(facts.rates, key=lambda each: (each.paused_at is None, -each.turn)):
+        key = each.rate.key
+        if each.paused_at is not None:
+            text = f"The rate {key} has been paused since {_since(each.paused_at, facts.now)}."
+            yield _ahead(GateName.RATE, text, _spent(each))
+            return
+        if each.turn > asked_at + RATE_HOLD and task.waiting_for != f"rate {key}":
+            text = f"The rate {key} ({each.text}) would let it start at {to_iso(each.turn)}, after those in its line."
+            yield _ahead(GateName.RATE, text, _spent(each), each.turn)
+            return
+
+
+def _spent(each: RateFacts) -> SpentRate:
+    return SpentRate(each.rate, each.is_pinned, each.paused_at)
 
 
 def _switches(task: Task, facts: Facts) -> Iterator[Gate]:
@@ -233,6 +278,18 @@ def _of_schedule(task: Task, facts: Facts) -> Iterator[Gate]:
         tasks = ", ".join(f"{each.task_id} ({each.state})" for each in facts.earlier_runs)
         text = f"An earlier run of the schedule {stored.name!r} has not ended: {tasks}."
         yield _ahead(GateName.OVERLAP, text, OtherTasks(facts.earlier_runs))
+
+
+def _order_text(earlier: EarlierTasks) -> str:
+    place = f"number {earlier.position}" if earlier.position else "far behind"
+    text = f"It is {place} in the line of its ordered key {earlier.key}"
+    if not earlier.tasks:
+        return f"{text}, in which an earlier task is being created."
+    first = f"{earlier.tasks[0].task_id} ({earlier.tasks[0].state})"
+    if earlier.is_stopped:
+        return f"{text}, which the task {first} stops: retry or delete that task."
+    before = f", and just before it is {earlier.tasks[1].task_id}" if len(earlier.tasks) > 1 else ""
+    return f"{text}: the task {first} must end first{before}."
 
 
 def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
@@ -276,7 +333,14 @@ def _capital(text: str) -> str:
 def _ahead(
     name: GateName,
     text: str,
-    waits_for: HeldLock | SetSwitch | OpenCircuit | HoldingSchedule | OtherTasks | None = None,
+    waits_for: HeldLock
+    | EarlierTasks
+    | SpentRate
+    | SetSwitch
+    | OpenCircuit
+    | HoldingSchedule
+    | OtherTasks
+    | None = None,
     until: Millis | None = None,
 ) -> Gate:
     return Gate(name=name, state=GateState.AHEAD, text=text, waits_for=waits_for, until=until)

@@ -218,6 +218,8 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
     """The time before the task was first enqueued."""
     if task.node_ref is not None:
         yield _Mark(min(task.created_at, task.due_at), GateName.PARENTS, "waited for its parents in the topology")
+    elif task.after is not None:
+        yield _Mark(min(task.created_at, task.due_at), GateName.PARENTS, "waited for the tasks in its `after`")
     elif task.due_at < task.created_at:
         yield _Mark(task.due_at, GateName.CREATION, "it was due before it was created")
     else:
@@ -225,7 +227,7 @@ def _before_the_first_check(task: Task, lines: Sequence[AttemptRecord]) -> Itera
     first = _first_check(task, lines)
     is_paused = any(wait.reason == PAUSED and wait.since <= first for wait in task.waits)
     ready = max(task.due_at, task.created_at)
-    if task.node_ref is None and ready < first and not is_paused:
+    if not _was_blocked(task) and ready < first and not is_paused:
         if first - ready < SECOND:
             first = ready
         else:
@@ -240,11 +242,16 @@ def _first_check(task: Task, lines: Sequence[AttemptRecord]) -> Millis:
     waits = [wait.since for wait in task.waits if wait.reason not in _STAGES]
     if waits and not (lines and 0 < lines[0].started_at < waits[0]):
         # A task that was postponed then had been due, and enqueued, before.
-        return waits[0] if task.node_ref is not None else min(waits[0], ready)
+        return waits[0] if _was_blocked(task) else min(waits[0], ready)
     if not lines:
         return task.next_at
     first = lines[0]
     return first.started_at - first.late if first.started_at else min(ready, task.started_at or ready)
+
+
+def _was_blocked(task: Task) -> bool:
+    """Whether it began blocked by other tasks."""
+    return task.node_ref is not None or task.after is not None
 
 
 def _is_held(task: Task, at: Millis) -> bool:

@@ -26,6 +26,7 @@ DONE: dict[Move, str] = {
     Move.RESUME: "resumed",
     Move.EXPEDITE: "run now",
     Move.REOPEN: "retried",
+    Move.BLOCK: "resumed",
     Move.RERUN: "retried",
     Move.REQUEST_ROLLBACK: "rolled back",
     Move.CANCEL: "cancelled",
@@ -122,6 +123,8 @@ def is_tried_again(task: Task) -> bool:
     was_retried = any(each.action is Action.RETRIED for each in task.actions.records)
     if was_retried and task.state is State.SUCCEEDED:
         return True
+    if task.state is State.BLOCKED:
+        return was_retried
     return task.state in GOING_ON and (was_retried or bool(task.attempt_history))
 
 
@@ -159,6 +162,19 @@ def is_cancelled(task: Task, end: WriteResult) -> bool:
         return False
     is_requested = stored.requested_action is RequestedAction.CANCEL
     return is_requested and stored.fence == task.fence and stored.state in LEGAL[Move.STOP].sources
+
+
+def is_awaited_since(task: Task, end: WriteResult) -> bool:
+    """Whether an outcome without further steps was rejected because another task waits for it now.
+
+    Args:
+        task: the record as known by the writer.
+        end: result of the write.
+    """
+    stored = end.task
+    if not isinstance(end, ConditionFailed) or stored is None or task.has_dependents:
+        return False
+    return stored.has_dependents and stored.fence == task.fence and not stored.is_terminal
 
 
 def recorded(

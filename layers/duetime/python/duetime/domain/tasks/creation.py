@@ -88,6 +88,7 @@ class Order:
         traceparent: the trace of the request.
         parent: the task whose handler sends the request; `None` for other callers.
         completes: id of the group after whose members the task runs; `None` for any other task.
+        line_number: its number in the line of its ordered key, for a task of a batch; `None` to take the next one.
     """
 
     spec: TaskSpec
@@ -97,6 +98,7 @@ class Order:
     traceparent: str | None = None
     parent: TaskId | None = None
     completes: str | None = None
+    line_number: int | None = None
 
     @property
     def parent_task_id(self) -> TaskId | None:
@@ -222,5 +224,6 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         unique=spec.unique,
         debounce=spec.debounce,
         group=spec.group,
+        order=spec.order,
         **spec.options(),
     )

@@ -14,7 +14,7 @@ class State(StrEnum):
     """The state of a task.
 
     Attributes:
-        BLOCKED: waits for its parents in a topology.
+        BLOCKED: waits for its parents in a topology, or for the tasks in its `after`.
         SCHEDULED: waits for its due time, or is on a queue.
         PREPARING: leased; the target's `prepare` runs.
         RUNNING: leased; the target runs, or has accepted the work and will report the outcome.
@@ -99,6 +99,8 @@ class Move(StrEnum):
     REPLACE = "replace"
     GIVE_UP = "give_up"
     RELEASE = "release"
+    BLOCK = "block"
+    LINK = "link"
     HOLD = "hold"
     DISMISS = "dismiss"
     FAIL_CONDITION = "fail_condition"
@@ -135,7 +137,7 @@ LEGAL: dict[Move, Rule] = {
     Move.CHANGE: Rule(NOT_STARTED, None, "its user changed it before it started"),
     Move.EXPEDITE: Rule(STARTABLE | {State.PAUSED}, State.SCHEDULED, "its user requested to run it now"),
     Move.CANCEL: Rule(NOT_STARTED, State.CANCELLED, "its user cancelled it before it started"),
-    Move.PAUSE: Rule(STARTABLE, State.PAUSED, "its user paused it before it started"),
+    Move.PAUSE: Rule(STARTABLE | {State.BLOCKED}, State.PAUSED, "its user paused it before it started"),
     Move.RESUME: Rule(frozenset({State.PAUSED}), State.SCHEDULED, "its user resumed it"),
     Move.REQUEST_STOP: Rule(_ATTEMPTED, None, "its user requested the running attempt to pause or stop"),
     Move.REOPEN: Rule(frozenset({State.FAILED}), State.SCHEDULED, "its user retried the failed task"),
@@ -155,11 +157,25 @@ LEGAL: dict[Move, Rule] = {
         "it is enqueued again: its message was dead-lettered, or its lock is free",
     ),
     Move.GIVE_UP: Rule(_ATTEMPTED, State.FAILED, "its worker was lost, and no attempts are left"),
-    Move.RELEASE: Rule(frozenset({State.BLOCKED}), State.SCHEDULED, "its parents in the topology let it start"),
+    Move.RELEASE: Rule(
+        frozenset({State.BLOCKED}),
+        State.SCHEDULED,
+        "its parents in the topology, or the tasks in its `after`, let it start",
+    ),
+    Move.BLOCK: Rule(
+        frozenset({State.PAUSED, State.CANCELLED}),
+        State.BLOCKED,
+        "its user resumed or retried it, and it waits for the tasks in its `after` again",
+    ),
+    Move.LINK: Rule(
+        frozenset(State) - TERMINAL, None, "another task waits for its end, or it remembers how another has ended"
+    ),
     Move.HOLD: Rule(
         frozenset({State.BLOCKED}), None, "its topology is paused: earlier decisions to release it are void"
     ),
-    Move.DISMISS: Rule(NOT_STARTED, State.CANCELLED, "its topology no longer needs it"),
+    Move.DISMISS: Rule(
+        NOT_STARTED, State.CANCELLED, "its topology no longer needs it, or the tasks in its `after` never let it start"
+    ),
     Move.FAIL_CONDITION: Rule(
         frozenset({State.BLOCKED}), State.FAILED, "its condition in the topology cannot be evaluated"
     ),

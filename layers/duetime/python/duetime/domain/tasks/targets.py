@@ -180,7 +180,8 @@ def outlives_workers(target: Target | None) -> bool:
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:
     """The pulled type whose queue a task waits on; empty for the queues of the worker functions.
 
-    The worker functions also run follow-ups of an outcome, which must not wait for a pull worker.
+    The worker functions also run follow-ups of an outcome, and check what a blocked task waits for; neither must wait
+    for a pull worker.
     """
-    is_over = state in TERMINAL or state is State.ROLLING_BACK
-    return task_type if isinstance(target, PullTarget) and not is_over else ""
+    is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
+    return task_type if isinstance(target, PullTarget) and not is_of_workers else ""

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task_options import Debounce, Unique
+    from duetime.domain.tasks.task_options import Debounce, OrderKey, Unique
     from duetime.domain.times import Millis
 
 
@@ -52,11 +53,15 @@ class Task(TaskOptions):
 
     Attributes:
         due_at: when its user wants it to run.
+        order: its ordered key; `None` if it has none.
+        order_number: its number in the line of that key.
         schedule_ref: the occurrence of a schedule that it runs; `None` if it has none.
         node_ref: the node of a topology that it runs; `None` if it is not a node.
         parent_task_id: the task that started it, if any; not the topology of a node.
         group: id of the group that it is a member of; `None` if there is none.
         completes: id of the group after whose members it runs; `None` if it does not wait for one.
+        after: the tasks that must end before it starts; `None` if there are none.
+        has_dependents: whether other tasks wait for its end.
         topology_schedule_ref: for a node, the occurrence of a schedule that its topology runs; `None` if there is none.
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
@@ -106,11 +111,15 @@ class Task(TaskOptions):
     target: Target = field(default_factory=HandlerTarget)
     unique: Unique | None = None
     debounce: Debounce | None = None
+    order: OrderKey | None = None
+    order_number: int | None = None
     schedule_ref: ScheduleRef | None = None
     node_ref: NodeRef | None = None
     parent_task_id: TaskId | None = None
     group: str | None = None
     completes: str | None = None
+    after: Dependencies | None = None
+    has_dependents: bool = False
     topology_schedule_ref: ScheduleRef | None = None
     generation: int = 0
     version: int = 1
@@ -215,6 +224,16 @@ class Task(TaskOptions):
     def is_topology(self) -> bool:
         """Whether it runs a topology."""
         return isinstance(self.target, TopologyTarget)
+
+    @property
+    def waits_for_tasks(self) -> bool:
+        """Whether it may not start before tasks in its `after` let it."""
+        return self.after is not None and not self.after.is_met
+
+    @property
+    def was_never_let_start(self) -> bool:
+        """Whether it ended because the tasks in its `after` never let it start."""
+        return self.waits_for_tasks and self.state is State.CANCELLED and self.cancellation is None
 
     @property
     def definition(self) -> str | None:

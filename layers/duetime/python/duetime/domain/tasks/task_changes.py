@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Progress, RequestedAction
-    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, Priority, Rate, Unique
+    from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, OrderKey, Priority, Rate, Unique
     from duetime.domain.times import Millis
 
 
@@ -40,9 +41,12 @@ class TaskChanges(TypedDict, total=False):
     expires_seconds: int | None
     unique: Unique | None
     debounce: Debounce | None
+    order: OrderKey | None
     name: str
     tags: Mapping[str, str]
     node_ref: NodeRef | None
+    after: Dependencies | None
+    has_dependents: bool
     generation: int
     attempt: int
     sent: bool
@@ -83,6 +87,7 @@ NOTHING_LEFT = TaskChanges(
     rate=None,
     unique=None,
     debounce=None,
+    order=None,
     callback_url=None,
     notify_on=None,
     name="",

@@ -172,6 +172,30 @@ def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None
     return unique if debounce is None else debounce.unique
 
 
+class AfterFailure(StrEnum):
+    """What happens to the line of an ordered key after the final failure of a task.
+
+    Attributes:
+        CONTINUE: the next task runs.
+        STOP: the next task waits until the failed one is retried and succeeds, or is deleted.
+    """
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """Makes the tasks of an owner with the same key run one after another, in the order of their creation.
+
+    Attributes:
+        on_failure: what happens after the final failure of this task.
+    """
+
+    key: str
+    on_failure: AfterFailure = AfterFailure.CONTINUE
+
+
 @dataclass(frozen=True, slots=True)
 class NotifyOn:
     """Which events of a task are notified, and to whom.

@@ -10,8 +10,9 @@ from duetime.domain.tasks.task_options import TaskOptions
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task_options import Debounce, Unique
+    from duetime.domain.tasks.task_options import Debounce, OrderKey, Unique
     from duetime.domain.times import Millis
 
 _GRAPH_OF_ITS_OWN = TopologyTarget()
@@ -43,8 +44,10 @@ class TaskSpec(TaskOptions):
         allow_unknown_type: whether its type may be without a known handler.
         unique: makes it the only task with a key; excludes `debounce`.
         debounce: lets further creations with a key delay it; excludes a due time.
+        order: makes it run after the earlier tasks of its key.
         parent_task_id: the task that started it, as the request names it.
         group: id of the group that it joins; `None` for none.
+        after: the tasks that must end before it starts.
         explicit: options that were given with the value that they have anyway, so that no default of the type replaces
             them.
     """
@@ -57,8 +60,10 @@ class TaskSpec(TaskOptions):
     allow_unknown_type: bool = False
     unique: Unique | None = None
     debounce: Debounce | None = None
+    order: OrderKey | None = None
     parent_task_id: TaskId | None = None
     group: str | None = None
+    after: Dependencies | None = None
     explicit: frozenset[str] = field(default_factory=frozenset)
 
     def of_graph(

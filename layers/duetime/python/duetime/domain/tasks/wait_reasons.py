@@ -17,6 +17,7 @@ class WaitReason(StrEnum):
     Attributes:
         LOCK: its lock.
         CONCURRENCY_LIMIT: the limit of running tasks of its type or of its owner.
+        ORDER: an earlier task of its ordered key.
         RATE: its rate limit is used up.
         SWITCH: its type, its owner or all tasks are stopped.
         CIRCUIT: the circuit of its host is open, because the host keeps failing.
@@ -32,6 +33,7 @@ class WaitReason(StrEnum):
 
     LOCK = "lock"
     CONCURRENCY_LIMIT = "concurrency_limit"
+    ORDER = "order"
     RATE = "rate"
     SWITCH = "switch"
     CIRCUIT = "circuit"
@@ -49,6 +51,7 @@ _BEGINNINGS = (
     ("lock ", WaitReason.LOCK),
     ("a lock that it lost", WaitReason.LOCK),
     ("quota ", WaitReason.CONCURRENCY_LIMIT),
+    ("order ", WaitReason.ORDER),
     ("rate ", WaitReason.RATE),
     ("group ", WaitReason.GROUP),
     ("the switches could not be read", WaitReason.SWITCH),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
-from duetime.domain.explanations.facts import Facts, LockFacts
-from duetime.domain.explanations.gate import OtherTask
+from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
+from duetime.domain.explanations.gate import EarlierTasks, GateState, OtherTask
+from duetime.domain.explanations.present_gate import blocked_gate, closed_gates
 from duetime.domain.explanations.task_explanation import TaskExplanation, explain
-from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_TASKS
+from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
+from duetime.domain.rate_control import RateControl
+from duetime.domain.rates import MICROS, RateState, StartRequest, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
 from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.explanations.gate import Gate
     from duetime.domain.ids import TaskId
     from duetime.domain.locks import Holder, LockClaim
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.switches import Switches
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import StepStore, Stores
@@ -64,6 +70,12 @@ class TaskExplainer:
         is_enqueued = self._is_enqueued(task, now) if task.state is State.ROLLING_BACK else None
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
+    def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
+        """What would keep a task from starting that is not created yet, under present conditions."""
+        facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
+        waits = [blocked_gate(task, facts, GateState.AHEAD)] if facts.parents or facts.occurrences else []
+        return facts, (*waits, *closed_gates(task, facts))
+
     def _steps(self, task: Task) -> tuple[str, ...]:
         """Names of the steps that the task's handler has done."""
         if task.started_at is None or not isinstance(task.target, HandlerTarget | PullTarget):
@@ -78,10 +90,12 @@ class TaskExplainer:
             known,
             switches=switches,
             locks=tuple(self._lock(task, claim, known.now) for claim in (*claims_of(task), *switches.caps(task))),
+            earlier=None if task.order is None else self._earlier(task, known.now),
+            rates=self._rates(task, switches, known.now),
             circuit=self._circuit(task),
             schedule=stored,
             earlier_runs=earlier_runs,
-            parents=self._parents(task) if task.state is State.BLOCKED else (),
+            **self._blockers(task),
             is_enqueued=self._is_enqueued(task, known.now) if task.state in STARTABLE else None,
         )
 
@@ -94,6 +108,49 @@ class TaskExplainer:
         holders = {each.task_id: each for each in lock.holders[:MAX_EXPLAINED_TASKS] if each.task_id != task.id}
         found = self._read(task.owner, holders)
         return LockFacts(claim, lock, tuple(line), tuple(_holder(found[each], holders[each]) for each in found))
+
+    def _earlier(self, task: Task, now: Millis) -> EarlierTasks | None:
+        """The line of a task's ordered key; `None` if the task has the turn, or would get it."""
+        # Few tasks have such a key, so the module is not imported at start.
+        from duetime.domain.order_lines import holds_line, line_of, stops_line  # noqa: PLC0415 - see the line above
+
+        if (name := line_of(task)) is None or task.order_number is None:
+            return None
+        turn = self.stores.order_lines.read(name, 0).turn
+        if turn == task.id:
+            return None
+        places = self.stores.order_lines.list_before(name, task.order_number, MAX_EXPLAINED_PLACES)
+        is_whole = len(places) < MAX_EXPLAINED_PLACES
+        ids = [] if turn is None else [turn]
+        ids += [places[-1].task_id, places[0].task_id] if places else []
+        found = [each for each in self._read(task.owner, ids).values() if holds_line(each, now)]
+        if not found and is_whole and not any(place.is_being_created(now) for place in places):
+            return None
+        return EarlierTasks(
+            key=name.key,
+            position=len(places) + 1 if is_whole else None,
+            tasks=tuple(_other(each) for each in found[:1] + found[1:][-1:]),
+            is_stopped=bool(found) and stops_line(found[0]),
+        )
+
+    def _rates(self, task: Task, switches: Switches, now: Millis) -> tuple[RateFacts, ...]:
+        """The rates that limit a task's starts, as the parts know them that it would ask."""
+        asked = [(SYSTEM, rate) for rate in switches.rates(task)] + (
+            [] if task.rate is None else [(task.owner, task.rate)]
+        )
+        return tuple(self._rate(task, owner, rate, now) for owner, rate in asked)
+
+    def _rate(self, task: Task, owner: str, rate: Rate, now: Millis) -> RateFacts:
+        name, pace = part_of(rate, owner, task.id)
+        state = self.stores.rates.read_many([name]).get(name, RateState())
+        rule = state.pin(rate.key) or rate
+        if rule != rate:
+            name, pace = part_of(rule, owner, task.id)
+            state = self.stores.rates.read_many([name]).get(name, RateState())
+        request = StartRequest(pace, task.priority, max(now, task.next_at) * MICROS)
+        turn = -(-request.turn(request.converted(state)) // MICROS)
+        is_own = owner == task.owner
+        return RateFacts(rule, is_own, rule != rate, RateControl.of(rate.key, state).paused_at, turn)
 
     def _circuit(self, task: Task) -> Circuit | None:
         host = host_of(task.target)
@@ -114,6 +171,20 @@ class TaskExplainer:
             return stored, ()
         found = self._read(task.owner, ids[:MAX_EXPLAINED_TASKS]).values()
         return stored, tuple(_other(each) for each in found if each.finished_at is None)
+
+    def _blockers(self, task: Task) -> dict[str, Any]:
+        """What a blocked task waits for."""
+        if task.state is not State.BLOCKED or task.after is None:
+            return {"parents": self._parents(task)} if task.state is State.BLOCKED else {}
+        # Few tasks wait for others, so the module is imported only for them.
+        from duetime.services.dependencies import DependencyReader  # noqa: PLC0415 - see the line above
+        from duetime.services.schedules.awaited_occurrences import AwaitedOccurrences  # noqa: PLC0415
+
+        occurrences = AwaitedOccurrences(self.stores, self.clock)
+        found = DependencyReader(self.stores.tasks, lambda: occurrences).read(task.owner, task.after)
+        is_open = [each for each in found if each.outcome is None]
+        parents = tuple(_other(each.task) for each in is_open if each.task is not None)
+        return {"parents": parents, "occurrences": tuple(each.name for each in is_open if each.task is None)}
 
     def _parents(self, task: Task) -> tuple[OtherTask, ...]:
         """The parents of a node that have not ended."""

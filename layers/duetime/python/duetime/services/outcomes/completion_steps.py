@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import NodeListener, OccurrenceListener
+    from duetime.ports.attempts import DependencyListener, NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore
     from duetime.ports.targets import Callbacks, StepKeepers, TargetRunner
     from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer, Shards
+    from duetime.services.order_lines import OrderLines
 
 
 _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
@@ -81,6 +82,8 @@ class InlineCompletion:
         attempt_steps: creates what stores the steps of a cleanup.
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
+        dependency_listener: notified when a task has ended that others wait for.
+        order_lines: lets in the next task of an ordered key, before the target cleans up.
     """
 
     stores: Stores
@@ -92,6 +95,8 @@ class InlineCompletion:
     attempt_steps: StepKeepers
     occurrence_listener: Callable[[], OccurrenceListener]
     node_listener: Callable[[], NodeListener]
+    dependency_listener: Callable[[], DependencyListener]
+    order_lines: Callable[[], OrderLines]
 
     @property
     def is_here(self) -> bool:
@@ -104,6 +109,8 @@ class InlineCompletion:
 
     def close(self, task: Task) -> None:
         """Let the target clean up, send notifications, expire the contents outside the record, and finish the task."""
+        if task.order is not None:
+            self.order_lines().release(task)
         if Phase.CLEAN in self.targets.phases(task) and not _never_began(task):
             self._clean(task)
         self.callback_tasks.create(task)
@@ -112,6 +119,8 @@ class InlineCompletion:
 
     def finish(self, task: Task) -> None:
         """Finish the task without cleanup and without a notice, for lack of time."""
+        if task.order is not None:
+            self.order_lines().release(task)
         self.callback_tasks.create(task)
         self.notice_sender.leave_out(task)
         self._finish(task)
@@ -120,6 +129,8 @@ class InlineCompletion:
         now = self.runtime.now()
         if _reports(task):
             self.occurrence_listener().follow(task)
+        if task.has_dependents:
+            self.dependency_listener().follow(task)
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
@@ -193,7 +204,8 @@ class DelegatedCompletion:
 def _is_followed(task: Task) -> bool:
     """Whether steps follow its outcome, whatever phases its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
-    return bool(task.has_contents_to_expire or is_notified or _is_of_a_topology(task) or _reports(task))
+    is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
+    return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:

@@ -33,7 +33,7 @@ from duetime.domain.tasks.attempt_run import (
 )
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.content import after_record, unless_referenced
-from duetime.domain.tasks.control_changes import is_cancelled
+from duetime.domain.tasks.control_changes import is_awaited_since, is_cancelled
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
@@ -44,6 +44,8 @@ from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, note_end, write_checkpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
+    from duetime.services.order_lines import OrderLines
     from duetime.services.outcomes.completion_steps import CompletionSteps
 
 
@@ -65,6 +68,7 @@ class OutcomeWriter:
 
     Attributes:
         retention: how long a finished task is kept.
+        order_lines: lines of ordered keys.
     """
 
     stores: Stores
@@ -72,6 +76,7 @@ class OutcomeWriter:
     completion: CompletionSteps
     runtime: Runtime
     retention: RetentionPolicy
+    order_lines: Callable[[], OrderLines]
 
     def finish(self, run: Run, ending: Ending, phases: frozenset[Phase]) -> WriteResult:
         """Record the end of a run; rejected if its fence is no longer the task's.
@@ -120,11 +125,16 @@ class OutcomeWriter:
         held = replace(held, until=checked_by(task, held.until))
         task_telemetry.count_postponed(self.runtime, held)
         if task.state is State.ROLLING_BACK:
-            return self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+            end = self.enqueuer.move(task, Move.RETRY_ROLLBACK, held.until, Guard(fence=task.fence), sets)
+            if task.order is not None and isinstance(end, Applied):
+                self.order_lines().check_again(end.task)
+            return end
         # A topology's run stops its nodes; its next attempt does what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
+            if task.order is not None and isinstance(end, Applied):
+                self.order_lines().check_again(end.task)
             return end
         del sets["lease_expires_at"]
         return self.write_outcome(
@@ -133,7 +143,10 @@ class OutcomeWriter:
 
     def skip(self, task: Task, skipped: Skipped) -> WriteResult:
         """Skip a claimed occurrence for good before its target is called."""
-        return skip(self.stores, self.runtime, self.retention, task, skipped)
+        end = skip(self.stores, self.runtime, self.retention, task, skipped)
+        if task.order is not None and isinstance(end, Applied):
+            self.order_lines().release_if_possible(end.task)
+        return end
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
         """Fail a claimed task whose target was not called in time; earlier attempts are rolled back."""
@@ -180,11 +193,15 @@ class OutcomeWriter:
             sets["lease_expires_at"] = None
         if process_ends_at is not None:
             sets["lease_expires_at"] = process_ends_at
-        write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)
-        end = self.stores.tasks.apply(write)
+        condition = replace(guard or Guard(fence=task.fence), unawaited=not follows)
+        end = self.stores.tasks.apply(Write(task.id, move, self.runtime.nonce(), condition, sets))
         if isinstance(end, Applied):
             task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             note_end(self.stores, self.enqueuer, self.runtime, end.task)
+        elif is_awaited_since(task, end):
+            # Steps follow now.
+            awaited = replace(task, has_dependents=True)
+            return self.write_outcome(awaited, move, sets, ended_at, guard, process_ends_at)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
@@ -309,7 +326,8 @@ class OutcomeWriter:
 def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good: without an attempt, an attempt record or another check.
 
-    No steps follow, as for a cancelled task: the contents outside the record are expired here.
+    No steps follow, as for a cancelled task, unless others wait for it: the contents outside the record are expired
+    here.
 
     Args:
         stores: stores of the record and of the contents outside it.
@@ -318,16 +336,19 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
         task: the record, claimed for a run.
         skipped: the reason.
     """
-    now = runtime.now()
+    now, is_awaited = runtime.now(), task.has_dependents
     expires = now + retention.of(task.type)
     sets: TaskChanges = {
         **claim_undone(task),
         "error": failure(SKIPPED, skipped.reason).error,
         "waiting_for": None,
-        "finished_at": now,
+        "finished_at": None if is_awaited else now,
         "expires_at": expires,
     }
-    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), Guard(fence=task.fence), sets))
+    guard = Guard(fence=task.fence, unawaited=not is_awaited)
+    end = stores.tasks.apply(Write(task.id, Move.SKIP, runtime.nonce(), guard, sets))
+    if is_awaited_since(task, end):
+        return skip(stores, runtime, retention, replace(task, has_dependents=True), skipped)
     if isinstance(end, Applied):
         runtime.telemetry.count("tasks_skipped", reason=skipped.code)
         let_expire(stores.contents, end.task, expires)

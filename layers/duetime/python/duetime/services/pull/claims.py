@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.dispatch.message_deletion import (
+    CheckDependencies,
     CheckJob,
     CheckTopology,
     DeleteMessage,
@@ -170,7 +171,7 @@ class LeaseClaims:
         refusal = after_refusal(task, delivery.message, self.runtime.now())
         self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
         match refusal:
-            case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left):
+            case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left) | CheckDependencies(left):
                 unsent = self.queues.send([Outgoing(message_for(left), 0)])
                 return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
             case disposition:

@@ -43,9 +43,14 @@ class QuotaUsage:
         Raises:
             Unavailable: the store did not answer.
         """
-        return {quota: self._used(owner, quota) for quota in Quota if limits.limit(quota) is not None}
+        return {quota: self.used(owner, quota) for quota in Quota if limits.limit(quota) is not None}
 
-    def _used(self, owner: str, quota: Quota) -> float:
+    def used(self, owner: str, quota: Quota) -> float:
+        """What an owner uses of a quota: in a second, or at once.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
         now = self.runtime.now()
         match quota:
             case Quota.CREATES | Quota.PAYLOAD_BYTES | Quota.READS:

@@ -111,9 +111,22 @@ class ScheduleExpander:
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
         # Read here: the open spans belong to this thread.
         tick = self.runtime.tracer.current()
-        self.runtime.executor.map(
-            partial(self._produced, tick), [(current, due) for current, due in dues if not current.failed]
-        )
+        parallel: list[Sequence[tuple[ExpansionPass, Due]]] = []
+        in_order: dict[int, list[tuple[ExpansionPass, Due]]] = {}
+        for current, due in dues:
+            if current.failed:
+                continue
+            if (current.task or current.after.spec.task).order is None:
+                parallel.append([(current, due)])
+            else:
+                # The numbers of their ordered key follow the order of their creation.
+                in_order.setdefault(id(current), []).append((current, due))
+        self.runtime.executor.map(partial(self._produced_in_order, tick), [*parallel, *in_order.values()])
+
+    def _produced_in_order(self, tick: str | None, pairs: Sequence[tuple[ExpansionPass, Due]]) -> None:
+        for pair in pairs:
+            if pair is pairs[0] or not pair[0].failed:
+                self._produced(tick, pair)
 
     def _produced(self, tick: str | None, pair: tuple[ExpansionPass, Due]) -> None:
         current, due = pair

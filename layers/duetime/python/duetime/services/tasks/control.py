@@ -77,7 +77,8 @@ class TaskControl:
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
-        if task.state in LEGAL[Move.PAUSE].sources:
+        # A blocked node is paused with its topology.
+        if task.state in LEGAL[Move.PAUSE].sources and not (task.state is State.BLOCKED and task.after is None):
             require_version(task, version)
             paused = self._moved(task, Move.PAUSE, ControlRequest(Action.PAUSED, version, by, self._pausing))
             self.lock_manager.release_reservation(paused)
@@ -116,6 +117,8 @@ class TaskControl:
         require_version(task, version)
         if task.state is State.PAUSED:
             request = ControlRequest(Action.RESUMED, version, by, self._resuming)
+            if task.waits_for_tasks:
+                return self._placed(task, Move.BLOCK, lambda _task: self.runtime.now(), request)
             return self._placed(task, Move.RESUME, resumes_at, request)
         if is_held:
             # The attempt that was asked to pause may have failed since: then the request is removed from its retry.
@@ -135,7 +138,7 @@ class TaskControl:
         if task.state in GOING_ON - STARTABLE:
             return task
         now = self.runtime.now()
-        request = ControlRequest(Action.RUN_REQUESTED, version, by, lambda seen: {**self._resuming(seen), **NO_EXPIRY})
+        request = ControlRequest(Action.RUN_REQUESTED, version, by, self._running)
         return self._placed(task, Move.EXPEDITE, lambda _task: now, request)
 
     def retry(
@@ -171,6 +174,8 @@ class TaskControl:
             if isinstance(task.target, TopologyTarget):
                 sets |= {"reopened_fence": task.fence, "rerun_nodes": nodes}
             move = Move.RERUN if nodes else Move.REOPEN
+            if task.was_never_let_start:
+                move, sets["after"] = Move.BLOCK, task.after and task.after.forgotten
             with suppress(VersionMismatch):
                 # The changes belong to this version: another one has another attempt history and fence.
                 return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
@@ -201,6 +206,11 @@ class TaskControl:
     def _resuming(self, task: Task) -> TaskChanges:
         waits: TaskChanges = {"waits": waits_with(task, RESUMED, self.runtime.now())}
         return {**no_pause(task), **(waits if task.state is State.PAUSED else {})}
+
+    def _running(self, task: Task) -> TaskChanges:
+        if task.waits_for_tasks:
+            raise StateConflict(task, "run now: it waits for other tasks")
+        return {**self._resuming(task), **NO_EXPIRY}
 
     def _read(self, owner: str, task_id: TaskId) -> Task:
         task = self.stores.tasks.read(task_id)
@@ -253,7 +263,10 @@ class TaskControl:
         return request.after_rejection(task)
 
 
-_ACTIONS = {Move.REOPEN: Action.RETRIED, Move.RERUN: Action.RETRIED, Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED}
+_ACTIONS = {
+    **dict.fromkeys((Move.REOPEN, Move.RERUN, Move.BLOCK), Action.RETRIED),
+    Move.REQUEST_ROLLBACK: Action.ROLLBACK_REQUESTED,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,8 +22,9 @@ from duetime.domain.errors import (
 )
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.creation import Draft, Identity, TaskChange, debounced_due, due_of, new_id, new_task
+from duetime.domain.tasks.creation import Draft, Identity, Order, TaskChange, debounced_due, due_of, new_id, new_task
 from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
 from duetime.services.content_retention import retain_open
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.creation import Order
     from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore
+    from duetime.services.dependencies import DependencyReader
     from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.tasks.update import TaskUpdater
 
@@ -59,6 +61,7 @@ class TaskCreator:
         shards: how many shards ids are spread over.
         rules: rules for accepting tasks.
         key_conflicts: resolves creations whose unique key is held.
+        dependency_reader: reads what a task waits for.
     """
 
     stores: Stores
@@ -67,6 +70,7 @@ class TaskCreator:
     shards: Shards
     rules: CreationRules
     key_conflicts: KeyConflicts
+    dependency_reader: Callable[[], DependencyReader]
 
     def create(self, owner: str, order: Order) -> Task:
         """Create one task; see `create_once`."""
@@ -96,6 +100,16 @@ class TaskCreator:
         """
         return self._traced(order, partial(self._draft, owner))
 
+    def resolved(self, owner: str, order: Order) -> TaskSpec:
+        """The requested task with the defaults of its type and the graphs that it names; nothing is written.
+
+        Raises:
+            FieldInvalid: its parent, a task in its `after`, or a definition that it names, does not exist.
+            Unavailable: the store did not answer.
+        """
+        self._check_parent(owner, order.spec.parent_task_id)
+        return self.rules.resolved(owner, self._with_dependencies(owner, order.spec), order.place_of_graph)
+
     def _traced(self, order: Order, make: Callable[[Order], Made]) -> Made:
         """Create or prepare a record within a span whose context the task keeps: its attempts link to it."""
         with self.runtime.tracer.span(creation_span(order.spec.type, order.traceparent)) as opened:
@@ -111,8 +125,7 @@ class TaskCreator:
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
         """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
         try:
-            self._check_parent(owner, order.spec.parent_task_id)
-            spec = self.rules.resolved(owner, order.spec, order.place_of_graph)
+            spec = self.resolved(owner, order)
         except FieldInvalid:
             # A repeat gets the same response as the first request, even if the definition has changed.
             repeated = self._answered(owner, order) if order.origin is None else self._existing(self._identity(order))
@@ -208,12 +221,16 @@ class TaskCreator:
         task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
         # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
+        if order.spec.after is not None:
+            # A worker checks at once what it waits for, even if it is due later.
+            task, next_at = replace(task, state=State.BLOCKED, after=order.spec.after), self.runtime.now()
         return replace(
             task,
             next_at=next_at,
             traceparent=order.traceparent,
             parent_task_id=order.parent_task_id,
             completes=order.completes,
+            order_number=order.line_number,
             nonce=self.runtime.nonce(),
         )
 
@@ -224,6 +241,12 @@ class TaskCreator:
         found = self.stores.tasks.read(parent)
         if found is None or not found.exists_for(owner):
             raise FieldInvalid("parent_task_id", "is not the id of an existing task", FaultCode.NOT_ALLOWED)
+
+    def _with_dependencies(self, owner: str, spec: TaskSpec) -> TaskSpec:
+        """The spec with the tasks that it waits for, which must exist."""
+        if spec.after is None:
+            return spec
+        return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
         """An open task, its payload retained for as long as its record, even if the record's writer has crashed."""
@@ -283,7 +306,9 @@ class BatchCreator:
         """Prepare all records and write them with few requests, then create the remaining ones one by one."""
         creator, executor = self.task_creator, self.task_creator.runtime.executor
 
-        def draft(order: Order) -> Accepted[Task] | Draft | E:
+        def draft(order: Order | E) -> Accepted[Task] | Draft | E:
+            if not isinstance(order, Order):
+                return order
             try:
                 return creator.draft(owner, order)
             except refusals as refusal:
@@ -301,11 +326,34 @@ class BatchCreator:
         with suppress(Unavailable):
             # Read once before parallel calls need them; each of them reports a failure by itself.
             creator.rules.types.look(owner)
-        drafts = executor.map(draft, orders)
+        drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
         ends = executor.map(finish, drafts)
         creator.enqueuer.send_due([end.value for end in ends if isinstance(end, Accepted) and end.is_new])
         return ends
+
+    def _numbered(self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]) -> Sequence[Order | E]:
+        """Give the tasks of each ordered key consecutive numbers, because they are created in parallel."""
+        counts = Counter(order.spec.order.key for order in orders if order.spec.order is not None)
+        if not counts:
+            return orders
+        # Few tasks have such a key, so the module is not imported at start.
+        from duetime.domain.order_lines import LineName  # noqa: PLC0415 - see the line above
+
+        lines, now = self.task_creator.enqueuer.order_lines(), self.task_creator.runtime.now()
+        following: dict[str, int | E] = {}
+        for key, count in counts.items():
+            try:
+                following[key] = lines.next_number(LineName(owner, key), count, now)
+            except refusals as refusal:
+                following[key] = refusal
+        numbered: list[Order | E] = []
+        for order in orders:
+            number = None if order.spec.order is None else following[order.spec.order.key]
+            if isinstance(number, int) and order.spec.order is not None:
+                following[order.spec.order.key] = number + 1
+            numbered.append(replace(order, line_number=number) if number is None or isinstance(number, int) else number)
+        return numbered
 
     def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
         """Write records with few requests; a defect in one must not affect the others."""
@@ -365,6 +413,8 @@ class KeyConflicts:
             raise _held(holder, spec, unique, ", and has begun: it cannot be replaced any more")
         if holder.type != spec.type:
             raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
+        if holder.order != spec.order:
+            raise _held(holder, spec, unique, ", and has another ordered key, or none")
         now = self.runtime.now()
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}

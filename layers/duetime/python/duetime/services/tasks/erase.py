@@ -7,7 +7,7 @@ nor a late attempt. The record expires when the task would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -72,6 +72,9 @@ class TaskEraser:
         if not isinstance(self.stores.tasks.apply(write), Applied):
             return False
         self.stores.contents.erase(task.id, task.contents_outside)
+        if task.order is not None:
+            # A failed task may have stopped its line.
+            self.task_updater.order_lines().release_if_possible(replace(task, erased=True))
         return True
 
     def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:
@@ -99,6 +102,6 @@ def _check(task: Task) -> None:
         raise StateConflict(task, "deleted: cancel it first")
     # A worker finishes a cancelled topology; if it never began, no worker is needed.
     never_began = isinstance(task.target, TopologyTarget) and not task.fence
-    has_followers = task.callback_url is not None or task.schedule_ref is not None
+    has_followers = task.callback_url is not None or task.schedule_ref is not None or task.has_dependents
     if task.finished_at is None and (has_followers or not never_began):
         raise StateConflict(task, "deleted before its follow-ups are done")

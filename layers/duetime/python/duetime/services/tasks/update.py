@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locking import LockManager
+    from duetime.services.order_lines import OrderLines
     from duetime.services.tasks.creation_rules import CreationRules
 
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
@@ -57,6 +58,7 @@ class TaskUpdater:
         retention: how long a finished task is kept.
         rules: rules for accepting tasks.
         occurrence_listener: notified when an occurrence of a schedule has been cancelled.
+        order_lines: lets in the next task of an ordered key.
     """
 
     stores: Stores
@@ -66,6 +68,7 @@ class TaskUpdater:
     lock_manager: LockManager
     rules: CreationRules
     occurrence_listener: Callable[[], OccurrenceListener]
+    order_lines: Callable[[], OrderLines]
 
     def update(
         self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None, by: Attribution = BY_SYSTEM
@@ -132,11 +135,11 @@ class TaskUpdater:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
-        """For a topology and its nodes, a worker does the steps after the cancellation."""
+        """A worker does the steps after the end of a topology, a node, or a task that others wait for."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention.of(task.type)
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
-        if task.node_ref is not None or isinstance(task.target, TopologyTarget):
+        if task.node_ref is not None or task.has_dependents or isinstance(task.target, TopologyTarget):
             # A node is kept as long as its topology, whose end sets the node's expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             sets["cancellation"] = cancellation
@@ -155,6 +158,8 @@ class TaskUpdater:
         let_expire(self.stores.contents, cancelled, expires)
         note_end(self.stores, self.enqueuer, self.runtime, cancelled)
         self.lock_manager.release_reservation(cancelled)
+        if cancelled.order is not None:
+            self.order_lines().release_if_possible(cancelled)
         if cancelled.schedule_ref is None or not cancelled.schedule_ref.reports:
             return
         try:

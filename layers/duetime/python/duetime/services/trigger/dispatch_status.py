@@ -40,12 +40,13 @@ class DispatchStatusReader:
         Raises:
             Unavailable: the table or a queue did not answer.
         """
-        groups = groups_of(self.shards.announced().number)
+        shards = self.shards.announced().number
+        groups = groups_of(shards)
         # Pull queues have no priority of their own; any value works.
         names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
         cursors = self.runtime.executor.map(self.cursors.read, groups)
         queues = self.runtime.executor.map(lambda each: self._queue(*each), names)
-        return dispatch_status(cursors, self.look_ahead, queues)
+        return dispatch_status(cursors, shards, self.look_ahead, queues)
 
     def _queue(self, priority: Priority, pulled_type: str) -> WorkQueue:
         return WorkQueue(priority, self.queues.depth(priority, pulled_type), pulled_type or None)

@@ -351,7 +351,9 @@ class RecoveryScan:
         entries = _entries(self.tasks, items)
         watched = _current(items, entries)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
-        self.runtime.telemetry.measure("oldest_due", now - min([now, *(each.next_at for each in overdue)]))
+        # Tasks that wait for others are checked again, but are neither late nor lost.
+        due = [each.next_at for each in overdue if not each.waits_for_tasks]
+        self.runtime.telemetry.measure("oldest_due", now - min([now, *due]))
         wanted = {queue: wants(queue) for queue in sorted({queue_of(each) for each in overdue})}
         overdue = [each for each in overdue if wanted[queue_of(each)]]
         left = [each for each in overdue if is_left_behind(each, now)]
@@ -362,7 +364,7 @@ class RecoveryScan:
             self.runtime.executor.map(self._set_timer, [each for each in overdue if is_open_past_due(each, now)])
         rescanned = [each for each in (overdue if self.is_first else left) if each.task_id in watched]
         self.runtime.executor.map(self._rescan, rescanned)
-        self.runtime.telemetry.count("timers_recovered", len(left))
+        self.runtime.telemetry.count("timers_recovered", sum(not each.waits_for_tasks for each in left))
         sent = self.due_messages.send([each.message(min(each.next_at, now)) for each in left])
         return Served(sent.sent, sent.refused | refused)
 

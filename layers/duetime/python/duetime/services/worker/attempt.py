@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, WriteResult
 from duetime.domain.dispatch.message_deletion import (
+    CheckDependencies,
     CheckJob,
     CheckTopology,
     DeleteMessage,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import JobChecker, StartGate, TopologyChecker
+    from duetime.ports.attempts import DependencyListener, JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices, TracebackRecorder
@@ -83,6 +84,7 @@ class AttemptRunner:
     handler_availability: HandlerAvailability
     topology_checker: Callable[[], TopologyChecker]
     job_checker: Callable[[], JobChecker]
+    dependency_listener: Callable[[], DependencyListener]
     late_notices: LateNotices
     stores_nonces: bool = False
 
@@ -189,6 +191,9 @@ class AttemptRunner:
                 return DeleteMessage("looked after")
             case CheckJob(running):
                 self.job_checker().check_job(running)
+                return DeleteMessage("looked after")
+            case CheckDependencies(blocked):
+                self.dependency_listener().check(blocked)
                 return DeleteMessage("looked after")
             case _:
                 return disposition

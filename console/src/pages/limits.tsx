@@ -1,0 +1,137 @@
+/** What tasks of one key share: rates, locks and unique keys; another kind is a section here. */
+import { useReading } from "../api/reading";
+import type { RatePage, RateSummary, UniqueKeyPage } from "../api/types";
+import { Command, ProblemBox, Relative, StateChip, Time } from "../components/basics";
+import { NoneFound, ReadingLine } from "../components/reading";
+import { href } from "../router";
+import { Locks } from "./locks";
+
+const LIMIT = 100;
+
+export function Limits() {
+  return (
+    <>
+      <div class="page-head">
+        <h1>Limits</h1>
+      </div>
+      <Rates />
+      <Locks />
+      <UniqueKeys />
+    </>
+  );
+}
+
+/** The limit that holds, in words. */
+export function often({ limit, per_seconds: seconds, burst }: { limit: number | null; per_seconds: number | null; burst: number | null }): string {
+  if (limit === null) return "not used yet";
+  return `${limit} starts in ${seconds ?? 1} s${burst ? `, ${burst} more at once` : ""}`;
+}
+
+/** What a new task would find. */
+export function RateState({ rate }: { rate: RateSummary }) {
+  if (rate.paused_at)
+    return (
+      <>
+        <StateChip state="paused" /> since <Time at={rate.paused_at} />
+      </>
+    );
+  if (rate.available) return <>{rate.available} can start now</>;
+  return (
+    <>
+      {rate.waiting} waiting; a new task starts <Relative at={rate.next_free_at} />
+    </>
+  );
+}
+
+function Rates() {
+  const page = useReading<RatePage, RateSummary>(`/v1/rates?limit=${LIMIT}`, { entries: (each) => each.rates, enough: LIMIT });
+  const read = page.found.value;
+  return (
+    <>
+      <h2>Rates</h2>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      <NoneFound reading={page} title="No rate is in use">
+        <p>A task that names a rate waits until fewer tasks of its key have started in a time than its limit.</p>
+        <Command text="duetime tasks create report --rate-key crm --rate-limit 50" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
+        <table class="cards" aria-label="Rates">
+          <thead>
+            <tr>
+              <th scope="col">Rate</th>
+              <th scope="col">Limit</th>
+              <th scope="col">State</th>
+            </tr>
+          </thead>
+          <tbody>
+            {read.entries.map((rate) => (
+              <tr key={rate.key} data-row={rate.key}>
+                <td>
+                  <a href={href(["rates", rate.key])} data-open>
+                    <strong>{rate.key}</strong>
+                  </a>
+                </td>
+                <td>
+                  {often(rate)} {rate.pinned && <span class="muted">· pinned</span>}
+                </td>
+                <td>
+                  <RateState rate={rate} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <ReadingLine reading={page} what="rates" />
+    </>
+  );
+}
+
+function UniqueKeys() {
+  const page = useReading<UniqueKeyPage, UniqueKeyPage["unique_keys"][number]>(`/v1/unique-keys?limit=${LIMIT}`, { entries: (each) => each.unique_keys, enough: LIMIT });
+  const read = page.found.value;
+  return (
+    <>
+      <h2>Unique keys</h2>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      <NoneFound reading={page} title="No task holds a unique key">
+        <p>A task with a unique key is the only one of that key until it has started or ended.</p>
+        <Command text="duetime tasks create report --unique customer-17" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
+        <table class="cards" aria-label="Unique keys">
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Kind</th>
+              <th scope="col">Held by</th>
+            </tr>
+          </thead>
+          <tbody>
+            {read.entries.map(({ key, kind, until, holders }) => (
+              <tr key={key}>
+                <td>
+                  <strong>{key}</strong>
+                </td>
+                <td>
+                  {kind} <span class="muted">· until it has {until}</span>
+                </td>
+                <td>
+                  {holders.map((each) => (
+                    <div key={each.task_id}>
+                      <a href={href(["tasks", each.task_id])}>
+                        <code>{each.task_id}</code>
+                      </a>{" "}
+                      <StateChip state={each.state} />
+                    </div>
+                  ))}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <ReadingLine reading={page} what="unique keys" />
+    </>
+  );
+}

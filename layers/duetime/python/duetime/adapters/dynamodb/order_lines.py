@@ -1,0 +1,185 @@
+"""Lines of ordered keys in DynamoDB: a partition for each key, with its counter and turn in the first item.
+
+The places follow, one item each, so that no item grows with the line, and the first place is found by one query.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.versioned_items import VERSION, item_of_failed_condition, version_of
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import ORDER_LINE_LIFE
+from duetime.domain.order_lines import LineName, LinePlace, OrderLine
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
+    from duetime.domain.times import Millis
+
+_COUNTER, _TURN, _NONCE, _TASK, _SINCE = "n", "h", "j", "i", "c"
+_HEAD = "#"
+"""Sort key of the counter and the turn; it sorts before `_PLACE_MARK`."""
+_PLACE_MARK = "p#"
+_DIGITS = 15
+"""Digits of a number in a sort key: numbers begin with the time in milliseconds."""
+
+
+class DynamoOrderLineStore:
+    """`duetime.ports.stores.OrderLineStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def next_number(self, name: LineName, count: int, now: Millis) -> int:
+        """Take the next numbers of a key, and return the first of them."""
+        with translated():
+            answer = self._client.update_item(
+                TableName=self._table,
+                Key=_key_of(name, _HEAD),
+                UpdateExpression="SET #n = if_not_exists(#n, :now) + :count, #v = :v, #x = :x",
+                ExpressionAttributeNames={"#n": _COUNTER, "#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL},
+                ExpressionAttributeValues={
+                    ":now": attribute_values.number(now),
+                    ":count": attribute_values.number(count),
+                    **_kept_from(now),
+                },
+                ReturnValues="ALL_NEW",
+            )
+        return attribute_values.integer(answer["Attributes"][_COUNTER]) - count + 1
+
+    def join(self, name: LineName, place: LinePlace) -> None:
+        """Add a place to a line; it has no expiry, because its task may be open for years."""
+        item = {
+            **_key_of(name, _sort_key(place.number)),
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            _TASK: attribute_values.text(place.task_id.text),
+            _SINCE: attribute_values.number(place.since),
+        }
+        with translated():
+            self._client.put_item(TableName=self._table, Item=item)
+
+    def leave(self, name: LineName, number: int) -> None:
+        """Remove a place from a line; it may be removed already."""
+        with translated():
+            self._client.delete_item(TableName=self._table, Key=_key_of(name, _sort_key(number)))
+
+    def read(self, name: LineName, limit: int) -> OrderLine:
+        """Read the turn and the first places of a line, consistently."""
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                KeyConditionExpression="#p = :p",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":p": attribute_values.text(_partition(name))},
+                ConsistentRead=True,
+                Limit=limit + 1,
+            )
+        turn, version, places = None, 0, []
+        for item in answer["Items"]:
+            if item[schema.SORT_KEY]["S"] != _HEAD:
+                places.append(_place(item))
+            elif _TURN in item:
+                turn, version = TaskId(item[_TURN]["S"]), version_of(item)
+        return OrderLine(name, turn, version, tuple(places), is_whole="LastEvaluatedKey" not in answer)
+
+    def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
+        """Give the turn to a task, if it has not been given since the line was read."""
+        values: dict[str, Value] = {
+            ":h": attribute_values.text(task_id.text),
+            ":j": attribute_values.text(nonce),
+            ":next": attribute_values.number(line.version + 1),
+            **_kept_from(now),
+        }
+        if line.version:
+            values[":e"] = attribute_values.number(line.version)
+        with translated():
+            try:
+                self._client.update_item(
+                    TableName=self._table,
+                    Key=_key_of(line.name, _HEAD),
+                    UpdateExpression="SET #h = :h, #j = :j, #e = :next, #v = :v, #x = :x",
+                    ConditionExpression="#e = :e" if line.version else "attribute_not_exists(#e)",
+                    ExpressionAttributeNames={
+                        "#h": _TURN,
+                        "#j": _NONCE,
+                        "#e": VERSION,
+                        "#v": schema.VERSION_OF_SCHEMA,
+                        "#x": schema.TTL,
+                    },
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as refusal:
+                stored = item_of_failed_condition(refusal) or {}
+                return _NONCE in stored and attribute_values.string(stored[_NONCE]) == nonce
+        return True
+
+    def let_expire(self, name: LineName, at: Millis) -> None:
+        """Let the counter and the turn of a line be removed, unless they are used again; places stay."""
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key_of(name, _HEAD),
+                UpdateExpression="SET #x = :x",
+                ConditionExpression="attribute_exists(#p)",
+                ExpressionAttributeNames={"#x": schema.TTL, "#p": schema.PARTITION_KEY},
+                ExpressionAttributeValues={":x": attribute_values.expiry(at)},
+            )
+
+    def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
+        """Places before a number, the nearest first, up to a limit, eventually consistent."""
+        request: dict[str, Any] = {
+            "TableName": self._table,
+            "KeyConditionExpression": "#p = :p AND #s BETWEEN :first AND :last",
+            "ScanIndexForward": False,
+            "ExpressionAttributeNames": {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
+            "ExpressionAttributeValues": {
+                ":p": attribute_values.text(_partition(name)),
+                ":first": attribute_values.text(_PLACE_MARK),
+                ":last": attribute_values.text(_sort_key(number - 1)),
+            },
+        }
+        found: list[LinePlace] = []
+        while len(found) < limit:
+            with translated():
+                page = self._client.query(**request, Limit=limit - len(found))
+            found += map(_place, page["Items"])
+            if "LastEvaluatedKey" not in page:
+                break
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        return found
+
+
+def _partition(name: LineName) -> str:
+    # A key has no `#`, so the last one separates the two.
+    return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
+
+
+def _key_of(name: LineName, sort_key: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(_partition(name)),
+        schema.SORT_KEY: attribute_values.text(sort_key),
+    }
+
+
+def _sort_key(number: int) -> str:
+    return f"{_PLACE_MARK}{number:0{_DIGITS}}"
+
+
+def _kept_from(now: Millis) -> dict[str, Value]:
+    """The values of the schema's version and of the expiry of the counter and the turn."""
+    return {
+        ":v": attribute_values.number(schema.SCHEMA_VERSION),
+        ":x": attribute_values.expiry(now + ORDER_LINE_LIFE),
+    }
+
+
+def _place(item: StoredItem) -> LinePlace:
+    number = int(item[schema.SORT_KEY]["S"].removeprefix(_PLACE_MARK))
+    return LinePlace(number, TaskId(item[_TASK]["S"]), attribute_values.integer(item[_SINCE]))

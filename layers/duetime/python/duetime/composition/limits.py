@@ -1,0 +1,46 @@
+"""Composes what shows and sets the limits of tasks, and previews their starts; imported only by requests about them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from duetime.composition import Part
+from duetime.composition.core import CoreServices
+from duetime.composition.tasks import TaskServices
+from duetime.services.explanations.start_preview import StartPreviewer
+from duetime.services.rates import RateAdmin
+from duetime.services.tasks.held_keys import UniqueKeyReader
+
+if TYPE_CHECKING:
+    from duetime.services.quotas.admin import QuotaUsage
+    from duetime.services.quotas.book import QuotaBook
+
+
+class LimitServices(Part):
+    """Rates and unique keys; locks are in `LockServices`, which workers need, too."""
+
+    @cached_property
+    def rates(self) -> RateAdmin:
+        """Shows, pauses, resets and pins rates."""
+        tasks = self.part(TaskServices)
+        return RateAdmin(self.part(CoreServices).stores.rates, tasks.reader, tasks.control, self.runtime)
+
+    @cached_property
+    def unique_keys(self) -> UniqueKeyReader:
+        """Shows unique keys."""
+        core = self.part(CoreServices)
+        return UniqueKeyReader(core.stores, core.task_reader)
+
+    @cached_property
+    def previewer(self) -> StartPreviewer:
+        """Previews the starts of tasks."""
+        tasks, core = self.part(TaskServices), self.part(CoreServices)
+        quotas = self._quotas if self.settings.has_quotas else None
+        return StartPreviewer(tasks.creator, tasks.explainer, core.queues, quotas)
+
+    def _quotas(self) -> tuple[QuotaBook, QuotaUsage]:
+        from duetime.composition.quotas import QuotaServices
+
+        services = self.part(QuotaServices)
+        return services.book, services.usage

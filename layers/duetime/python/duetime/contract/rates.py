@@ -1,0 +1,227 @@
+"""Rates over REST: keys in paths, bodies, responses and operations."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body
+from duetime.contract.mapping import response_of, value_of
+from duetime.contract.tasks.actions import TaskAction
+from duetime.contract.tasks.encoding import instant
+from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, RateBurst, RateLimit, RateSeconds, Reason
+from duetime.contract.tasks.queries import PageSize
+from duetime.contract.tasks.responses import Instant
+from duetime.domain.errors import RateNotFound
+from duetime.domain.limits import MAX_PAGE
+from duetime.domain.tasks.task_options import Rate
+from duetime.domain.times import to_iso
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.rate_control import RateStatus, RateWaiter
+
+_KEY = re.compile(LOCK_KEY_PATTERN)
+
+
+class RatePin(Body):
+    """The limit that holds instead of those that tasks ask for."""
+
+    limit: RateLimit
+    per_seconds: RateSeconds = 1
+    burst: RateBurst = 0
+    reason: Reason = ""
+
+
+class RateLimitResponse(TypedDict):
+    """How often attempts can start."""
+
+    limit: int
+    per_seconds: int
+    burst: int
+
+
+class RateSummary(TypedDict):
+    """A rate as lists show it."""
+
+    key: str
+    limit: Annotated[
+        int | None,
+        Field(
+            description="The limit that holds: the pinned one, or that of the latest task; null if none has used it."
+        ),
+    ]
+    per_seconds: Annotated[int | None, Field(description="The window that holds, in seconds.")]
+    burst: int | None
+    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null if there is none.")]
+    asked: Annotated[
+        RateLimitResponse | None, Field(description="The limit of the latest task; null if none has used it.")
+    ]
+    paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
+    used: Annotated[
+        int,
+        Field(description="Starts that still count, out of those possible at once (`burst` + 1; more above 250/s)."),
+    ]
+    available: Annotated[int, Field(description="Starts that are possible at once now; 0 while it is paused.")]
+    waiting: Annotated[
+        int | None,
+        Field(
+            description="Places that are taken in its line, also by tasks that were cancelled since; null while it is "
+            "paused, as tasks take no places then."
+        ),
+    ]
+    next_free_at: Annotated[
+        Instant | None,
+        Field(description="When a task of normal priority that asked now could start; null while it is paused."),
+    ]
+
+
+class RateWaiterResponse(TypedDict):
+    """A task that waits for a rate."""
+
+    task_id: str
+    due_at: Instant
+    next_at: Annotated[
+        Instant, Field(description="When it is its turn; while the rate is paused, when it is checked again.")
+    ]
+
+
+class RateResponse(RateSummary):
+    """A rate, with the first tasks that wait for it, in order."""
+
+    waiters: Annotated[
+        list[RateWaiterResponse],
+        Field(description="At most 100, found among the first 1,000 of your tasks that wait for anything."),
+    ]
+
+
+class RatePage(TypedDict):
+    """A page of rates."""
+
+    rates: Annotated[list[RateSummary], Field(description="The rates, by key.")]
+    next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
+
+
+class RateListQuery(Parameters):
+    """Parameters of `GET /v1/rates`."""
+
+    limit: Annotated[PageSize, Field(description="Maximum number of rates on a page.")] = MAX_PAGE
+    next_token: Annotated[str | None, Field(description="`next_token` of the previous page.")] = None
+
+
+def rate_key(text: str) -> str:
+    """Parses the key in a path.
+
+    Raises:
+        RateNotFound: the text cannot be a key.
+    """
+    if _KEY.fullmatch(text) is None:
+        raise RateNotFound(text)
+    return text
+
+
+def pinned_rate(key: str, document: Document) -> tuple[Rate, str]:
+    """Decodes a pinned rate, and the reason for it.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(RatePin, document)
+    return value_of(Rate, body, key=key), body.reason
+
+
+def rate_entry(status: RateStatus) -> RateSummary:
+    """A rate in a list."""
+    rate = status.rate
+    return RateSummary(
+        key=status.key,
+        limit=None if rate is None else rate.limit,
+        per_seconds=None if rate is None else rate.per_seconds,
+        burst=None if rate is None else rate.burst,
+        pinned=response_of(RateLimitResponse, status.control.pin),
+        asked=response_of(RateLimitResponse, status.asked),
+        paused_at=instant(status.control.paused_at),
+        used=status.used,
+        available=status.available,
+        waiting=status.waiting,
+        next_free_at=instant(status.next_free_at),
+    )
+
+
+def rate_response(status: RateStatus, line: Sequence[RateWaiter]) -> RateResponse:
+    """A rate with its waiting tasks."""
+    waiters = [
+        RateWaiterResponse(task_id=each.task_id.text, due_at=to_iso(each.due_at), next_at=to_iso(each.next_at))
+        for each in line
+    ]
+    return RateResponse(**rate_entry(status), waiters=waiters)
+
+
+_RATE = Returns(RateSummary, "The rate after it.")
+_CHECKED = "The first 100 waiting tasks are checked at once; others at the times that they were given."
+LIST = Operation(
+    "listRates",
+    "GET /v1/rates",
+    "List rates",
+    Returns(RatePage, "A page of rates."),
+    description="Your rates that tasks have used in the last seven days, and those that are paused or pinned, ordered "
+    "by key. A rate whose very first start is its only one is not listed yet.",
+    query=RateListQuery,
+)
+READ = Operation(
+    "getRate",
+    "GET /v1/rates/{key}",
+    "Get a rate",
+    Returns(RateResponse, "The rate."),
+    description="Its limit and use, and the first tasks that wait for it.",
+)
+PIN = Operation(
+    "pinRate",
+    "PUT /v1/rates/{key}",
+    "Pin the limit of a rate",
+    _RATE,
+    description=f"The limit holds instead of those that tasks ask for, until it is unpinned. {_CHECKED}",
+    body=RatePin,
+)
+UNPIN = Operation(
+    "unpinRate",
+    "DELETE /v1/rates/{key}",
+    "Unpin the limit of a rate",
+    _RATE,
+    description=f"The limits that tasks ask for hold again. A rate without a pinned limit stays as it is. {_CHECKED}",
+)
+
+
+def _action(id_: str, name: str, summary: str, description: str) -> Operation:
+    """Declares an action of a user on a rate, without fields except the reason."""
+    return Operation(id_, f"POST /v1/rates/{{key}}/{name}", summary, _RATE, description=description, body=TaskAction)
+
+
+PAUSE = _action(
+    "pauseRate",
+    "pause",
+    "Pause a rate",
+    "No attempt of its tasks starts until it is resumed; those that run continue. It can be paused before a task uses "
+    "it. Repeating the request changes nothing.",
+)
+RESUME = _action(
+    "resumeRate",
+    "resume",
+    "Resume a paused rate",
+    "The first 100 waiting tasks are checked at once, others within 85 seconds.",
+)
+RESET = _action(
+    "resetRate",
+    "reset",
+    "Reset a rate",
+    "Forgets the starts that count, and its line: its limit and burst can be used again at once, so that for one "
+    f"window twice as many can start. A pause and a pinned limit stay. {_CHECKED}",
+)

@@ -1,0 +1,144 @@
+"""Ordered keys: the tasks of a key run one after another, in the order of their creation. Decisions as values.
+
+Each key has a line. A task joins it at its creation, with the next number of the key, and leaves it at its end. The
+turn belongs to one task at a time, from before its first attempt to its outcome: retries and pauses keep it. So an
+attempt needs no write if its task has the turn already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from duetime.domain.operating_parameters import (
+    LATEST_ARRIVAL,
+    LONGEST_ORDER_CHECK,
+    MAX_CLOCK_DIFFERENCE,
+    SHORTEST_ORDER_CHECK,
+)
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import AfterFailure
+
+if TYPE_CHECKING:
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+WAITS_FOR_ITS_TURN = "order "
+"""Beginning of the wait reason of a task that is not its key's next one; the key follows."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LineName:
+    """Name of a line; keys are unique per owner."""
+
+    owner: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LinePlace:
+    """The place of a task in a line.
+
+    Attributes:
+        number: its number; a task that was created after another one's creation was answered has the greater one.
+        since: when it was written, just before the task's record.
+    """
+
+    number: int
+    task_id: TaskId
+    since: Millis
+
+    def is_being_created(self, now: Millis) -> bool:
+        """Whether the missing record of its task may still come; its creator may have crashed."""
+        return now < self.since + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """The first tasks in a line, as read.
+
+    Attributes:
+        turn: the task that has the turn, or had it last; `None` if none ever had it.
+        version: incremented whenever the turn is given; 0 before.
+        places: the first places, in order.
+        is_whole: whether these are all places.
+    """
+
+    name: LineName
+    turn: TaskId | None = None
+    version: int = 0
+    places: tuple[LinePlace, ...] = ()
+    is_whole: bool = True
+
+    def reaches(self, number: int) -> bool:
+        """Whether all places before a number are shown."""
+        return self.is_whole or (bool(self.places) and number <= self.places[-1].number)
+
+    def lacks(self, number: int) -> bool:
+        """Whether the place with a number is missing, as far as this shows."""
+        return self.reaches(number) and all(place.number != number for place in self.places)
+
+    def index(self, number: int) -> int:
+        """How many of the shown places are before a number."""
+        return sum(1 for place in self.places if place.number < number)
+
+
+class PlaceStatus(Enum):
+    """Status of a place in a line."""
+
+    OPEN = "its task is to run, runs, or has failed and stops the line"
+    COMING = "its task is being created"
+    GONE = "its task has ended, has another place, or was never created"
+
+
+def line_of(task: Task) -> LineName | None:
+    """The line of a task; `None` if it has no ordered key."""
+    return None if task.order is None else LineName(task.owner, task.order.key)
+
+
+def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatus:
+    """Status of a place, given the record of its task."""
+    if task is None:
+        return PlaceStatus.COMING if place.is_being_created(now) else PlaceStatus.GONE
+    return PlaceStatus.OPEN if task.order_number == place.number and holds_line(task, now) else PlaceStatus.GONE
+
+
+def holds_line(task: Task, now: Millis) -> bool:
+    """Whether the next task of the line must wait for a task.
+
+    One with an outcome holds the line until its worker, whose lease has not ended, lets the next task in.
+    """
+    if not task.is_terminal or stops_line(task):
+        return True
+    is_leased = task.lease_expires_at is not None and task.lease_expires_at + MAX_CLOCK_DIFFERENCE > now
+    return task.finished_at is None and is_leased
+
+
+def stops_line(task: Task) -> bool:
+    """Whether an ended task stops its line: it has failed for good, and has been neither retried nor deleted."""
+    has_failed = task.state in {State.FAILED, State.ROLLED_BACK} and task.error is not None
+    return has_failed and not task.erased and task.order is not None and task.order.on_failure is AfterFailure.STOP
+
+
+def may_have_lost_turn(task: Task) -> bool:
+    """Whether the turn of a task must be confirmed: it had ended before, and another task may be taking its turn."""
+    return task.reopened_at is not None or task.state is State.ROLLING_BACK
+
+
+def is_waiting_for_turn(task: Task) -> bool:
+    """Whether the last check of a task found another one's turn."""
+    return task.waiting_for is not None and task.waiting_for.startswith(WAITS_FOR_ITS_TURN)
+
+
+def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
+    """How long a task waits until it checks its line again; it is enqueued at once when its turn comes.
+
+    Args:
+        index: how many places are known to be before its own.
+        first: the task that it waits for, if its record exists.
+        now: the time.
+    """
+    until_first = 0 if first is None or first.is_terminal else (first.next_at - now) // 2
+    return min(LONGEST_ORDER_CHECK, max(SHORTEST_ORDER_CHECK * max(1, index), until_first))

@@ -1,0 +1,134 @@
+"""How the dependencies of a task have ended, and whether they let it start.
+
+Rules, outcomes and verdicts are those of topologies (`duetime.domain.topologies.trigger_rules`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.times import to_iso
+from duetime.domain.topologies.trigger_rules import Counts, Outcome, Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.tasks.dependencies import Dependencies, Dependency
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+UPSTREAM_FAILED = "upstream_failed"
+"""Error type of a task that can never start because another has failed."""
+SKIPPED = "skipped"
+"""Error type of a task that can never start although no other has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class OccurrenceRun:
+    """What an occurrence has come to.
+
+    Attributes:
+        task: its task; `None` if there is none that runs.
+        expected_at: when its task is due that does not exist yet; `None` if none is to come.
+        reason: why there is neither.
+    """
+
+    task: Task | None = None
+    expected_at: Millis | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A dependency as it is now.
+
+    Attributes:
+        task: its task; `None` if there is none.
+        outcome: how it has ended; `None` while it is open.
+        expected_at: when the task of an occurrence is due that has none yet; `None` for all others.
+        reason: for a dependency without a task that is not expected, why.
+    """
+
+    dependency: Dependency
+    task: Task | None
+    outcome: Outcome | None
+    expected_at: Millis | None = None
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it: the task's id, or the occurrence."""
+        occurrence = self.dependency.occurrence
+        if occurrence is None or self.task is not None:
+            return f"the task {self.dependency.task_id}"
+        return f"the occurrence of {occurrence.schedule} at {to_iso(occurrence.nominal)}"
+
+
+def outcome_of(task: Task) -> Outcome | None:
+    """The outcome of a task from the view of those that wait for it; `None` while it is open.
+
+    It counts as failed if its work is not in effect: it failed, was rolled back, or was cancelled. A run that its
+    schedule skipped, and a task that was skipped itself, count as skipped.
+    """
+    if task.state is State.SUCCEEDED:
+        return Outcome.SUCCEEDED
+    if task.state not in TERMINAL:
+        return None
+    if task.state is State.CANCELLED and (task.was_dropped or _was_skipped(task)):
+        return Outcome.SKIPPED
+    return Outcome.FAILED
+
+
+def _was_skipped(task: Task) -> bool:
+    if task.node_ref is not None:
+        return task.node_ref.note == SKIPPED
+    return task.error is not None and task.error.type == SKIPPED
+
+
+def waits(task: Task) -> bool:
+    """Whether a task is blocked by its dependencies; nodes are blocked by their topology instead."""
+    return task.state is State.BLOCKED and task.after is not None
+
+
+def verdict_of(dependencies: Dependencies, found: Sequence[Found]) -> Verdict:
+    """Whether the dependencies let the task start now, or never."""
+    if dependencies.is_met:
+        return Verdict.READY
+    seen = Counter(each.outcome for each in found)
+    counts = Counts(len(found), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
+    return verdict(dependencies.rule, counts)
+
+
+def reason_of(dependencies: Dependencies, verdict: Verdict, found: Sequence[Found]) -> str:
+    """Why a task can never start, for people; names the first dependency that is the cause."""
+    wanted = Outcome.FAILED if verdict is Verdict.UPSTREAM_FAILED else Outcome.SKIPPED
+    cause = next((each for each in found if each.outcome is wanted), None)
+    if cause is None:
+        return f"{dependencies.rule}: none of the tasks has failed"
+    if wanted is Outcome.SKIPPED:
+        return f"{dependencies.rule}: {cause.name} {cause.reason or 'was skipped'}"
+    ended = "no longer exists" if cause.task is None else f"is {cause.task.state.replace('_', ' ')}"
+    return f"{dependencies.rule}: {cause.name} {ended}"
+
+
+def remembered(dependencies: Dependencies, found: Sequence[Found], expire_before: Millis) -> Dependencies:
+    """The dependencies with the tasks of occurrences that were found, and outcomes whose records expire early.
+
+    Args:
+        dependencies: as stored.
+        found: as they are now, in the same order.
+        expire_before: outcomes of records that may be removed before this are remembered.
+    """
+
+    def one(each: Found) -> Dependency:
+        task, dependency = each.task, each.dependency
+        if task is None:
+            return dependency
+        is_ending = task.expires_at is not None and task.expires_at < expire_before
+        outcome = each.outcome if is_ending and each.outcome is not None else dependency.outcome
+        return replace(dependency, task_id=task.id, outcome=outcome)
+
+    return replace(dependencies, on=tuple(one(each) for each in found))

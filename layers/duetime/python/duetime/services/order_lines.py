@@ -1,0 +1,195 @@
+"""Ordered keys: checks whether it is a task's turn, and lets the next task in after an outcome.
+
+The turn is given by a conditional write, either by the end of the task before, or by the next task's own check. A lost
+end is found by that check, so no step here has to be repeated.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE
+from duetime.domain.order_lines import (
+    WAITS_FOR_ITS_TURN,
+    LinePlace,
+    PlaceStatus,
+    check_interval,
+    holds_line,
+    is_waiting_for_turn,
+    line_of,
+    may_have_lost_turn,
+    place_status,
+    stops_line,
+)
+from duetime.domain.tasks.attempt_results import Postponed
+from duetime.domain.tasks.states import LEASED, LEGAL, Move
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duetime.domain.order_lines import LineName, OrderLine
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
+
+_TRIES = 20
+_SHOWN = 25
+"""Places read at once: their items fit into the one read unit that a query costs anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """What a task waits for.
+
+    Attributes:
+        index: number of places before its own that are known.
+        task: the task before it; `None` if that is being created.
+    """
+
+    index: int
+    task: Task | None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLines:
+    """Keeps the order of tasks with an ordered key."""
+
+    stores: Stores
+    enqueuer: Enqueuer
+    runtime: Runtime
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a just-claimed task must wait for an earlier one; `None` if it has the turn.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        name = line_of(task)
+        if name is None or task.order_number is None:
+            return None
+        for _ in range(_TRIES):
+            line = self.stores.order_lines.read(name, _SHOWN)
+            if line.turn == task.id and not may_have_lost_turn(task):
+                return None
+            if (ahead := self._ahead(line, task)) is not None:
+                return self._wait(line, task, ahead)
+            # If all tasks that were read have ended, those behind them are read next.
+            if line.reaches(task.order_number) and self._give_turn(line, task):
+                return None
+        return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
+
+    def check_again(self, task: Task) -> None:
+        """Enqueue a task that was just put back, if it has been given the turn since its check.
+
+        Never raises `Unavailable`: the task checks its line again by itself.
+        """
+        name = line_of(task)
+        if name is None or not is_waiting_for_turn(task):
+            return
+        with suppress(Unavailable):
+            if self.stores.order_lines.read(name, 0).turn == task.id:
+                self._enqueue(task)
+
+    def release(self, task: Task) -> None:
+        """Let in the next task of the line after a task's end; may be repeated.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        name = line_of(task)
+        if name is None or task.order_number is None or stops_line(task):
+            return
+        self.stores.order_lines.leave(name, task.order_number)
+        for _ in range(_TRIES):
+            if self._handed_on(name, task):
+                return
+
+    def release_if_possible(self, task: Task) -> None:
+        """As `release`, but never raises `Unavailable`: the next task in line checks the line by itself."""
+        try:
+            self.release(task)
+        except Unavailable as error:
+            self.runtime.telemetry.note("the next task of a key was not let in", task=task.id.text, error=str(error))
+
+    def _handed_on(self, name: LineName, leaving: Task) -> bool:
+        """Give the turn to the first task in line once; returns whether nothing is left to do."""
+        line = self.stores.order_lines.read(name, _SHOWN)
+        if line.turn not in (None, leaving.id):
+            current = self.stores.tasks.read(line.turn)
+            if current is not None and holds_line(current, self.runtime.now()):
+                # Whoever gave it the turn may have crashed before enqueuing it.
+                self._enqueue(current)
+                return True
+        following = self._open_places(line)
+        place, task = next(following, (None, None))
+        if place is None:
+            # A longer line had only ended tasks at its beginning, which are removed now.
+            return line.is_whole
+        if task is None:
+            # Its creator writes the record soon, or has crashed: then the task behind it goes on.
+            behind = next((each for _, each in following if each is not None), None)
+            if behind is not None:
+                self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)
+            return True
+        if not self._give_turn(line, task):
+            return False
+        if task.state in LEASED or not is_waiting_for_turn(task):
+            # It may have been put back since it was read, without having seen its turn.
+            task = self.stores.tasks.read(task.id) or task
+        self._enqueue(task)
+        return True
+
+    def _give_turn(self, line: OrderLine, task: Task) -> bool:
+        return self.stores.order_lines.give_turn(line, task.id, self.runtime.nonce(), self.runtime.now())
+
+    def _ahead(self, line: OrderLine, task: Task) -> _Ahead | None:
+        """The task that another one waits for; `None` if it may take the turn."""
+        if line.turn not in (None, task.id):
+            current = self.stores.tasks.read(line.turn)
+            if current is not None and holds_line(current, self.runtime.now()):
+                return _Ahead(line.index(task.order_number or 0), current)
+        for place, first in self._open_places(line):
+            if place.number >= (task.order_number or 0):
+                return None
+            return _Ahead(line.index(task.order_number or 0), first)
+        return None
+
+    def _open_places(self, line: OrderLine) -> Iterator[tuple[LinePlace, Task | None]]:
+        """The places whose tasks are open, or are being created, in order; others are removed."""
+        for place in line.places:
+            task = self.stores.tasks.read(place.task_id)
+            match place_status(place, task, self.runtime.now()):
+                case PlaceStatus.OPEN:
+                    yield place, task
+                case PlaceStatus.COMING:
+                    yield place, None
+                case PlaceStatus.GONE:
+                    self.stores.order_lines.leave(line.name, place.number)
+
+    def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
+        """Put a task back; its place is written again if it was removed while its record was late."""
+        now, number = self.runtime.now(), task.order_number or 0
+        if line.lacks(number):
+            self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))
+        most = check_interval(ahead.index, ahead.task, now)
+        if ahead.task is None:
+            most = 2 * (LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE)
+        until = now + most // 2 + self.runtime.random_source.below(most // 2)
+        return Postponed(until, f"{WAITS_FOR_ITS_TURN}{line.name.key}")
+
+    def _enqueue(self, task: Task, after: int = 0) -> None:
+        """Check a task that waits for its turn; one that waits for something else is checked anyway."""
+        for _ in range(_TRIES):
+            if not is_waiting_for_turn(task) or task.state not in LEGAL[Move.REPLACE].sources:
+                return
+            at = self.runtime.now() + after
+            result = self.enqueuer.move(task, Move.REPLACE, at, Guard(version=task.version), {})
+            if isinstance(result, Applied) or result.task is None:
+                return
+            task = result.task

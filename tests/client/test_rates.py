@@ -1,0 +1,98 @@
+"""Rates and unique keys: what the client and the command send, and how they show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.client.deployment import Answer, Deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    from duetime_client import Client
+
+    Run = Callable[..., Result]
+
+RATE = {
+    "key": "crm",
+    "limit": 10,
+    "per_seconds": 60,
+    "burst": 0,
+    "pinned": {"limit": 10, "per_seconds": 60, "burst": 0},
+    "asked": {"limit": 50, "per_seconds": 1, "burst": 5},
+    "paused_at": None,
+    "used": 1,
+    "available": 0,
+    "waiting": 1,
+    "next_free_at": "2026-11-21T12:00:12Z",
+    "waiters": [
+        {"task_id": "01M7XZ6VHH000XDHX76H0NY653", "due_at": "2026-11-21T12:00:00Z", "next_at": "2026-11-21T12:00:06Z"}
+    ],
+}
+HELD = {"task_id": "01M7XZ6VHH000XDHX76H0NY653", "state": "scheduled", "due_at": "2026-11-21T12:00:00Z"}
+KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HELD]}
+
+
+def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, duetime: Run) -> None:
+    """The pinned limit, what tasks ask for, when a new task starts, and each waiting task with its turn."""
+    deployment.scripted.append(Answer(200, RATE))
+    _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
+    assert "10 per 60 s, pinned; tasks ask for 50 per 1 s + 5" in first
+    assert "1 waiting; a new task starts" in first
+    assert "waiting, position 1, its turn" in waiter
+    assert deployment.received[0].path == "/stage/v1/rates/crm"
+
+
+def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> None:
+    """In the list, where it has no line."""
+    paused = {**RATE, "paused_at": "2026-11-21T11:00:00Z", "waiting": None, "next_free_at": None}
+    paused.pop("waiters")
+    deployment.scripted.append(Answer(200, {"rates": [paused], "next_token": None}))
+    assert "paused" in duetime("rates", "list").stdout
+
+
+@pytest.mark.parametrize("action", ["pause", "resume", "reset"])
+def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action: str) -> None:
+    """In the body of the request, and says what was done."""
+    deployment.scripted.append(Answer(200, RATE))
+    said = duetime("rates", action, "crm", "--reason", "the CRM is down").stdout.splitlines()[0]
+    assert said.endswith("the rate crm")
+    (sent,) = deployment.received
+    assert (sent.method, sent.path) == ("POST", f"/stage/v1/rates/crm/{action}")
+    assert sent.document == {"reason": "the CRM is down"}
+
+
+def test_a_limit_is_pinned_and_unpinned(deployment: Deployment, duetime: Run) -> None:
+    """A pin is a whole limit, and may be sent again."""
+    deployment.scripted += [Answer(None), Answer(200, RATE), Answer(200, RATE)]
+    duetime("rates", "pin", "crm", "10", "--per", "60")
+    duetime("rates", "unpin", "crm")
+    body = {"limit": 10, "per_seconds": 60, "burst": 0, "reason": ""}
+    assert [each.document for each in deployment.received[:2]] == [body, body]
+    assert [each.method for each in deployment.received] == ["PUT", "PUT", "DELETE"]
+
+
+def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, duetime: Run) -> None:
+    """The key is one part of the path."""
+    deployment.scripted += [Answer(200, KEY), Answer(200, {"unique_keys": [KEY], "next_token": None})]
+    assert client.unique_keys.get("customer/17").holders[0].state == "scheduled"
+    assert deployment.received[0].target == "/stage/v1/unique-keys/customer%2F17"
+    assert "customer/17" in duetime("locks", "list-unique-keys").stdout
+
+
+def test_a_preview_is_said_in_words_and_creates_nothing(deployment: Deployment, duetime: Run) -> None:
+    """The body is that of the creation."""
+    found = {"as_of": "2026-11-21T12:00:00Z", "due_at": "2026-11-21T12:00:00Z", "expected_start_at": None}
+    deployment.scripted.append(Answer(200, {**found, "text": "It is not known when it would start.", "reasons": []}))
+    assert duetime("tasks", "create", "report", "--lock", "db", "--preview").stdout == (
+        "It is not known when it would start.\n"
+    )
+    (sent,) = deployment.received
+    assert (sent.path, sent.document["type"]) == ("/stage/v1/tasks/preview", "report")
+    refused = duetime("tasks", "create", "--file", "tasks.jsonl", "--preview")
+    assert refused.exit_code == 2
+    assert "goes with one task" in refused.stderr

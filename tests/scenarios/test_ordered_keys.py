@@ -1,0 +1,351 @@
+"""Ordered keys in a whole account: the tasks of a key run one after another, in the order of their creation."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
+from tests.simulation.account import PULLED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime_testing.simulation.faults import Call
+
+KEY = "customer-17"
+QUICK_RETRY = {"max_attempts": 3, "initial_seconds": 5, "max_seconds": 5}
+
+
+def ordered(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """The field of a creation."""
+    return {"order": {"key": KEY, **fields}}
+
+
+def of_the_line(call: Call) -> bool:
+    """Whether a call reads or writes the line of a key."""
+    return (call.partition or "").startswith(schema.ORDER_LINE_PREFIX)
+
+
+def starts(tasks: Tasks) -> list[str]:
+    """The tasks in the order of their first starts."""
+    return list(dict.fromkeys(each.task_id for each in tasks.effects))
+
+
+def test_the_next_task_waits_for_the_outcome_of_the_one_before_with_its_retries() -> None:
+    """A lock would be free between two attempts; the turn is not. The next task starts within a second."""
+    with Tasks() as tasks:
+        tasks.fail(attempts=2)
+        first, second = tasks.create(retry=QUICK_RETRY, **ordered()), tasks.create(retry=ONCE, **ordered())
+        other = tasks.create(retry=QUICK_RETRY, order={"key": "customer-18"})
+        tasks.run(2 * SECOND)
+        assert {each.task_id for each in tasks.effects} == {first, other}
+        assert tasks.run_until(lambda: tasks.state(first) is State.SUCCEEDED)
+        ended_at = tasks.now
+        assert tasks.record(second).started_at is None
+        assert tasks.run_until(lambda: tasks.effect_times(second), within=SECOND)
+        assert tasks.now - ended_at <= SECOND
+        assert starts(tasks)[-1] == second
+
+
+def test_a_batch_of_one_key_runs_in_its_order() -> None:
+    """Its tasks are created at the same instant, and due then; the record of each shows its key."""
+    with Tasks() as tasks:
+        tasks.last(1)
+        body = {"tasks": [{"type": PLAIN, **ordered()} for _ in range(30)]}
+        made = tasks.ask("POST", "/v1/tasks/batch", body).body["results"]
+        ids = [each["task"]["id"] for each in made]
+        assert made[0]["task"]["order"] == {"key": KEY, "on_failure": "continue"}
+        assert tasks.run_until(lambda: tasks.tally()[State.SUCCEEDED] == 30, within=10 * MINUTE)
+        assert starts(tasks) == ids
+        times = [each.at for each in tasks.effects]
+        assert max(after - before for before, after in pairwise(times)) <= 2 * SECOND
+        assert [item[schema.SORT_KEY]["S"] for item in tasks.items(schema.ORDER_LINE_PREFIX)] == ["#"]
+
+
+def test_a_first_task_that_is_due_later_holds_the_line() -> None:
+    """The order is that of the creation, not of the due times."""
+    with Tasks() as tasks:
+        first, second = tasks.create(10 * MINUTE, **ordered()), tasks.create(**ordered())
+        tasks.run(9 * MINUTE)
+        assert not tasks.effects
+        tasks.run(2 * MINUTE)
+        assert starts(tasks) == [first, second]
+
+
+@pytest.mark.parametrize("how", ["cancel", "delete", "expire"])
+def test_the_end_of_a_task_in_line_lets_the_next_go(how: str) -> None:
+    """Whether the first one, which is due tomorrow, is cancelled, deleted or expires: the next starts."""
+    with Tasks() as tasks:
+        first = tasks.create(24 * HOUR, **ordered())
+        limits: dict[str, Any] = {"expires_seconds": 60} if how == "expire" else {}
+        second = tasks.create(**ordered(), **limits)
+        third = tasks.create(**ordered())
+        tasks.run(10 * SECOND)
+        if how == "expire":
+            tasks.run(2 * MINUTE)
+            assert tasks.state(second) is State.FAILED
+        else:
+            for each in (second, first):
+                ask = ("POST", f"/v1/tasks/{each}/cancel") if how == "cancel" else ("DELETE", f"/v1/tasks/{each}")
+                assert tasks.ask(*ask).status in {200, 204}
+            assert tasks.run_until(lambda: tasks.effects, within=SECOND)
+            assert starts(tasks) == [third]
+
+
+def test_a_paused_first_task_holds_the_line() -> None:
+    """The next one starts after the paused one was resumed and has ended."""
+    with Tasks() as tasks:
+        first, second = tasks.create(MINUTE, **ordered()), tasks.create(**ordered())
+        assert tasks.do(first, "pause").status == 200
+        tasks.run(2 * HOUR)
+        assert not tasks.effects
+        assert tasks.do(first, "resume").status == 200
+        tasks.run(10 * SECOND)
+        assert starts(tasks) == [first, second]
+
+
+def test_the_line_goes_on_after_a_final_failure() -> None:
+    """Without `on_failure`, a failed task is an ended task."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first, second = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())
+        tasks.run(10 * SECOND)
+        assert starts(tasks) == [first, second]
+
+
+@pytest.mark.parametrize("how", ["retry", "delete"])
+def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -> None:
+    """With `on_failure: stop`, nothing of the key runs meanwhile, however long that takes."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(retry=ONCE, **ordered())
+        tasks.run(5 * HOUR)
+        assert starts(tasks) == [first]
+        tasks.last(20)
+        if how == "delete":
+            assert tasks.ask("DELETE", f"/v1/tasks/{first}").status == 204
+            assert tasks.run_until(lambda: tasks.effect_times(second), within=SECOND)
+            return
+        assert tasks.do(first, "retry").status == 200
+        tasks.run(10 * SECOND)
+        assert not tasks.effect_times(second)
+        tasks.run(20 * SECOND)
+        assert tasks.state(first) is State.SUCCEEDED
+        assert tasks.effect_times(second)
+
+
+def test_a_retried_task_waits_for_the_turn_of_another() -> None:
+    """It had ended, so the line went on; it is the next one after the task that has the turn."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first = tasks.create(retry=ONCE, **ordered())
+        tasks.run(10 * SECOND)
+        tasks.last(30)
+        second, third = tasks.create(**ordered()), tasks.create(**ordered())
+        tasks.run(5 * SECOND)
+        tasks.effects.clear()
+        assert tasks.do(first, "retry").status == 200
+        tasks.run(2 * MINUTE)
+        assert tasks.state(second) is State.SUCCEEDED
+        assert starts(tasks) == [first, third]
+
+
+def test_runs_of_a_schedule_keep_the_order() -> None:
+    """Each run waits for the one before, although their schedule lets them overlap; and an update can change that."""
+    with Tasks() as tasks:
+        tasks.last(90)
+        task = {"type": PLAIN, "timeout_seconds": 300, **ordered()}
+        body = {"name": "often", "rate": "1 minute", "overlap": "allow_all", "task": task}
+        assert tasks.ask("POST", "/v1/schedules", body).status == 201
+        tasks.run(10 * MINUTE)
+        runs = sorted(tasks.watching.tasks(), key=lambda task: task.due_at)
+        begun = [task for task in runs if task.started_at is not None]
+        assert len(begun) >= 5
+        for before, after in pairwise(begun):
+            assert (before.outcome_at if before.is_terminal else tasks.now) <= (after.started_at or 0)
+        changed = tasks.ask("PATCH", "/v1/schedules/often", {"task": {"order": None}})
+        assert (changed.status, changed.body["task"]["order"]) == (200, None)
+
+
+def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
+    """A node that waited for another node, and that one for its turn, would wait for ever."""
+    with Tasks() as tasks:
+        tasks.last(20)
+        tasks.create(**ordered())
+        graph = {"nodes": {"only": {"type": PLAIN}}}
+        made = tasks.ask("POST", "/v1/topologies", {**graph, **ordered()})
+        assert made.status == 201
+        tasks.run(10 * SECOND)
+        assert tasks.record(made.body["id"]).waiting_for == f"order {KEY}"
+        refused = tasks.ask("POST", "/v1/topologies", {"nodes": {"only": {"type": PLAIN, **ordered()}}})
+        assert (refused.status, refused.body["errors"][0]["field"]) == (422, "nodes.only.order")
+        tasks.run(MINUTE)
+        assert tasks.state(made.body["id"]) is State.SUCCEEDED
+
+
+def test_pull_workers_get_the_tasks_of_a_key_one_after_another() -> None:
+    """The next one is handed out once the one before has been completed."""
+    with Tasks() as tasks:
+        ids = [tasks.create(kind=PULLED, **ordered()) for _ in range(2)]
+        wanted = {"types": [PULLED], "worker": "X", "max_tasks": 10, "wait_seconds": 5, "lease_seconds": 60}
+        leased = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert [each["task"]["id"] for each in leased] == ids[:1]
+        done = tasks.ask("POST", f"/v1/leases/{leased[0]['id']}/complete", {"result": 1})
+        assert done.status == 200
+        tasks.run(2 * SECOND)
+        leased = tasks.ask("POST", "/v1/leases", wanted).body["leases"]
+        assert [each["task"]["id"] for each in leased] == ids[1:]
+
+
+CALLS: dict[str, Callable[[Call], bool]] = {
+    "leave": lambda call: call.operation == "delete_item" and of_the_line(call),
+    "read": lambda call: call.operation == "query" and of_the_line(call),
+    "turn": lambda call: call.operation == "update_item" and of_the_line(call),
+    "message": lambda call: call.operation == "send_message_batch",
+    "close": lambda call: call.operation == "update_item" and not of_the_line(call),
+}
+
+
+@pytest.mark.parametrize("at", CALLS)
+def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) -> None:
+    """Whatever it was about to do after the outcome, the next task starts soon, and the one after that."""
+    with Tasks() as tasks:
+        # A message that is not sent makes its task late.
+        tasks.faulty = True
+        tasks.last(20)
+        first, second, third = (tasks.create(**ordered()) for _ in range(3))
+        tasks.run(10 * SECOND)
+
+        def dies(call: Call) -> bool:
+            return call.machine.function == "worker" and tasks.record(first).is_terminal and CALLS[at](call)
+
+        died = tasks.once(dies, lambda call: call.machine.die())
+        assert tasks.run_until(lambda: tasks.state(third) is State.SUCCEEDED, within=RECOVERY + 2 * MINUTE)
+        assert len(died) == 1
+        assert starts(tasks) == [first, second, third]
+
+
+@pytest.mark.parametrize("at", ["turn", "leave", "read"])
+def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) -> None:
+    """The next task checks the line by itself within a while."""
+    with Tasks() as tasks:
+        first, second = tasks.create(24 * HOUR, **ordered()), tasks.create(**ordered())
+        tasks.run(10 * SECOND)
+
+        def dies(call: Call) -> bool:
+            return call.machine.function == "api" and tasks.record(first).is_terminal and CALLS[at](call)
+
+        died = tasks.once(dies, lambda call: call.machine.die())
+        tasks.send("POST", f"/v1/tasks/{first}/cancel")
+        assert tasks.run_until(lambda: tasks.effects, within=HOUR + 2 * MINUTE)
+        assert (len(died), starts(tasks)) == (1, [second])
+
+
+def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only() -> None:
+    """Its place names a task that does not exist; the tasks behind it go on after the time that a write may take."""
+    with Tasks() as tasks:
+
+        def is_record(call: Call) -> bool:
+            return call.operation == "put_item" and schema.STATE in call.request["Item"]
+
+        died = tasks.once(is_record, lambda call: call.machine.die())
+        tasks.send("POST", "/v1/tasks", {"type": PLAIN, **ordered()})
+        tasks.run(SECOND)
+        second = tasks.create(**ordered())
+        tasks.run(30 * SECOND)
+        assert (len(died), tasks.effects) == (1, [])
+        assert tasks.run_until(lambda: tasks.effects, within=3 * MINUTE)
+        assert starts(tasks) == [second]
+
+
+def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_beside_another() -> None:
+    """Its creation was thought dead: it takes its place again, before all others, when it finds another one's turn."""
+    with Tasks() as tasks:
+        tasks.last(60)
+        late = tasks.create(30 * SECOND, timeout_seconds=120, **ordered())
+        (place,) = [item for item in tasks.items(schema.ORDER_LINE_PREFIX) if item[schema.SORT_KEY]["S"] != "#"]
+        tasks.table.write(tasks.now, (place[schema.PARTITION_KEY]["S"], place[schema.SORT_KEY]["S"]), None)
+        first, second = (tasks.create(timeout_seconds=120, **ordered()) for _ in range(2))
+        tasks.run(4 * MINUTE)
+        assert starts(tasks) == [first, late, second]
+        times = [each.at for each in tasks.effects]
+        assert all(after - before >= MINUTE for before, after in pairwise(times))
+        # Whoever watches the account does not know that its place was removed.
+        assert len(tasks.violations) == 1
+        tasks.watching.violations.clear()
+
+
+def test_a_line_is_kept_without_its_turn() -> None:
+    """The counter and the turn expire in the end, the places of open tasks never: the order is kept without them."""
+    with Tasks() as tasks:
+        first = tasks.create(MINUTE, **ordered())
+        assert tasks.do(first, "pause").status == 200
+        assert [schema.TTL in item for item in tasks.items(schema.ORDER_LINE_PREFIX)] == [True, False]
+        tasks.run(10 * MINUTE)
+        (line,) = {item[schema.PARTITION_KEY]["S"] for item in tasks.items(schema.ORDER_LINE_PREFIX)}
+        tasks.table.write(tasks.now, (line, "#"), None)
+        second = tasks.create(**ordered())
+        tasks.run(10 * MINUTE)
+        assert not tasks.effects
+        assert tasks.do(first, "resume").status == 200
+        tasks.run(10 * SECOND)
+        assert starts(tasks) == [first, second]
+
+
+def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
+    """The next task reads the line just before the one before ends, and is put back just after: it starts at once."""
+    with Tasks() as tasks:
+        tasks.last(20)
+        first = tasks.create(**ordered())
+        tasks.run(19 * SECOND)
+
+        def puts_back(call: Call) -> bool:
+            return call.operation == "update_item" and f"order {KEY}" in str(call.request)
+
+        slowed = tasks.slow(puts_back, 5 * SECOND)
+        second = tasks.create(**ordered())
+        tasks.run(8 * SECOND)
+        assert len(slowed) == 1
+        assert tasks.state(first) is State.SUCCEEDED
+        assert tasks.effect_times(second)
+
+
+def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
+    """Of a task in line: its place, the task that must end first, and the one just before it."""
+    with Tasks() as tasks:
+        tasks.last(60)
+        first, second, third = (tasks.create(timeout_seconds=120, **ordered(on_failure="stop")) for _ in range(3))
+        tasks.run(10 * SECOND)
+        found = tasks.ask("GET", f"/v1/tasks/{third}/explain").body
+        gate = next(each for each in found["gates"] if each["name"] == "order" and each["state"] == "waiting")
+        line = gate["waits_for"]["order"]
+        assert (line["key"], line["position"], line["is_stopped"]) == (KEY, 3, False)
+        assert [(each["task_id"], each["state"]) for each in line["tasks"]] == [(first, "running"), (second, "waiting")]
+        assert f"It is number 3 in the line of its ordered key {KEY}: the task {first} (running)" in found["text"]
+        assert tasks.ask("GET", f"/v1/tasks/{third}").body["waiting_for"]["reason"] == "order"
+
+
+def test_why_says_that_a_failed_task_stops_the_line() -> None:
+    """And what to do about it."""
+    with Tasks() as tasks:
+        tasks.fail()
+        first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
+        tasks.run(10 * SECOND)
+        text = tasks.ask("GET", f"/v1/tasks/{second}/explain").body["text"]
+        assert f"which the task {first} (failed) stops: retry or delete that task." in text
+
+
+def test_an_event_can_name_an_ordered_key() -> None:
+    """Tasks from the intake keep the order in which it creates them."""
+    with Tasks() as tasks:
+        tasks.last(20)
+        tasks.create(**ordered())
+        tasks.send_event("one", "2026-11-21T02:00:00Z", **ordered())
+        tasks.run(10 * SECOND)
+        assert [task.waiting_for for task in tasks.watching.tasks() if task.state is State.WAITING] == [f"order {KEY}"]

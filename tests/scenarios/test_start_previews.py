@@ -1,0 +1,186 @@
+"""A preview tells when a task would start, and names what it would wait for; it creates and changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.contract.http.timestamps import instant_of
+from duetime.domain.times import to_iso
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+CRM = {"key": "crm", "limit": 2, "per_seconds": 10}
+_WRITES = {"put_item", "update_item", "delete_item", "transact_write_items", "batch_execute_statement"}
+
+
+def preview(tasks: Tasks, **fields: Any) -> Any:  # noqa: ANN401 - JSON
+    """The preview of a task; it writes nothing."""
+    written: list[str] = []
+
+    def watch(call: Call) -> None:
+        # A process that finds no number of shards settles it, whatever it is asked.
+        is_new = not (call.partition or "").startswith(schema.CURSOR_PREFIX)
+        if call.machine.function == "api" and call.operation in _WRITES and is_new:
+            written.append(call.operation)
+
+    tasks.before_call = watch
+    found = tasks.ask("POST", "/v1/tasks/preview", {"type": PLAIN, **fields})
+    tasks.before_call = None
+    assert found.status == 200, found.body
+    assert not written
+    return found.body
+
+
+def names(found: Any) -> list[str]:  # noqa: ANN401 - JSON
+    """The names of the reasons."""
+    return [reason["name"] for reason in found["reasons"]]
+
+
+def test_a_free_task_starts_at_its_due_time() -> None:
+    """Now, or later; the due time is then the only reason."""
+    with Tasks() as tasks:
+        now = preview(tasks)
+        assert (names(now), now["expected_start_at"], now["due_at"]) == ([], now["as_of"], now["as_of"])
+        assert now["text"].endswith(", now.")
+        due = to_iso(tasks.now + HOUR)
+        later = preview(tasks, due_at=due)
+        assert (names(later), later["expected_start_at"], later["due_at"]) == (["due"], due, due)
+        assert not list(tasks.watching.tasks())
+
+
+def test_a_rate_tells_the_turn_of_the_next_task() -> None:
+    """After those that wait, and when the next one does start; one due later than the line's end waits for nothing."""
+    with Tasks() as tasks:
+        for _ in range(4):
+            tasks.create(rate=CRM)
+        tasks.run(2 * SECOND)
+        found = preview(tasks, rate=CRM)
+        assert names(found) == ["rate"]
+        assert found["reasons"][0]["waits_for"]["rate"]["limit"] == 2
+        made = tasks.create(rate=CRM)
+        tasks.run(MINUTE)
+        assert abs(tasks.effect_times(made)[0] - instant_of(found["expected_start_at"])) < SECOND
+        assert names(preview(tasks, rate=CRM, delay_seconds=60)) == ["due"]
+
+
+def test_a_paused_rate_has_no_known_end() -> None:
+    """Nor has it in the explanation of a task that waits for it; a pinned limit is named."""
+    with Tasks() as tasks:
+        tasks.ask("POST", "/v1/rates/crm/pause")
+        found = preview(tasks, rate=CRM)
+        assert (names(found), found["expected_start_at"]) == (["rate"], None)
+        assert "has been paused since" in found["text"]
+        made = tasks.create(rate=CRM)
+        tasks.run(2 * SECOND)
+        told = tasks.ask("GET", f"/v1/tasks/{made}/explain").body
+        assert "The rate crm has been paused since" in told["text"]
+        tasks.ask("PUT", "/v1/rates/crm", {"limit": 7, "per_seconds": 60})
+        # It was checked again, and is put back.
+        tasks.run(3 * SECOND)
+        waited = tasks.ask("GET", f"/v1/tasks/{made}/explain").body["gates"][-1]["waits_for"]["rate"]
+        assert (waited["limit"], waited["is_pinned"], waited["paused_at"] is None) == (7, True, False)
+
+
+def test_a_lock_names_its_holder() -> None:
+    """When it is given back is not known; nor does anybody else's task know it."""
+    with Tasks() as tasks:
+        tasks.last(30)
+        holder = tasks.create(lock={"key": "db"})
+        tasks.run(2 * SECOND)
+        found = preview(tasks, lock={"key": "db"})
+        assert (names(found), found["expected_start_at"]) == (["lock"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["lock"]["holders"]] == [holder]
+
+
+def test_switches_stop_and_limit() -> None:
+    """A stopped type, and one of which as many tasks run as may."""
+    with Tasks() as tasks:
+        tasks.last(30)
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"max_concurrent": 1}).status == 200
+        tasks.run(10 * SECOND)
+        tasks.create()
+        tasks.run(2 * SECOND)
+        assert names(preview(tasks)) == ["concurrency_limit"]
+        assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True, "reason": "a leak"}).status == 200
+        found = preview(tasks)
+        assert (names(found)[0], found["expected_start_at"]) == ("switch", None)
+        assert "a leak" in found["text"]
+
+
+@pytest.mark.parametrize("conflict", ["keep", "replace", "refuse"])
+def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> None:
+    """Nothing would be created, whatever is done with the other task."""
+    with Tasks() as tasks:
+        unique = {"key": "customer-17", "on_conflict": conflict}
+        assert names(preview(tasks, unique=unique)) == []
+        holder = tasks.create(HOUR, unique=unique)
+        found = preview(tasks, unique=unique)
+        assert (names(found), found["expected_start_at"]) == (["unique_key"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["tasks"]] == [holder]
+
+
+def test_a_debounced_task_would_be_due_after_its_delay() -> None:
+    """Counted from now."""
+    with Tasks() as tasks:
+        found = preview(tasks, debounce={"key": "k", "seconds": 60})
+        assert instant_of(found["due_at"]) - instant_of(found["as_of"]) == MINUTE
+
+
+def test_a_backlog_is_a_reason() -> None:
+    """Messages that wait before it in the queue of its priority; many of them leave no estimate."""
+    with Tasks() as tasks:
+        tasks.receiving = False
+        for _ in range(3):
+            tasks.create(priority="low")
+        tasks.run(SECOND)
+        found = preview(tasks, priority="low")
+        assert names(found) == ["queue"]
+        assert found["text"].endswith("3 messages wait in the queue low; those that are due earlier start first.")
+        assert found["expected_start_at"] == found["as_of"]
+        assert names(preview(tasks, priority="high")) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "type"),
+        ({"type": PLAIN, "due_at": "never"}, "due_at"),
+        ({"type": PLAIN, "delay_seconds": 400_000_000}, "delay_seconds"),
+        ({"type": PLAIN, "nothing": 1}, "nothing"),
+        ({"type": PLAIN, "parent_task_id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}, "parent_task_id"),
+    ],
+)
+def test_errors_are_those_of_a_creation(body: dict[str, Any], field: str) -> None:
+    """The same status, and the same fields."""
+    with Tasks() as tasks:
+        found, created = (tasks.ask("POST", path, body) for path in ("/v1/tasks/preview", "/v1/tasks"))
+        assert found.status == created.status == 422
+        assert found.body["errors"] == created.body["errors"]
+        assert [each["field"] for each in found.body["errors"]] == [field]
+
+
+def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when() -> None:
+    """The preview names those that have not; if all have, it starts at once."""
+    with Tasks() as tasks:
+        ended, far = tasks.create(), tasks.create(HOUR)
+        tasks.run(SECOND)
+        found = preview(tasks, after=[ended, far])
+        assert (names(found), found["expected_start_at"]) == (["parents"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["tasks"]] == [far]
+        assert names(preview(tasks, after=[ended])) == []
+
+
+def test_a_task_of_an_ordered_key_waits_for_the_one_before() -> None:
+    """A preview takes no place in the line."""
+    with Tasks() as tasks:
+        first = tasks.create(HOUR, order={"key": "k"})
+        found = preview(tasks, order={"key": "k"})
+        assert (names(found), found["expected_start_at"]) == (["order"], None)
+        assert [each["task_id"] for each in found["reasons"][0]["waits_for"]["order"]["tasks"]] == [first]
+        assert names(preview(tasks, order={"key": "other"})) == []
