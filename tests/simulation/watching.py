@@ -142,14 +142,17 @@ class Watching:
             self.account.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.account.time.now()}: {violation}")
 
-    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
+    def _let_others_look(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         account = self.account
         account.expiries.written(new)
         for watching in (account.schedules, account.locks, account.rates, account.unique_keys, account.groups):
             watching.written(old, new)
         account.dependencies.written(old, new)
         account.ordered_keys.written(old, new)
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
+        self._let_others_look(old, new)
         record = new or old
         if record is None or _STATE not in record:
             return
