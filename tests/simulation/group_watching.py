@@ -48,6 +48,7 @@ class GroupUsers:
                     "type": works.PLAIN,
                     "delay_seconds": draw.choice([0, 0, 1, 20, 90]),
                     "timeout_seconds": 60,
+                    "notify_within_seconds": 60,
                     "retry": {"max_attempts": draw.choice([1, 3])},
                     "group": {"id": group},
                 }
@@ -71,7 +72,12 @@ class GroupUsers:
             self._account.take(2 * SECOND)
 
     def _close(self, group: str, rule: str) -> None:
-        body = {"on_complete": {"task": {"type": works.PLAIN, "timeout_seconds": 60}, "rule": rule}}
+        body = {
+            "on_complete": {
+                "task": {"type": works.PLAIN, "timeout_seconds": 60, "notify_within_seconds": 60},
+                "rule": rule,
+            }
+        }
         for _ in range(4):
             answer = self._account.users.ask("PUT", f"/v1/groups/{group}", body)
             if answer is not None and answer.status == 200:

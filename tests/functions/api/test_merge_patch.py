@@ -140,7 +140,7 @@ def test_a_task_that_is_written_back_as_it_was_read_is_told_what_is_fixed(api: G
         assert refused.status == 422
         reasons |= refused.faults
     fixed = {name for name, reason in reasons.items() if reason.startswith("cannot be changed")}
-    assert fixed == {"type", "unique", "debounce", "order", "parent_task_id"}
+    assert fixed == {"type", "unique", "debounce", "order", "parent_task_id", "group"}
     assert all(reason.startswith("is read-only") for name, reason in reasons.items() if name not in fixed)
     known = set(BEFORE) - {"type", "delay_seconds"}
     assert not known & set(reasons)
