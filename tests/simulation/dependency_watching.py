@@ -65,8 +65,12 @@ class DependencyWatching:
         match task.after.rule.value:
             case "all_success":
                 return all(_GOOD in each for each in ends)
-            case "all_done":
+            case "all_done" | "none_failed":
                 return all(ends)
+            case "one_success":
+                return any(_GOOD in each for each in ends)
+            case "always":
+                return True
             case "one_failed":
                 return any(each & _BAD for each in ends)
             case rule:

@@ -92,18 +92,27 @@ class GroupWatching:
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self.ran = 0
+        self._ended: set[str] = set()
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: no member is open when the task after its group has run."""
-        if new is None or _COMPLETES not in new or _STATE not in new:
+        """Look at a write of the table: every member has ended when the task after its group has run.
+
+        One that is retried by hand after that may be open again.
+        """
+        if new is None or _STATE not in new:
             return
         task = task_of(new)
+        if task.state in TERMINAL:
+            self._ended.add(task.id.text)
+        if _COMPLETES not in new:
+            return
         if task.state not in _RAN or (old is not None and task_of(old).state in TERMINAL):
             return
         self.ran += 1
         for member in self._members(task.completes or ""):
             self._account.watching.check(
-                member.is_terminal, f"{task.id} ran after {task.completes}, whose member {member.id} is {member.state}"
+                member.id.text in self._ended,
+                f"{task.id} ran after {task.completes}, whose member {member.id} is {member.state}",
             )
 
     def check_end(self) -> None:
