@@ -140,6 +140,14 @@ def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
             assert refused(tasks, after=[foreign.body["id"]])[0] == "after[0]"
 
 
+def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
+    """The occurrence could be of the same key, and come behind it in the line: both would wait for ever."""
+    with Tasks() as tasks:
+        occurrence = {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}
+        field, reason = refused(tasks, after=[occurrence], order={"key": "k"})
+        assert (field, "together with order" in reason) == ("after", True)
+
+
 @pytest.mark.parametrize("then", ["retry", "nothing"])
 def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -> None:
     """Its dependent stays cancelled until it is retried, too: then it waits for the new outcome."""

@@ -88,13 +88,17 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
     """What the task waits for.
 
     Raises:
-        FieldsInvalid: it could replace an existing task, which has begun to wait for others.
+        FieldsInvalid: it could replace an existing task, which has begun to wait for others, or wait for one that waits
+            for it.
     """
     # Few tasks wait for others, so the module is imported only for them.
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
 
     if body.debounce is not None or (body.unique is not None and body.unique.on_conflict is OnConflict.REPLACE):
         reason = "cannot be given together with debounce, or with a unique key that replaces"
+        raise FieldsInvalid([Fault(path_of((*place, "after")), reason, FaultCode.CONFLICT)])
+    if body.order is not None and not all(isinstance(each, str) for each in body.after or ()):
+        reason = "cannot name an occurrence of a schedule together with order: its task could come behind this one"
         raise FieldsInvalid([Fault(path_of((*place, "after")), reason, FaultCode.CONFLICT)])
     on = [
         Dependency(TaskId(each))
