@@ -51,7 +51,7 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy
+from duetime.domain.tasks.task_options import AfterFailure, LockSpec, NotifyOn, OrderKey, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
@@ -103,6 +103,7 @@ FULL = StoredSchedule(
             rollback_on_failure=True,
             lock=LockSpec("db-17", 2, wait_seconds=30),
             rate=Rate("crm", 50, 2, 10),
+            order=OrderKey("customer-17", AfterFailure.STOP),
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600, running_seconds=900),
             expires_seconds=600,

@@ -55,8 +55,10 @@ BY_OTHER_WAYS = {
     "deleteTasksByFilter",
     "pauseSchedulesByTag",
     "resumeSchedulesByTag",
+    "cancelGroup",
+    "retryGroup",
 }
-"""No command sends a batch; actions by a filter, or by tags, have a key of their own for each piece."""
+"""No command sends a batch; actions by a filter, by tags, or on a group, have a key of their own for each piece."""
 
 
 class Refusing(Deployment):

@@ -36,6 +36,10 @@ NOT_MADE: Mapping[GateName, str] = {
     GateName.TARGET: "the embedded SQS refuses nothing for its load",
     GateName.TOPOLOGY: "the embedded Step Functions starts every execution",
     GateName.OTHER: "no code of this version gives a reason that has no gate of its own",
+    GateName.ORDER: "the emulator's clock and the line's hour would make it slow; it is tried in virtual time",
+    GateName.GROUP: "as of an ordered key",
+    GateName.UNIQUE_KEY: "of previews of tasks that are not created",
+    GateName.QUOTA: "of previews of tasks that are not created",
     GateName.NOT_RECORDED: "records of this version say where their time went, but for lost retries",
 }
 """The gates that cannot be made here. `tests/scenarios/test_task_explanations.py` has all of them, in virtual time."""

@@ -44,6 +44,6 @@ def test_a_task_of_a_broken_package_can_be_cancelled() -> None:
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
-        scenario.run(2 * MINUTE)
+        scenario.run(90 * SECOND)
         assert scenario.ask("POST", f"/v1/tasks/{task}/cancel").status == 200
         assert scenario.record(task).state == "cancelled"

@@ -75,10 +75,9 @@ def test_what_a_request_started_is_not_started_again_by_its_repeat(verb: str) ->
             task = schedules.create(kind=UNDONE, retry={"max_attempts": 1})
             schedules.run(5 * SECOND)
         version = {"If-Match": f'"{schedules.record(task).version}"'}
-        path = f"/v1/tasks/{task}/{verb}"
+        path, fence = f"/v1/tasks/{task}/{verb}", schedules.record(task).fence
         first = schedules.ask("POST", path, None, headers=version)
         assert first.status in {200, 202}, first.body
-        fence = schedules.record(task).fence
         at_once = schedules.ask("POST", path, None, headers=version)
         schedules.run(5 * SECOND)
         ended = schedules.record(task)

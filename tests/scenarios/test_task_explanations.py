@@ -15,6 +15,7 @@ import pytest
 
 from duetime.adapters.dynamodb.task_items import item_of, key_of
 from duetime.domain.explanations.gate import GateName
+from duetime.domain.operating_parameters import EARLY_SCAN_AGES
 from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
@@ -167,7 +168,7 @@ def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int)
         tasks.receive_again()
         assert tasks.run_until(lambda: tasks.record(task_id).finished_at, within=delay + 10 * MINUTE)
         (gate,) = [each for each in why(tasks, task_id)["gates"] if each["name"] == "trigger"]
-        assert gate["duration_ms"] > MINUTE
+        assert gate["duration_ms"] > EARLY_SCAN_AGES[0]
         assert "had not been sent" not in gate["text"]
         assert "lost" in gate["text"]
 
@@ -220,6 +221,31 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
         gate = waiting(why(tasks, task_id))
         assert gate["name"] == "approval"
         assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
+
+
+def test_a_task_waits_for_its_turn_in_the_line_of_its_ordered_key() -> None:
+    """It names the key, the place, and the task that must end first."""
+    with Explained() as tasks:
+        tasks.last(30)
+        first = tasks.create(order={"key": "customer-17"})
+        tasks.run(SECOND)
+        second = tasks.create(order={"key": "customer-17"})
+        tasks.run(5 * SECOND)
+        gate = waiting(why(tasks, second))
+        line = gate["waits_for"]["order"]
+        assert (gate["name"], line["key"], line["position"]) == ("order", "customer-17", 2)
+        assert [each["task_id"] for each in line["tasks"]] == [first]
+
+
+def test_a_task_waits_for_the_members_of_its_group() -> None:
+    """It names the group that it runs after."""
+    with Explained() as tasks:
+        tasks.create(HOUR, group={"id": "import-17"})
+        closing = {"on_complete": {"task": {"type": PLAIN}}}
+        after = tasks.ask("PUT", "/v1/groups/import-17", closing).body["on_complete"]["task_id"]
+        tasks.run(5 * SECOND)
+        gate = waiting(why(tasks, after))
+        assert (gate["name"], "import-17" in gate["text"]) == ("group", True)
 
 
 def test_each_gate_has_its_test_here() -> None:

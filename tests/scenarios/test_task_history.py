@@ -111,7 +111,7 @@ def test_a_running_task_that_is_stopped_says_who_asked() -> None:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
             while context.requested_action != "cancel":
-                tasks.take(SECOND)
+                tasks.take(10 * SECOND)
                 context.heartbeat()
             raise AttemptCancelled
 

@@ -30,8 +30,8 @@ MUTANTS = (
     Mutant(
         "the end of an attempt is written without its fence",
         "services/outcomes/outcome.py",
-        "write = Write(task.id, move, self.runtime.nonce(), guard or Guard(fence=task.fence), sets)",
-        "write = Write(task.id, move, self.runtime.nonce(), guard or Guard(), sets)",
+        "condition = replace(guard or Guard(fence=task.fence), unawaited=not follows)",
+        "condition = replace(guard or Guard(), unawaited=not follows)",
     ),
     Mutant(
         "a retry is written without its fence",

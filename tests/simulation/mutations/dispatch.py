@@ -14,8 +14,8 @@ MUTANTS = (
     Mutant(
         "nothing is scanned",
         "domain/dispatch/enqueue_plan.py",
-        "    if entry.state in STARTABLE:\n        return entry.next_at <= now\n",
-        "    if entry.state in STARTABLE:\n        return False\n",
+        "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return entry.next_at <= now\n",
+        "    if entry.state in STARTABLE or entry.waits_for_tasks:\n        return False\n",
     ),
     Mutant(
         "a look beyond a record's home gets no timer",
