@@ -4,7 +4,7 @@ import { command } from "../api/client";
 import { useResource } from "../api/resource";
 import type { Group, TaskPage as ListedTasks } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
-import { ProblemBox, Relative, Time } from "../components/basics";
+import { ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { TaskLink } from "../components/task_names";
 import { href } from "../router";
 import { counted } from "../time";
@@ -63,12 +63,12 @@ export function GroupDetail({ subject: id }: { subject: string }) {
             Members <span class="muted">{read.total}</span>
           </h2>
           <p>
-            The group is {read.state}: {read.ended} of {counted(read.total, "member")} have ended ({read.progress} %).
+            <progress max={Math.max(1, read.total)} value={read.ended} aria-label="Progress" /> The group is {read.state}: {read.ended} of {counted(read.total, "member")} have ended ({read.progress} %).
           </p>
           <ul>
             {Object.entries(read.counts).map(([state, number]) => (
               <li key={state}>
-                {number} {state.replace("_", " ")}
+                {number} <StateChip state={state} />
               </li>
             ))}
           </ul>

@@ -48,7 +48,7 @@ function Rates() {
   const read = page.found.value;
   return (
     <>
-      <h2>Rates</h2>
+      <h2 class="section">Rates</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title="No rate is in use">
         <p>A task that names a rate waits until fewer tasks of its key have started in a time than its limit.</p>
@@ -92,7 +92,7 @@ function UniqueKeys() {
   const read = page.found.value;
   return (
     <>
-      <h2>Unique keys</h2>
+      <h2 class="section">Unique keys</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title="No task holds a unique key">
         <p>A task with a unique key is the only one of that key until it has started or ended.</p>

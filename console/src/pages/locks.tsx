@@ -16,7 +16,7 @@ export function Locks() {
   const tasks = useTasks((read?.entries ?? []).flatMap((lock) => lock.holders.map((holder) => holder.task_id)));
   return (
     <>
-      <h2>Locks</h2>
+      <h2 class="section">Locks</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title={token ? "No more locks" : "No lock is in use"}>
         <p>A task that names a lock waits until fewer than its limit of other tasks hold it.</p>
