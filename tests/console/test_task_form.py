@@ -57,8 +57,9 @@ OF_THE_SAME_KEY = {
     *("unique.key", "unique.until", "unique.on_conflict"),
     *("debounce.key", "debounce.seconds", "debounce.max_seconds"),
     *("order.key", "order.on_failure"),
+    "group.id",
 }
-"""The first ones exclude one another and the due time."""
+"""The first ones exclude one another and the due time; copies have none of them."""
 
 
 def opened(page: Page) -> None:

@@ -41,7 +41,10 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
 
 @pytest.mark.slow
 def test_messages_that_take_long_are_each_sent_by_two_readers_at_most() -> None:
-    """With every send slower than the hold, the tasks of one minute run once, whether one reader sends them or two."""
+    """With every send slower than the hold, the tasks of one minute run once, whether one reader sends them or two.
+
+    The early scan sends them once more, as they are late.
+    """
     with Tasks() as tasks:
         tasks.faulty = True
         made = [tasks.create(10 * MINUTE) for _ in range(300)]
@@ -55,4 +58,4 @@ def test_messages_that_take_long_are_each_sent_by_two_readers_at_most() -> None:
         tasks.run(HOUR)
         assert tasks.tally() == {"succeeded": len(made) + 1}
         assert (tasks.done(later).lateness or 0) < GROUP_HOLD + TICK_BUDGET
-        assert tasks.sent() <= 2 * (len(made) + 1)
+        assert tasks.sent() <= 3 * (len(made) + 1)
