@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.times import DAY, HOUR, MINUTE
+from duetime.adapters.dynamodb import schema
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.environment_variables import Variable
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import PHASED, PLAIN, UNDONE
@@ -76,6 +77,13 @@ def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
     made = [account.create(0, kind, retry={"max_attempts": 1}) for kind in (PLAIN, UNDONE)]
     account.run_until(lambda: all(account.record(each).finished_at for each in made))
     assert kept(account, made) == {PLAIN: 2, UNDONE: 7}
+    expiries = {
+        item[schema.PARTITION_KEY]["S"]: int(item[schema.TTL]["N"]) * SECOND
+        for item in account.items(schema.CONTENT_PREFIX)
+        if item[schema.SORT_KEY]["S"] == "traceback"
+    }
+    first, second = (expiries[f"{schema.CONTENT_PREFIX}{each}"] for each in made)
+    assert round((second - first) / DAY, 2) == 5
     wait(account, 6)
     attempts = account.ask("GET", f"/v1/tasks/{made[1]}/attempts").body["attempts"]
     assert "ValueError" in attempts[0]["error"]["traceback"]

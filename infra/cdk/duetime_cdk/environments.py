@@ -230,8 +230,8 @@ class Environment:
     """How long a finished task can be read, in days (at least 2)."""
     retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
     """How long finished tasks of some types can be read, in days (at least 2), by patterns of types, such as
-    `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept as
-    long as the topology, whatever their types. A change applies to tasks that end after it."""
+    `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept at
+    least as long as the topology, whatever their types. A change applies to tasks that end after it."""
     archive_days: int = 0
     """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
     not archived. 0: there is no archive, and tasks are gone after the retention."""
@@ -631,12 +631,12 @@ class Environment:
     @property
     def shortest_retention_days(self) -> int:
         """How long ended tasks of any type are kept at least."""
-        return min(self.retention_days, *self.retention_days_by_type.values(), self.retention_days)
+        return min([self.retention_days, *self.retention_days_by_type.values()])
 
     @property
     def longest_retention_days(self) -> int:
         """How long ended tasks of some type are kept at most."""
-        return max(self.retention_days, *self.retention_days_by_type.values(), self.retention_days)
+        return max([self.retention_days, *self.retention_days_by_type.values()])
 
     def _check_targets(self) -> None:
         """Check the pulled types and the targets."""

@@ -39,9 +39,9 @@ class RetentionPolicy:
     @property
     def shortest(self) -> Millis:
         """How long a task of any type is kept at least."""
-        return min(self.default, *self.by_pattern.values()) if self.by_pattern else self.default
+        return min([self.default, *self.by_pattern.values()])
 
     @property
     def longest(self) -> Millis:
         """How long a task of any type is kept at most."""
-        return max(self.default, *self.by_pattern.values()) if self.by_pattern else self.default
+        return max([self.default, *self.by_pattern.values()])

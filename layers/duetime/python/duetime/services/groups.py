@@ -215,7 +215,7 @@ class CompletionGate:
 
 
 def summary_of(stores: Stores, task: Task) -> bytes:
-    """What the task of a group's completion is told about the group: one JSON object in UTF-8."""
+    """The summary of a group that the task of its completion receives: one JSON object in UTF-8."""
     group = stores.groups.read(task.owner, task.completes or "")
     return json.dumps({"group": _summary(task, group)}, separators=(",", ":")).encode()
 

@@ -80,9 +80,7 @@ class RateAdmin:
             RateNotFound: there is no such rate.
         """
         self._states(owner, key)
-        status = self._change(owner, key, lambda control: replace(control, paused_at=None))
-        self._check_first(owner, key, by)
-        return status
+        return self._change_and_check(owner, key, lambda control: replace(control, paused_at=None), by)
 
     def reset(self, owner: str, key: str, by: Attribution) -> RateStatus:
         """Forget the starts that a rate has counted, and its line; the first waiting tasks are checked at once.
@@ -91,15 +89,11 @@ class RateAdmin:
             RateNotFound: there is no such rate.
         """
         self._states(owner, key)
-        status = self._change(owner, key, lambda control: replace(control, resets=True))
-        self._check_first(owner, key, by)
-        return status
+        return self._change_and_check(owner, key, lambda control: replace(control, resets=True), by)
 
     def pin(self, owner: str, pinned: Rate, by: Attribution) -> RateStatus:
         """Set the limit that holds instead of those that tasks ask for."""
-        status = self._change(owner, pinned.key, lambda control: replace(control, pin=pinned))
-        self._check_first(owner, pinned.key, by)
-        return status
+        return self._change_and_check(owner, pinned.key, lambda control: replace(control, pin=pinned), by)
 
     def unpin(self, owner: str, key: str, by: Attribution) -> RateStatus:
         """Let the limits that tasks ask for hold again.
@@ -108,9 +102,7 @@ class RateAdmin:
             RateNotFound: there is no such rate.
         """
         self._states(owner, key)
-        status = self._change(owner, key, lambda control: replace(control, pin=None))
-        self._check_first(owner, key, by)
-        return status
+        return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
         """The first keys after one whose rates are paused or pinned."""
@@ -131,10 +123,18 @@ class RateAdmin:
             raise RateNotFound(key)
         return {name.part: state for name, state in found.items()}
 
+    def _change_and_check(
+        self, owner: str, key: str, change: Callable[[RateControl], RateControl], by: Attribution
+    ) -> RateStatus:
+        """Write an action that may let waiting tasks start earlier, and check the first of them."""
+        status = self._change(owner, key, change)
+        self._check_first(owner, key, by)
+        return status
+
     def _change(self, owner: str, key: str, change: Callable[[RateControl], RateControl]) -> RateStatus:
         """Write an action to the first part, which decides, and then to all others.
 
-        If it ends in between, some parts have not got it: who repeats it writes all of them.
+        If the process crashes in between, some parts lack it; a repeat writes all of them.
 
         Raises:
             Unavailable: too many concurrent actions, or the store did not answer.

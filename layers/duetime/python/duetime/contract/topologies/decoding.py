@@ -136,11 +136,11 @@ def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, 
     return validated_graph(nodes, body.on_failure, body.timeout_seconds, tuple(body.outputs), parameters)
 
 
-_ONLY_OF_THE_WHOLE = "is not allowed in a node: only the topology as a whole can have a key"
+_ONLY_OF_TOPOLOGIES = "is not allowed in a node: only the topology itself can have a key"
 
 
 def _node(key: str, body: TopologyNode, parameters: Collection[str] | None, *, has_graphs: bool) -> Node:
-    reject_uniqueness(body, ("nodes", key), _ONLY_OF_THE_WHOLE, order=_ONLY_OF_THE_WHOLE)
+    reject_uniqueness(body, ("nodes", key), _ONLY_OF_TOPOLOGIES, order=_ONLY_OF_TOPOLOGIES)
     spec, subgraph = _spec(body, ("nodes", key), parameters, has_graphs=has_graphs)
     return value_of(
         Node,

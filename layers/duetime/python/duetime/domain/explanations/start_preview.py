@@ -1,4 +1,4 @@
-"""Tells when a task would start if it were created now, in the words of the explanation of a task that waits."""
+"""Estimates when a task would start if it were created now, with the gates of an explanation as reasons."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class StartPreview:
 
 
 def preview(task: Task, known: StartConditions) -> StartPreview:
-    """Tell when a task would start, and why then."""
+    """Estimate when a task would start, with the reasons."""
     reasons = tuple(_reasons(task, known))
     ends = [max(task.due_at, known.now), *(gate.until for gate in reasons)]
     is_known = all(end is not None for end in ends)

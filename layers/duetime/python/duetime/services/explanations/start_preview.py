@@ -35,7 +35,7 @@ _DELAYING = (Quota.CONCURRENT_ATTEMPTS,)
 
 @dataclass(frozen=True, slots=True)
 class StartPreviewer:
-    """Tells when a task would start if it were created now.
+    """Estimates when a task would start if it were created now.
 
     Attributes:
         quotas: the quotas of owners and what they use; `None` if the deployment has none.
@@ -47,7 +47,7 @@ class StartPreviewer:
     quotas: Callable[[], tuple[QuotaBook, QuotaUsage]] | None
 
     def preview(self, owner: str, order: Order, size: int) -> StartPreview:
-        """Tell when a task would start, and why then.
+        """Estimate when a task would start, with the reasons.
 
         Args:
             owner: owner of the task.
