@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
@@ -107,7 +107,7 @@ class Watching:
         tasks_made: how many records there are.
         events: the names of the tasks that the intake was asked for by events.
         callbacks: the states that were posted to the callback URL of each task.
-        outcomes: how many outcomes each task has had.
+        outcomes: the states in which each task has ended, one after the other: a retry or a rollback begins it again.
         retried: how often each task with a callback URL was retried after its failure.
         moves: the states that were left, and for which.
         overdue: tasks of which a call of a target did not end in time, and was ended with its process.
@@ -131,7 +131,7 @@ class Watching:
     tasks_made: int = 0
     events: list[str] = field(default_factory=list)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
-    outcomes: Counter[str] = field(default_factory=Counter)
+    outcomes: defaultdict[str, list[State]] = field(default_factory=lambda: defaultdict(list))
     retried: Counter[str] = field(default_factory=Counter)
     moves: set[tuple[State, State]] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
@@ -196,7 +196,8 @@ class Watching:
         if before in {State.FAILED, State.SUCCEEDED} and after is State.SCHEDULED:
             self.account.topologies.reopened(before, task_of(new))
             self.retried[name] += task_of(old).callback_url is not None
-        self.outcomes[name] += after in TERMINAL and before not in TERMINAL
+        if after in TERMINAL and before not in TERMINAL:
+            self.outcomes[name].append(after)
         self.account.jobs.written(name, before, after)
         self.account.topologies.moved(before, after, new)
         if before in STARTABLE and after is State.RUNNING:
@@ -266,10 +267,8 @@ class Watching:
 
     def called_back(self, task_id: str, state: str) -> None:
         """The outcome of a task is posted to its callback URL: it is one that the task had."""
-        task = self.record(task_id)
-        # A user may have retried it since: the callback of its earlier end comes late.
-        has_ended = task is not None and (task.is_terminal or task.reopened_at is not None)
-        self.check(has_ended, f"{task_id} was called back as {state} before its end")
+        # A user may have retried it or rolled it back since: the callback of its earlier end comes late.
+        self.check(State(state) in self.outcomes[task_id], f"{task_id} was called back as {state} before its end")
         self.callbacks.setdefault(task_id, set()).add(state)
 
     def freed(self, key: str) -> None:
@@ -410,7 +409,7 @@ class Watching:
         """Each outcome that was to be posted has a task for that, and one only."""
         made = Counter(task.name for task in self.tasks() if task.type == CALLBACK_TYPE)
         for name, number in made.items():
-            most = self.outcomes[name or ""]
+            most = len(self.outcomes[name or ""])
             self.check(number <= most, f"{name} has {number} callbacks of {most} outcomes")
         for task in self.tasks():
             least = self.retried[task.id.text]
