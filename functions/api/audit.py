@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.audit import AuditServices
+from duetime.composition.links import LinkServices
+from duetime.contract import links
 from duetime.contract.audit import is_recorded, record_text
 from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.http.request_json import text_of
@@ -35,12 +38,20 @@ def record(event: Mapping[str, Any], response: Response) -> None:
     """
     path = path_within(event["rawPath"])
     try:
-        operation, _ = operation_at(event["requestContext"]["http"]["method"].upper(), path)
+        operation, parameters = operation_at(event["requestContext"]["http"]["method"].upper(), path)
     except RequestError:
         return
     if not is_recorded(operation) and not _reads_for_another(event):
         return
     found = _record(event, response, operation.id, path)
+    if "token" in parameters:
+        link = composed(LinkServices).holders.find(parameters["token"])
+        if link is None:
+            # Anybody can send a wrong token, and should not fill the log.
+            return
+        # The token is a secret, unlike the id.
+        subject = links.DELETE.url(task_id=link.task_id, link_id=link.id)
+        found = replace(found, owner=link.owner, caller=f"link {link.id}", subject=subject)
     try:
         composed(AuditServices).log.add(found.at, record_text(found))
     except Unavailable as error:

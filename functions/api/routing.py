@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .requests import Q, Request
 
 _HANDLED_IN: Mapping[str, Sequence[str]] = {
-    "tasks": ("tasks", "task_control", "filter_actions", "explanations"),
+    "tasks": ("tasks", "task_control", "filter_actions", "explanations", "links"),
+    "links": ("links",),
     "bulk-operations": ("bulk_operations",),
     "purges": ("purges",),
     "locks": ("locks",),

@@ -15,7 +15,7 @@ from aws_cdk import aws_certificatemanager as acm
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.contract import health_and_openapi, signing_secrets
+from duetime.contract import health_and_openapi, links, signing_secrets
 from duetime.settings import Authentication
 from duetime_cdk.encryption import key_of
 from duetime_cdk.removal_policies import VENDED_LOGS, removal_of
@@ -40,6 +40,8 @@ PUBLIC = tuple(
         signing_secrets.KEYS,
     )
 )
+HELD_BY_LINK = links.OPEN.path
+"""Path of links, whose token is the credential of their holders."""
 READING = (apigateway.HttpMethod.GET, apigateway.HttpMethod.HEAD)
 PREFLIGHT_LIFE = Duration.hours(1)
 ALLOWED_HEADERS = (
@@ -107,6 +109,7 @@ class HttpApi(Construct):
         )
         for path in PUBLIC:
             self._open(path, READING, integration)
+        self._open(HELD_BY_LINK, (*READING, apigateway.HttpMethod.POST), integration)
         if environment.cors_origins:
             # Browsers send no credentials with a preflight, which the route above would require (Source: API Gateway
             # Developer Guide, "Configure CORS for HTTP APIs in API Gateway").
@@ -178,7 +181,10 @@ class HttpApi(Construct):
         )
         for route in routes:
             Validations.of(route).acknowledge(
-                Acknowledgment(id="AwsSolutions-APIG4", reason="It says nothing of tasks, and is public on purpose.")
+                Acknowledgment(
+                    id="AwsSolutions-APIG4",
+                    reason="It says nothing of tasks, and is public on purpose; the token of a link is its credential.",
+                )
             )
 
 

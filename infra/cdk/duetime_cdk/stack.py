@@ -165,6 +165,7 @@ class DuetimeStack(Stack):
         if console_url and environment.name != LOCAL:
             for function in (functions.worker, functions.api):
                 function.variables[Variable.CONSOLE_URL] = console_url
+        functions.api.variables[Variable.API_URL] = http.url
         functions.complete()
         TriggerSchedule(self, "Tick", function=functions.trigger.function)
         if environment.recounts_summary:

@@ -98,7 +98,7 @@ def complete_deployment(emulator: Emulator, template: Mapping[str, Any], physica
         complete = _COMPLETIONS.get(resource["Type"])
         if complete is not None:
             complete(emulator, physical_ids[logical_id], resource.get("Properties", {}))
-    _complete_watch_url(emulator, template, physical_ids)
+    _complete_urls(emulator, template, physical_ids)
 
 
 def with_fixed_addresses(template: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,24 +128,28 @@ def watch_url(emulator: Emulator, deployed_url: str) -> str:
     return f"ws{api_url(emulator, parts.netloc.partition('.')[0]).removeprefix('http')}{parts.path}"
 
 
-def _complete_watch_url(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
-    """Set the functions' variables with the local URLs for opening WebSocket connections and sending to them."""
+def _complete_urls(emulator: Emulator, template: Mapping[str, Any], physical_ids: Mapping[str, str]) -> None:
+    """Set the functions' variables with the local URLs of the APIs."""
     resources = template["Resources"]
-    stages = [
-        (physical_ids[body["Properties"]["ApiId"]["Ref"]], body["Properties"]["StageName"])
+    stages = {
+        body["Properties"]["StageName"]: api_url(emulator, physical_ids[body["Properties"]["ApiId"]["Ref"]])
         for body in resources.values()
-        if body["Type"] == "AWS::ApiGatewayV2::Stage" and body["Properties"]["StageName"] != "$default"
-    ]
+        if body["Type"] == "AWS::ApiGatewayV2::Stage"
+    }
+    ((stage, live),) = [each for each in stages.items() if each[0] != "$default"]
+    local = {
+        Variable.WATCH_URL.value: f"ws{live.removeprefix('http')}/{stage}",
+        Variable.API_URL.value: stages["$default"],
+    }
     functions = emulator.client("lambda")
     for logical_id, body in resources.items():
         variables = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
-        if body["Type"] != "AWS::Lambda::Function" or Variable.WATCH_URL.value not in variables:
+        if body["Type"] != "AWS::Lambda::Function" or local.keys().isdisjoint(variables):
             continue
-        ((api_id, stage),) = stages
         name = physical_ids[logical_id]
-        variables = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-        variables[Variable.WATCH_URL.value] = f"ws{api_url(emulator, api_id).removeprefix('http')}/{stage}"
-        functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+        before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+        after = before | {key: url for key, url in local.items() if key in variables}
+        functions.update_function_configuration(FunctionName=name, Environment={"Variables": after})
 
 
 def _complete_table(emulator: Emulator, name: str, properties: Properties) -> None:

@@ -259,6 +259,7 @@ class Account:
             Variable.SUMMARY_SPREAD: "2",
             Variable.TASK_LISTS: "1",
             Variable.SUMMARY_RECOUNT_MEGABYTES: "100",
+            Variable.API_URL: "https://api.example.org",
             Variable.WATCH_URL: "wss://live.example.org/live",
             "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }

@@ -116,6 +116,8 @@ class Variable(StrEnum):
     """Types of tasks, separated by spaces, with separate metrics of lateness and duration."""
     WATCH_URL = "DUETIME_WATCH_URL"
     """URL of the WebSocket API, which clients connect to."""
+    API_URL = "DUETIME_API_URL"
+    """Address of the REST API, for the links that it creates; empty if unknown."""
     CONSOLE_URL = "DUETIME_CONSOLE_URL"
     """Address of the console for links in notices and log lines; empty for none."""
     SIGN_IN = "DUETIME_SIGN_IN"

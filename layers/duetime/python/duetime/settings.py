@@ -277,6 +277,8 @@ class Settings:
     """Name of the event bus for changes."""
     topology_machine = OptionalText(Variable.TOPOLOGY_MACHINE)
     """ARN of the state machine that runs topologies."""
+    api_url = OptionalText(Variable.API_URL)
+    """Address of the REST API, for the links that it creates."""
     console_url = OptionalText(Variable.CONSOLE_URL)
     """Address of the console for links in notices and log lines."""
 

@@ -242,6 +242,32 @@ class ApiKeysOff(RequestError):
         super().__init__("this deployment accepts no API keys: its setting `api_keys` is off")
 
 
+class LinkNotFound(RequestError):
+    """There is no link with this token or id: it is wrong, was deleted, or ended some time ago."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such link")
+
+
+class LinkEnded(RequestError):
+    """The link was used, has expired, or belongs to an earlier attempt or run of its task.
+
+    Attributes:
+        reason: human-readable.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the link has ended: {reason}")
+        self.reason = reason
+
+
+class LinksFull(RequestError):
+    """The task has as many links as it may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the task has {most} links already; delete one")
+
+
 class QuotaExceeded(RequestError):
     """The owner has used what one of its quotas allows.
 

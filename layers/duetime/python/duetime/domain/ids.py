@@ -20,7 +20,8 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _PAIRS = tuple(first + second for first in _ALPHABET for second in _ALPHABET)
 """Two letters at a time, for speed: creating a large graph takes tens of thousands of ids."""
-_PATTERN = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+TASK_ID_PATTERN = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_PATTERN = re.compile(TASK_ID_PATTERN)
 _LENGTH = 26
 _SHIFTS = tuple(range(5 * (_LENGTH - 2), -1, -10))
 _RANDOM_BITS = 80

@@ -246,6 +246,12 @@ MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
 MAX_API_KEY_NAME_LENGTH = 128
 """Characters of the name of an API key."""
+MAX_LINKS = 50
+"""Links of a task that are listed, the ended ones included."""
+MAX_LINK_MESSAGE_LENGTH = 500
+"""Characters of the message that a link shows."""
+MIN_LINK_LIFE, MAX_LINK_LIFE = MINUTE, 90 * DAY
+"""Time for which a link is valid, in milliseconds."""
 MAX_SWITCHES = 100
 """Switches that operators can set, and switches that owners can set for themselves, apart from that of all tasks. Each
 kind is stored in one item that every worker reads."""

@@ -156,6 +156,8 @@ API_KEY_USE_PRECISION = HOUR
 """How exact the last use of an API key is known: at most one write in this time."""
 API_KEY_KEPT = 30 * DAY
 """How long an API key can be seen after its end."""
+LINK_KEPT = 7 * DAY
+"""How long a link is listed after its expiry."""
 API_KEY_SESSION = 10 * MINUTE
 """How long a WebSocket connection lasts that was opened with an API key: the key may be revoked meanwhile."""
 CIRCUIT_LIFE = 5 * SECOND

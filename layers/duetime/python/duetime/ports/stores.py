@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit
     from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.ids import TaskId
+    from duetime.domain.links import Link
     from duetime.domain.live_updates import Connection, Notice, Subscription, Ticket, Watched
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
     from duetime.domain.order_lines import LineName, LinePlace, OrderLine
@@ -788,6 +789,30 @@ class AuditLog(Protocol):
         Raises:
             Unavailable: it could not be stored.
         """
+        ...
+
+
+class LinkStore(Protocol):
+    """Links with which somebody without credentials acts on a task."""
+
+    def put(self, link: Link) -> None:
+        """Store a new link; safe to resend."""
+        ...
+
+    def read(self, task_id: TaskId, id_: str) -> Link | None:
+        """Read a link, consistently; `None` if there is none."""
+        ...
+
+    def list_of(self, task_id: TaskId) -> list[Link]:
+        """The links of a task, in order of creation, consistently."""
+        ...
+
+    def note_use(self, link: Link) -> None:
+        """Store when and for what a link was used, unless a use is stored, or the link is gone; safe to resend."""
+        ...
+
+    def delete(self, task_id: TaskId, id_: str) -> None:
+        """Delete a link; deleting it again changes nothing."""
         ...
 
 

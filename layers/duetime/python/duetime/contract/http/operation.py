@@ -126,6 +126,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/rates/{key}": (errors.RateNotFound,),
     "/unique-keys/{unique_key}": (errors.UniqueKeyNotFound,),
     "/keys/{key_id}": (errors.ApiKeyNotFound,),
+    "/links/{": (errors.LinkNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),
     "/calendars/{name}": (for_schedules.CalendarNotFound,),

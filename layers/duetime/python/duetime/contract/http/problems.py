@@ -112,6 +112,9 @@ class ProblemCode(StrEnum):
     OWNER_FORBIDDEN = "owner_forbidden"
     API_KEY_NOT_FOUND = "api_key_not_found"
     API_KEYS_OFF = "api_keys_off"
+    LINK_NOT_FOUND = "link_not_found"
+    LINK_ENDED = "link_ended"
+    LINKS_FULL = "links_full"
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
     QUOTA_EXCEEDED = "quota_exceeded"
@@ -192,6 +195,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     ),
     errors.ApiKeyNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.API_KEY_NOT_FOUND, "There is no such API key"),
     errors.ApiKeysOff: Kind(HTTPStatus.CONFLICT, ProblemCode.API_KEYS_OFF, "The deployment accepts no API keys"),
+    errors.LinkNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LINK_NOT_FOUND, "There is no such link"),
+    errors.LinkEnded: Kind(HTTPStatus.GONE, ProblemCode.LINK_ENDED, "The link has ended"),
+    errors.LinksFull: Kind(HTTPStatus.CONFLICT, ProblemCode.LINKS_FULL, "The task has too many links"),
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.QuotaExceeded: Kind(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.QUOTA_EXCEEDED, "A quota is used up"),

@@ -26,10 +26,12 @@ TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations.operations"
 _HEALTH = "duetime.contract.health_and_openapi"
+_LINKS = "duetime.contract.links"
 _SCHEDULES = "duetime.contract.schedules.operations"
 _TOPOLOGIES = "duetime.contract.topologies"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
-    "tasks": (TASKS, _EXPLANATIONS, _BULK),
+    "tasks": (TASKS, _EXPLANATIONS, _BULK, _LINKS),
+    "links": (_LINKS,),
     "bulk-operations": (_BULK,),
     "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),

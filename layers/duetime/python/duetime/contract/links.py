@@ -1,0 +1,290 @@
+"""Links over REST: bodies, responses and operations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import parse_qsl
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.http import request_json
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.request_errors import BodyUnreadable, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_json import compact
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks.actions import TaskAction
+from duetime.contract.tasks.fields import printable
+from duetime.contract.tasks.responses import Instant
+from duetime.domain import errors
+from duetime.domain.limits import MAX_LINK_LIFE, MAX_LINK_MESSAGE_LENGTH, MAX_RESULT_BYTES, MIN_LINK_LIFE
+from duetime.domain.links import Link, LinkAction, NewLink, waits_for
+from duetime.domain.operating_parameters import LINK_KEPT
+from duetime.domain.tasks.states import State
+from duetime.domain.times import DAY, SECOND, to_iso
+from duetime.services.links import LinkUse
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+FORM = "application/x-www-form-urlencoded"
+"""What the page of a link sends, which works without scripts."""
+_MOST_FIELDS = 10
+_DEFAULT_LIFE = DAY
+
+
+def _each_once(actions: list[LinkAction]) -> list[LinkAction]:
+    if len(set(actions)) != len(actions):
+        raise ValueError("has an action twice")
+    return actions
+
+
+class LinkCreate(Body):
+    """A link to be created."""
+
+    actions: Annotated[
+        list[Annotated[LinkAction, Field(strict=False)]],
+        Field(
+            min_length=1,
+            max_length=2,
+            description="What it permits: `approve` and `reject` of a task that waits for an approval, `complete` and "
+            "`fail` of the running attempt of a task that is completed from outside, or `watch` alone. Every link "
+            "shows the state of its task.",
+            examples=[["approve", "reject"]],
+        ),
+        AfterValidator(_each_once),
+    ]
+    expires_seconds: Annotated[
+        int,
+        Field(
+            ge=MIN_LINK_LIFE // SECOND,
+            le=MAX_LINK_LIFE // SECOND,
+            description="For how many seconds it is valid.",
+        ),
+    ] = _DEFAULT_LIFE // SECOND
+    message: Annotated[
+        str,
+        Field(
+            max_length=MAX_LINK_MESSAGE_LENGTH,
+            description="Shown to whoever opens it.",
+            examples=["Pay £500 to Ann?"],
+        ),
+        AfterValidator(printable),
+    ] = ""
+    takes_payload: Annotated[
+        bool,
+        Field(
+            description="With `approve` or `complete`: whether its holder may send a payload, which becomes the result "
+            "of the task."
+        ),
+    ] = False
+
+
+class LinkUseRequest(TaskAction):
+    """Uses a link; the body can be left out if the link permits one action."""
+
+    action: Annotated[
+        LinkAction | None,
+        Field(strict=False, description="What to do; null for the only action that the link permits."),
+    ] = None
+    payload: Annotated[
+        Any,
+        Field(
+            description="For a link that takes one, the result of the task: any JSON, at most "
+            f"{MAX_RESULT_BYTES} bytes.",
+            examples=[{"limit": 500}],
+        ),
+    ] = None
+
+
+class LinkResponse(TypedDict):
+    """A link, without its secret."""
+
+    id: Annotated[str, Field(description="Its id, which is not secret.")]
+    actions: Annotated[Sequence[LinkAction], Field(description="What it permits.")]
+    message: Annotated[str, Field(description="Shown to whoever opens it.")]
+    takes_payload: Annotated[bool, Field(description="Whether its holder may send a payload.")]
+    ended: Annotated[
+        str | None,
+        Field(description="Why it is refused: it was used, has expired, or its task was retried; null if it is valid."),
+    ]
+    created_at: Annotated[Instant, Field(description="When it was created.")]
+    created_by: Annotated[str, Field(description="Who created it.")]
+    expires_at: Annotated[Instant, Field(description="From when on it is refused.")]
+    used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
+    used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
+
+
+class CreatedLink(LinkResponse):
+    """A new link, with its address."""
+
+    url: Annotated[
+        str,
+        Field(description="Its address, for one person. Its token is not stored, so it cannot be read again."),
+    ]
+
+
+class LinkList(TypedDict):
+    """The links of a task."""
+
+    links: Annotated[Sequence[LinkResponse], Field(description="The links, in order of creation.")]
+
+
+class LinkedTask(TypedDict):
+    """What a link shows of its task."""
+
+    name: Annotated[str | None, Field(description="A name for people.")]
+    type: Annotated[str, Field(description="Its type.")]
+    state: Annotated[State, Field(description="Its state.")]
+    due_at: Annotated[Instant, Field(description="When it was due.")]
+    finished_at: Annotated[Instant | None, Field(description="When it ended; null if it has not.")]
+    percent: Annotated[int | None, Field(description="Its progress; null if it has reported none.")]
+
+
+class OpenedLink(TypedDict):
+    """What the holder of a link sees."""
+
+    actions: Annotated[Sequence[LinkAction], Field(description="What it permits.")]
+    message: Annotated[str, Field(description="What its creator wants to say.")]
+    takes_payload: Annotated[bool, Field(description="Whether a payload may be sent.")]
+    is_awaited: Annotated[bool, Field(description="Whether the task waits for one of the actions now.")]
+    expires_at: Annotated[Instant, Field(description="From when on it is refused.")]
+    used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
+    used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
+    task: Annotated[LinkedTask, Field(description="Its task.")]
+
+
+def new_link(document: Document) -> NewLink:
+    """Decodes a link to be created.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+        FieldInvalid: the actions do not fit each other, or the payload.
+    """
+    body = read_body(LinkCreate, document)
+    actions = tuple(each for each in LinkAction if each in body.actions)
+    wanted = NewLink(actions, body.expires_seconds * SECOND, body.takes_payload, body.message)
+    wanted.check()
+    return wanted
+
+
+def link_use(document: Document) -> LinkUse:
+    """Decodes a use of a link.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(LinkUseRequest, document)
+    payload = compact(body.payload) if "payload" in body.model_fields_set else None
+    if payload is not None and len(payload) > MAX_RESULT_BYTES:
+        raise FieldsInvalid([Fault("payload", f"is larger than {MAX_RESULT_BYTES} bytes", FaultCode.TOO_LONG)])
+    return LinkUse(body.action, payload, body.reason)
+
+
+def form_document(text: str) -> Document:
+    """The JSON for a form that the page of a link has sent; fields that are left empty are left out.
+
+    Raises:
+        BodyUnreadable: it is no form.
+    """
+    try:
+        fields = parse_qsl(text, errors="strict", max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise BodyUnreadable("is not a form in UTF-8, or has too many fields") from None
+    # A browser ends the lines of what is typed by a carriage return, too, and a reason is one line.
+    typed = {name: " ".join(value.split()) if name == "reason" else value for name, value in fields}
+    return request_json.document_of(json.dumps(typed))
+
+
+def link_response(link: Link, task: Task, now: Millis) -> LinkResponse:
+    """The response for a link."""
+    ended = "it has been used" if link.used_at is not None else link.end(task, now)
+    return response_of(LinkResponse, link, ended=ended)
+
+
+def created_link(link: Link, task: Task, now: Millis, url: str) -> CreatedLink:
+    """The response for a new link."""
+    return CreatedLink(**link_response(link, task, now), url=url)
+
+
+def opened_link(link: Link, task: Task, now: Millis) -> OpenedLink:
+    """What the holder of a link sees; nothing that its owner has said to the task, such as its payload."""
+    shown = response_of(
+        LinkedTask,
+        task,
+        type=task.type,
+        name=task.name,
+        percent=None if task.progress is None else task.progress.percent,
+    )
+    return response_of(OpenedLink, link, is_awaited=waits_for(task, link, now), task=shown)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUrls:
+    """Addresses of links.
+
+    Attributes:
+        api: address of the API; empty if it is unknown, for addresses without a host.
+    """
+
+    api: str
+
+    def of(self, token: str) -> str:
+        """The address of the link with this token."""
+        return self.api + OPEN.url(token=token)
+
+
+CREATE = Operation(
+    "createTaskLink",
+    "POST /v1/tasks/{task_id}/links",
+    "Create a link to a task",
+    Returns(CreatedLink, "The link, with its address, which is shown only now.", status=201),
+    description="With the link, somebody without credentials decides, reports on or watches this one task. It is used "
+    "once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it changes "
+    "nothing. Repeating the request creates another link.",
+    body=LinkCreate,
+    errors=(errors.StateConflict, errors.LinksFull),
+)
+LIST = Operation(
+    "listTaskLinks",
+    "GET /v1/tasks/{task_id}/links",
+    "List the links of a task",
+    Returns(LinkList, "The links, in order of creation."),
+    description=f"Those that have expired are listed for {LINK_KEPT // DAY} days more.",
+)
+DELETE = Operation(
+    "deleteTaskLink",
+    "DELETE /v1/tasks/{task_id}/links/{link_id}",
+    "Delete a link",
+    Returns(None, "The link is deleted.", status=204),
+    description="It is refused from the response on.",
+)
+OPEN = Operation(
+    "getLink",
+    "GET /v1/links/{token}",
+    "Get what a link is for",
+    Returns(OpenedLink, "What the link permits, and the state of its task."),
+    description="Needs no credentials besides the token, and changes nothing, as programs open the links in mails. "
+    "Browsers, which accept `text/html`, get a page with buttons.",
+    errors=(errors.LinkEnded, errors.QuotaExceeded, errors.Unavailable),
+    is_public=True,
+)
+USE = Operation(
+    "useLink",
+    "POST /v1/links/{token}",
+    "Use a link",
+    Returns(OpenedLink, "The link after its use, and the state of its task."),
+    description="Needs no credentials besides the token. The decision is an event of the task, with the id of the link "
+    "as its author. If the task does not wait for it yet, the request is refused, and the link stays valid.",
+    body=LinkUseRequest,
+    body_types=(FORM,),
+    errors=(errors.LinkEnded, errors.StateConflict, errors.QuotaExceeded, errors.Unavailable),
+    is_public=True,
+)

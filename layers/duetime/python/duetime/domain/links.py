@@ -1,0 +1,222 @@
+"""Links: addresses with which somebody without credentials decides, reports on or watches one task.
+
+The address is the credential: its token has a random secret, of which only a digest is stored. What a link permits is
+stored beside the digest, so nothing that its holder sends can change it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import FaultCode, FieldInvalid, LinkEnded, StateConflict
+from duetime.domain.ids import TASK_ID_PATTERN, TaskId
+from duetime.domain.operating_parameters import LINK_KEPT
+from duetime.domain.tasks.approvals import is_awaited, is_being_checked
+from duetime.domain.tasks.aws_jobs import is_job
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import ApprovalTarget, TopologyTarget
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+PREFIX = "dtl"
+"""Begins every token, so that scanners for secrets can find one."""
+SECRET_BITS, ID_RANDOM_BITS = 256, 32
+ID_PATTERN = "[0-9a-f]{20}"
+_TOKEN = re.compile(rf"{PREFIX}_(?P<task>{TASK_ID_PATTERN})_(?P<id>{ID_PATTERN})_[0-9a-f]{{64}}")
+
+
+class LinkAction(StrEnum):
+    """What a link permits.
+
+    Attributes:
+        APPROVE: approve a task that waits for an approval.
+        REJECT: reject it.
+        COMPLETE: report the success of an attempt that is completed from outside.
+        FAIL: report its failure.
+        WATCH: see the task's state and progress, which every other link permits, too.
+    """
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    WATCH = "watch"
+
+
+_KINDS = (
+    frozenset({LinkAction.APPROVE, LinkAction.REJECT}),
+    frozenset({LinkAction.COMPLETE, LinkAction.FAIL}),
+    frozenset({LinkAction.WATCH}),
+)
+_WITH_PAYLOAD = frozenset({LinkAction.APPROVE, LinkAction.COMPLETE})
+
+
+@dataclass(frozen=True, slots=True)
+class NewLink:
+    """What a new link should permit.
+
+    Attributes:
+        actions: in the order of `LinkAction`, without repeats.
+        life: how long it is valid, in milliseconds.
+        takes_payload: whether its holder may send a payload, which becomes the result of the task.
+        message: shown to its holder.
+    """
+
+    actions: tuple[LinkAction, ...]
+    life: Millis
+    takes_payload: bool = False
+    message: str = ""
+
+    def check(self) -> None:
+        """Check that the parts fit each other.
+
+        Raises:
+            FieldInvalid: the actions belong to different kinds of tasks, or none takes a payload.
+        """
+        if not any(kind.issuperset(self.actions) for kind in _KINDS):
+            reason = "belong to different kinds of tasks: approve and reject, or complete and fail, or watch alone"
+            raise FieldInvalid("actions", reason, FaultCode.CONFLICT)
+        if self.takes_payload and _WITH_PAYLOAD.isdisjoint(self.actions):
+            raise FieldInvalid("takes_payload", "is allowed with approve or complete only", FaultCode.CONFLICT)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link, without its secret.
+
+    Attributes:
+        task_id: the task.
+        id: public part of the token; ids sort by creation.
+        owner: owner of the task.
+        digest: SHA-256 of the token, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
+        reopened_at: when the task had last been retried as the link was created: another retry ends the link.
+        fence: the attempt that `COMPLETE` and `FAIL` report on; 0 for other links.
+        used_at: when it was used; `None` if it was not.
+        used_for: for what it was used.
+    """
+
+    task_id: TaskId
+    id: str
+    owner: str
+    actions: tuple[LinkAction, ...]
+    digest: str
+    created_at: Millis
+    created_by: str
+    expires_at: Millis
+    takes_payload: bool = False
+    message: str = ""
+    reopened_at: Millis = 0
+    fence: int = 0
+    used_at: Millis | None = None
+    used_for: LinkAction | None = None
+
+    @property
+    def removable_at(self) -> Millis:
+        """When it may be removed: some time after its end, so that people can still see what it was used for."""
+        return self.expires_at + LINK_KEPT
+
+    def accepts(self, token: str) -> bool:
+        """Whether a token is the one of this link."""
+        return compare_digest(self.digest, digest_of(token))
+
+    def end(self, task: Task, now: Millis) -> str | None:
+        """Why the link has ended, apart from its use; `None` if it has not."""
+        if self.expires_at <= now:
+            return "it has expired"
+        if (task.reopened_at or 0) != self.reopened_at:
+            return "its task was retried since it was created"
+        if self.fence and task.fence != self.fence:
+            return "the attempt that it was created for has ended"
+        return None
+
+    def check(self, task: Task, now: Millis) -> None:
+        """Check that the link is still valid.
+
+        Raises:
+            LinkEnded: it is not.
+        """
+        if (reason := self.end(task, now)) is not None:
+            raise LinkEnded(reason)
+
+    def chosen(self, action: LinkAction | None, *, with_payload: bool) -> LinkAction:
+        """The action that a use of the link stands for.
+
+        Args:
+            action: the requested one; `None` for the only one.
+            with_payload: whether the request has a payload.
+
+        Raises:
+            FieldInvalid: the link does not permit it, or permits several.
+            LinkEnded: it has been used.
+        """
+        if self.actions == (LinkAction.WATCH,):
+            raise FieldInvalid("action", "is not permitted: this link is for watching only", FaultCode.UNSUPPORTED)
+        named = " or ".join(self.actions)
+        if action is None and len(self.actions) > 1:
+            raise FieldInvalid("action", f"is missing: {named}", FaultCode.REQUIRED)
+        found = self.actions[0] if action is None else action
+        if found not in self.actions:
+            raise FieldInvalid("action", f"should be {named}", FaultCode.UNSUPPORTED)
+        if with_payload and not (self.takes_payload and found in _WITH_PAYLOAD):
+            raise FieldInvalid("payload", "is not accepted by this link", FaultCode.UNSUPPORTED)
+        if self.used_at is not None:
+            raise LinkEnded("it has been used")
+        return found
+
+
+def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
+    """Check that a task can have a link for these actions now.
+
+    Raises:
+        StateConflict: it has ended, has no such target, or has no attempt to report on.
+    """
+    if actions == (LinkAction.WATCH,):
+        return
+    if task.is_terminal:
+        raise StateConflict(task, "given a link: it has ended")
+    is_approval = isinstance(task.target, ApprovalTarget)
+    if actions[0] in (LinkAction.APPROVE, LinkAction.REJECT):
+        if not is_approval:
+            raise StateConflict(task, "approved by a link: it has another target than approval")
+        return
+    if is_approval or isinstance(task.target, TopologyTarget) or is_job(task.target):
+        raise StateConflict(task, "completed by a link: its target reports to duetime itself")
+    if task.state is not State.RUNNING:
+        raise StateConflict(task, "completed by a link: it has no attempt that runs")
+
+
+def waits_for(task: Task, link: Link, now: Millis) -> bool:
+    """Whether a task waits for an action of a link now."""
+    if link.used_at is not None or link.end(task, now) is not None:
+        return False
+    if link.fence:
+        return task.state is State.RUNNING
+    return link.actions != (LinkAction.WATCH,) and (is_awaited(task, now) or is_being_checked(task))
+
+
+def new_id(now: Millis, random_bits: int) -> str:
+    """The id of a link that is created now."""
+    return f"{now:012x}{random_bits:0{ID_RANDOM_BITS // 4}x}"
+
+
+def token_of(task_id: TaskId, id_: str, secret: int) -> str:
+    """The token of a link: `dtl_TASK_ID_SECRET`."""
+    return f"{PREFIX}_{task_id}_{id_}_{secret:0{SECRET_BITS // 4}x}"
+
+
+def place_in(token: str) -> tuple[TaskId, str] | None:
+    """The task and the id in a token; `None` if the text cannot be a token."""
+    found = _TOKEN.fullmatch(token)
+    return None if found is None else (TaskId(found["task"]), found["id"])
+
+
+def digest_of(token: str) -> str:
+    """The digest under which a token is stored."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

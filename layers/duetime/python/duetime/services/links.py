@@ -1,0 +1,215 @@
+"""Creates, lists and deletes links to tasks, and carries out what their holders request."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import (
+    FenceMismatch,
+    LinkEnded,
+    LinkNotFound,
+    LinksFull,
+    NotifiedOtherwise,
+    TaskNotFound,
+    Unavailable,
+    VersionMismatch,
+)
+from duetime.domain.limits import MAX_LINKS
+from duetime.domain.links import (
+    ID_RANDOM_BITS,
+    SECRET_BITS,
+    Link,
+    LinkAction,
+    check_task,
+    digest_of,
+    new_id,
+    place_in,
+    token_of,
+)
+from duetime.domain.tasks.action_history import Attribution
+from duetime.domain.tasks.attempt_results import Succeeded, failure
+from duetime.services.tasks.approvals import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.callers import Caller
+    from duetime.domain.ids import TaskId
+    from duetime.domain.links import NewLink
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import LinkStore
+    from duetime.services.tasks.approvals import Approvals
+    from duetime.services.tasks.attempt_reports import AttemptReports
+    from duetime.services.tasks.read import TaskReader
+
+_TRIES = 5
+FAILED_BY_LINK = "ReportedByLink"
+"""Error type of an attempt that the holder of a link has reported as failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """A request of a link's holder.
+
+    Attributes:
+        action: `None` for the only one that the link permits.
+        payload: JSON text in UTF-8; `None` for no payload.
+        reason: why, in the holder's words.
+    """
+
+    action: LinkAction | None = None
+    payload: bytes | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLinks:
+    """Creates, lists and deletes the links of an owner's tasks."""
+
+    store: LinkStore
+    task_reader: TaskReader
+    runtime: Runtime
+
+    def create(self, caller: Caller, task_id: TaskId, wanted: NewLink) -> tuple[Link, str]:
+        """Create a link.
+
+        Returns:
+            The link, and its token, which is not stored and cannot be read again.
+
+        Raises:
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            StateConflict: it cannot have such a link, as `duetime.domain.links.check_task` describes.
+            LinksFull: it has too many links.
+        """
+        task = self.task_reader.record(caller.owner, task_id)
+        check_task(task, wanted.actions)
+        if len(self.store.list_of(task_id)) >= MAX_LINKS:
+            raise LinksFull(MAX_LINKS)
+        now, random = self.runtime.now(), self.runtime.random_source
+        id_ = new_id(now, random.bits(ID_RANDOM_BITS))
+        token = token_of(task_id, id_, random.bits(SECRET_BITS))
+        reports = not {LinkAction.COMPLETE, LinkAction.FAIL}.isdisjoint(wanted.actions)
+        link = Link(
+            task_id=task_id,
+            id=id_,
+            owner=task.owner,
+            actions=wanted.actions,
+            digest=digest_of(token),
+            created_at=now,
+            created_by=caller.actor or caller.owner,
+            expires_at=now + wanted.life,
+            takes_payload=wanted.takes_payload,
+            message=wanted.message,
+            reopened_at=task.reopened_at or 0,
+            fence=task.fence if reports else 0,
+        )
+        self.store.put(link)
+        return link, token
+
+    def list(self, owner: str, task_id: TaskId) -> tuple[Task, Sequence[Link]]:
+        """A task and its links, in order of creation.
+
+        Raises:
+            TaskNotFound: the task does not exist, or belongs to another owner.
+        """
+        return self.task_reader.record(owner, task_id), self.store.list_of(task_id)
+
+    def delete(self, owner: str, task_id: TaskId, id_: str) -> None:
+        """Delete a link: it is refused from now on.
+
+        Raises:
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            LinkNotFound: it has no such link.
+        """
+        self.task_reader.record(owner, task_id)
+        if self.store.read(task_id, id_) is None:
+            raise LinkNotFound
+        self.store.delete(task_id, id_)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkHolders:
+    """Carries out what the holder of a link requests, which may concern its task only.
+
+    Attributes:
+        approvals: returns the service that decides; few links need each.
+        reports: returns the service that ends attempts.
+    """
+
+    store: LinkStore
+    task_reader: TaskReader
+    runtime: Runtime
+    approvals: Callable[[], Approvals]
+    reports: Callable[[], AttemptReports]
+
+    def find(self, token: str) -> Link | None:
+        """The link with this token, also if it has ended; `None` if there is none."""
+        place = place_in(token)
+        link = None if place is None else self.store.read(*place)
+        return link if link is not None and link.accepts(token) else None
+
+    def read(self, token: str) -> tuple[Link, Task]:
+        """A link that has not ended, or was used, with its task.
+
+        Raises:
+            LinkNotFound: there is no such link, or its task is gone.
+            LinkEnded: it has expired, or belongs to an earlier attempt or run.
+        """
+        link = self.find(token)
+        if link is None:
+            raise LinkNotFound
+        try:
+            task = self.task_reader.record(link.owner, link.task_id)
+        except TaskNotFound:
+            raise LinkNotFound from None
+        # Whoever has used it can see what became of the task.
+        if link.used_at is None or link.expires_at <= self.runtime.now():
+            link.check(task, self.runtime.now())
+        return link, task
+
+    def use(self, token: str, use: LinkUse) -> tuple[Link, Task]:
+        """Carry out the request of a link's holder, once.
+
+        The write of the decision or report is what makes it happen once: it applies only while the task waits for it,
+        in the run or attempt for which the link was created. The use is noted afterwards, so that a crash between the
+        two does not leave a link that was used without effect.
+
+        Returns:
+            The used link, and the task after it.
+
+        Raises:
+            LinkNotFound: as in `read`.
+            LinkEnded: as in `read`, or it has been used.
+            FieldInvalid: the link does not permit the request.
+            StateConflict: the task does not wait for a decision, or has another one.
+            Unavailable: concurrent writes kept changing the task; send it again.
+        """
+        for _ in range(_TRIES):
+            link, task = self.read(token)
+            action = link.chosen(use.action, with_payload=use.payload is not None)
+            # If the task has changed since it was read, it may have been retried, which ends the link.
+            with suppress(VersionMismatch):
+                task = self._done(link, task, action, use)
+                used = replace(link, used_at=self.runtime.now(), used_for=action)
+                self.store.note_use(used)
+                return used, task
+        raise Unavailable(f"the task {task.id} has too many concurrent writes")
+
+    def _done(self, link: Link, task: Task, action: LinkAction, use: LinkUse) -> Task:
+        payload = b"null" if use.payload is None else use.payload
+        match action:
+            case LinkAction.APPROVE | LinkAction.REJECT:
+                decision = Decision(action is LinkAction.APPROVE, payload)
+                by = Attribution(name=f"link {link.id}", reason=use.reason)
+                return self.approvals().decide(link.owner, task.id, decision, task.version, by)
+            case LinkAction.COMPLETE:
+                ending = Succeeded(payload)
+            case _:
+                ending = failure(FAILED_BY_LINK, use.reason or "reported by the holder of a link", retriable=False)
+        try:
+            return self.reports().notify(link.owner, task.id, link.fence, ending)
+        except (FenceMismatch, NotifiedOtherwise):
+            raise LinkEnded("the attempt that it was created for has ended") from None

@@ -1,0 +1,374 @@
+"""Links: with one, somebody without credentials decides, reports on or watches one task, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.domain.limits import MAX_LINKS, MAX_RESULT_BYTES
+from duetime.domain.operating_parameters import LINK_KEPT
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.environment_variables import Variable
+from tests.functions.api.gateway import Answer, Gateway
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tests.clocks import StandingClock
+    from tests.fakes.session import FakeSession
+
+ANN, BOB = (Gateway({"jwt": {"claims": {"sub": name}}}) for name in ("ann", "bob"))
+ANYBODY = Gateway({})
+APPROVAL = {"type": "pay", "name": "payout 17", "target": {"kind": "approval", "timeout_seconds": 86_400}}
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+FORM = {**BROWSER, "Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def owner(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
+    """An owner of a deployment that wants tokens, except with links."""
+    environ |= {Variable.AUTHENTICATION: "jwt", Variable.API_URL: "https://api.example.org"}
+    compose()
+    return ANN
+
+
+def approval(**more: object) -> str:
+    """The id of a task of Ann's that waits for an approval."""
+    answer = ANN.send("POST", "/v1/tasks", {**APPROVAL, **more})
+    assert answer.status == 201, answer.text
+    return str(answer.body["id"])
+
+
+def created(task_id: str, actions: list[str], **more: object) -> dict[str, Any]:
+    """A link to a task of Ann's."""
+    answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": actions, **more})
+    assert answer.status == 201, answer.text
+    found: dict[str, Any] = answer.body
+    return found
+
+
+def path_of(link: Mapping[str, Any]) -> str:
+    """The path in the address of a link."""
+    url = str(link["url"])
+    assert url.startswith("https://api.example.org/v1/links/dtl_")
+    return url.removeprefix("https://api.example.org")
+
+
+def stored_in(session: FakeSession, table: str) -> list[dict[str, Any]]:
+    """All items of the table."""
+    found: list[dict[str, Any]] = session.dynamodb.scan(TableName=table)["Items"]
+    return found
+
+
+def used(link: Mapping[str, Any], **body: object) -> Answer:
+    """The answer to a use of a link by somebody without credentials."""
+    return ANYBODY.send("POST", path_of(link), body)
+
+
+def state_of(task_id: str) -> str:
+    """The state of a task of Ann's."""
+    return str(ANN.send("GET", f"/v1/tasks/{task_id}").body["state"])
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_approves_its_task_once() -> None:
+    """Without credentials: the task succeeds with the payload, its event names the link, and a second use is refused."""
+    task_id = approval()
+    link = created(task_id, ["approve"], takes_payload=True)
+    answer = used(link, payload={"limit": 500}, reason="as agreed")
+    assert (answer.status, answer.body["used_for"], answer.body["task"]["state"]) == (200, "approve", "succeeded")
+    assert ANN.send("GET", f"/v1/tasks/{task_id}").body["result"] == {"limit": 500}
+    events = ANN.send("GET", f"/v1/tasks/{task_id}/events").body["events"]
+    (event,) = [each for each in events if each["type"] == "approved"]
+    assert (event["actor"]["name"], event["reason"]) == (f"link {link['id']}", "as agreed")
+    again = used(link, payload={"limit": 500}, reason="as agreed")
+    assert (again.status, again.body["code"]) == (410, "link_ended")
+    seen = ANYBODY.send("GET", path_of(link))
+    assert (seen.status, seen.body["used_for"], seen.body["is_awaited"]) == (200, "approve", False)
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_rejects_its_task_with_a_reason() -> None:
+    """The task fails with the reason as its error."""
+    task_id = approval()
+    link = created(task_id, ["approve", "reject"])
+    assert used(link).body["errors"][0]["field"] == "action"
+    assert used(link, action="reject", reason="too much").status == 200
+    task = ANN.send("GET", f"/v1/tasks/{task_id}").body
+    assert (task["state"], task["error"]) == ("failed", {"type": "Rejected", "message": "too much"})
+
+
+@pytest.mark.usefixtures("owner")
+def test_opening_a_link_changes_nothing() -> None:
+    """Programs open the links in mails: neither GET nor HEAD decides, however often, as JSON or as a page."""
+    task_id = approval()
+    link = created(task_id, ["approve"])
+    before = ANN.send("GET", f"/v1/tasks/{task_id}").body["version"]
+    for headers in ({}, BROWSER):
+        for method in ("GET", "HEAD", "GET"):
+            assert ANYBODY.send(method, path_of(link), headers=headers).status == 200
+    assert ANN.send("GET", f"/v1/tasks/{task_id}").body["version"] == before
+    assert used(link).status == 200
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_shows_nothing_but_its_task_and_message() -> None:
+    """Neither the owner, nor the payload, nor the id of the task is in the response or on the page."""
+    task_id = approval(payload={"secret": "swordfish"}, tags={"team": "hidden-team"})
+    link = created(task_id, ["approve"], message="Pay Ann?")
+    for headers in ({}, BROWSER):
+        text = ANYBODY.send("GET", path_of(link), headers=headers).text
+        assert "Pay Ann?" in text
+        assert not [each for each in ("swordfish", "hidden-team", task_id, '"ann"', link["id"]) if each in text]
+
+
+@pytest.mark.usefixtures("owner")
+def test_no_other_token_is_accepted() -> None:
+    """A token with any part changed, of another task or of no form at all is not found, and decides nothing."""
+    first, second = approval(), approval()
+    one, other = (path_of(created(each, ["approve"])).rpartition("/")[2] for each in (first, second))
+    prefix, task, id_, secret = one.split("_")
+    _, other_task, other_id, other_secret = other.split("_")
+    wrong = [
+        *("_".join(parts) for parts in [(prefix, other_task, id_, secret), (prefix, task, other_id, secret)]),
+        *("_".join(parts) for parts in [(prefix, task, id_, other_secret), (prefix, other_task, other_id, secret)]),
+        *(one[:-1], f"{one}0", one[:-1] + ("0" if one[-1] != "0" else "1"), one.upper(), one.lower(), "x", "dtl___"),
+        *(f"{one}%00", one.replace("_", "%5F_"), "..", "%2e%2e", "dtl_" + "9" * 10_000, "\N{SNOWMAN}"),
+    ]
+    for token in wrong:
+        for method in ("GET", "POST"):
+            answer = ANYBODY.send(method, f"/v1/links/{token}")
+            assert (answer.status, answer.body["code"]) in {(404, "link_not_found"), (404, "path_not_found")}, token
+    assert {state_of(first), state_of(second)} & {"succeeded", "failed"} == set()
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_permits_its_own_actions_only() -> None:
+    """A link for rejections does not approve, one for approvals does not complete, and one for watching does neither."""
+    task_id = approval()
+    rejects, watches = created(task_id, ["reject"]), created(task_id, ["watch"])
+    for link in (rejects, watches):
+        for action in ("approve", "complete", "fail", "watch"):
+            answer = used(link, action=action)
+            assert (answer.status, answer.body["errors"][0]["field"]) == (422, "action")
+    assert used(watches).status == 422
+    assert state_of(task_id) not in {"succeeded", "failed"}
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_is_no_credential_for_anything_else() -> None:
+    """The token opens no other path, neither as a bearer token nor as an id."""
+    task_id = approval()
+    token = path_of(created(task_id, ["approve"])).rpartition("/")[2]
+    for method, path in (
+        ("GET", f"/v1/tasks/{task_id}"),
+        ("GET", f"/v1/tasks/{task_id}/links"),
+        ("POST", f"/v1/tasks/{task_id}/signal"),
+        ("GET", "/v1/tasks"),
+    ):
+        assert ANYBODY.send(method, path, headers={"Authorization": f"Bearer {token}"}).status == 401
+    for method in ("PUT", "PATCH", "DELETE"):
+        assert ANYBODY.send(method, f"/v1/links/{token}").status == 405
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_expires(clock: StandingClock) -> None:
+    """From its expiry on it is refused; it is listed for some days more, until TTL removes it."""
+    task_id = approval()
+    link = created(task_id, ["approve"], expires_seconds=600)
+    clock.at += 600 * SECOND - 1
+    assert ANYBODY.send("GET", path_of(link)).status == 200
+    clock.at += 1
+    for answer in (ANYBODY.send("GET", path_of(link)), used(link)):
+        assert (answer.status, answer.body["code"]) == (410, "link_ended")
+    assert state_of(task_id) not in {"succeeded", "failed"}
+    (listed,) = ANN.send("GET", f"/v1/tasks/{task_id}/links").body["links"]
+    assert (listed["id"], listed["ended"]) == (link["id"], "it has expired")
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_link_is_kept_for_longer_than_it_is_valid(
+    session: FakeSession, environ: dict[str, str], clock: StandingClock
+) -> None:
+    """Its TTL lies some days after its expiry, so that it is never removed while it may be used."""
+    created(approval(), ["approve"], expires_seconds=3600)
+    (item,) = [each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")]
+    assert int(item[schema.TTL]["N"]) * SECOND >= clock.now() + HOUR + LINK_KEPT
+
+
+@pytest.mark.usefixtures("owner")
+def test_only_a_digest_of_a_token_is_stored(session: FakeSession, environ: dict[str, str]) -> None:
+    """Whoever reads the table cannot use a link."""
+    token = path_of(created(approval(), ["approve"])).rpartition("/")[2]
+    assert token.rpartition("_")[2] not in json.dumps(stored_in(session, environ[Variable.TABLE]))
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_deleted_link_is_refused() -> None:
+    """From the response on; deleting it again finds nothing, as another owner does who asks for it."""
+    task_id = approval()
+    link = created(task_id, ["approve"])
+    path = f"/v1/tasks/{task_id}/links/{link['id']}"
+    assert BOB.send("DELETE", path).status == 404
+    assert ANN.send("DELETE", path).status == 204
+    for answer in (used(link), ANYBODY.send("GET", path_of(link))):
+        assert (answer.status, answer.body["code"]) == (404, "link_not_found")
+    assert ANN.send("DELETE", path).body["code"] == "link_not_found"
+    assert ANN.send("GET", f"/v1/tasks/{task_id}/links").body["links"] == []
+
+
+@pytest.mark.usefixtures("owner")
+def test_only_its_owner_makes_links_to_a_task() -> None:
+    """Another owner neither creates nor lists them, and a reader creates none."""
+    task_id = approval()
+    created(task_id, ["approve"])
+    path = f"/v1/tasks/{task_id}/links"
+    assert BOB.send("POST", path, {"actions": ["approve"]}).status == 404
+    assert BOB.send("GET", path).status == 404
+    reader = Gateway({"jwt": {"claims": {"sub": "ann", "scope": "duetime:reader"}}})
+    assert reader.send("POST", path, {"actions": ["approve"]}).body["code"] == "role_required"
+    (listed,) = reader.send("GET", path).body["links"]
+    assert "url" not in listed
+
+
+@pytest.mark.usefixtures("owner")
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "actions"),
+        ({"actions": []}, "actions"),
+        ({"actions": ["approve", "approve"]}, "actions"),
+        ({"actions": ["approve", "complete"]}, "actions"),
+        ({"actions": ["watch", "approve"]}, "actions"),
+        ({"actions": ["delete"]}, "actions[0]"),
+        ({"actions": "approve"}, "actions"),
+        ({"actions": ["approve"], "expires_seconds": 59}, "expires_seconds"),
+        ({"actions": ["approve"], "expires_seconds": 90 * DAY // SECOND + 1}, "expires_seconds"),
+        ({"actions": ["approve"], "message": "x" * 501}, "message"),
+        ({"actions": ["approve"], "message": "a\nb"}, "message"),
+        ({"actions": ["reject"], "takes_payload": True}, "takes_payload"),
+        ({"actions": ["watch"], "takes_payload": True}, "takes_payload"),
+        ({"actions": ["approve"], "owner": "bob"}, "owner"),
+    ],
+)
+def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str) -> None:
+    """Unknown and contradictory fields are named, and no link is created."""
+    task_id = approval()
+    answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", body)
+    assert answer.status == 422
+    assert field in {each["field"] for each in answer.body["errors"]}
+    assert ANN.send("GET", f"/v1/tasks/{task_id}/links").body["links"] == []
+
+
+@pytest.mark.usefixtures("owner")
+def test_links_fit_their_tasks() -> None:
+    """A task without an approval is not approved by a link, one that waits is not completed, and none that has ended."""
+    plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
+    for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
+        answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": [action]})
+        assert (answer.status, answer.body["code"]) == (409, "state_conflict"), (task_id, action)
+    created(plain, ["watch"])
+    assert used(created(waiting, ["approve"])).status == 200
+    assert ANN.send("POST", f"/v1/tasks/{waiting}/links", {"actions": ["approve"]}).status == 409
+    created(waiting, ["watch"])
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_payload_needs_a_link_that_takes_one() -> None:
+    """Otherwise, and beyond the limit of a result, it is refused by name, and the link stays valid."""
+    task_id = approval()
+    link, takes = created(task_id, ["approve"]), created(task_id, ["approve", "reject"], takes_payload=True)
+    assert used(link, payload=1).body["errors"][0]["field"] == "payload"
+    assert used(takes, action="reject", payload=1).body["errors"][0]["field"] == "payload"
+    assert used(takes, action="approve", payload="x" * MAX_RESULT_BYTES).body["errors"][0]["field"] == "payload"
+    assert used(takes, action="approve", payload="x").status == 200
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_task_that_does_not_wait_yet_keeps_its_link(clock: StandingClock) -> None:
+    """A use before the task is due is a conflict; the link says so, and works later."""
+    task_id = approval(delay_seconds=3600)
+    link = created(task_id, ["approve"])
+    assert ANYBODY.send("GET", path_of(link)).body["is_awaited"] is False
+    assert used(link).body["code"] == "state_conflict"
+    clock.at += HOUR
+    assert ANYBODY.send("GET", path_of(link)).body["is_awaited"] is True
+    assert used(link).status == 200
+
+
+@pytest.mark.usefixtures("owner")
+def test_of_two_links_the_first_decides() -> None:
+    """A rejection by another link after an approval is a conflict, and the task stays approved."""
+    task_id = approval()
+    yes, no = created(task_id, ["approve"]), created(task_id, ["reject"])
+    assert used(yes).status == 200
+    assert used(no).body["code"] == "state_conflict"
+    assert state_of(task_id) == "succeeded"
+
+
+@pytest.mark.usefixtures("owner")
+def test_a_task_has_a_limited_number_of_links() -> None:
+    """One more than the limit is refused until one is deleted."""
+    task_id = approval()
+    for _ in range(MAX_LINKS):
+        last = created(task_id, ["watch"])
+    path = f"/v1/tasks/{task_id}/links"
+    assert ANN.send("POST", path, {"actions": ["watch"]}).body["code"] == "links_full"
+    assert ANN.send("DELETE", f"{path}/{last['id']}").status == 204
+    created(task_id, ["watch"])
+
+
+@pytest.mark.usefixtures("owner")
+def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str]) -> None:
+    """Deleting a task deletes its links."""
+    task_id = str(ANN.send("POST", "/v1/tasks", {"type": "echo", "delay_seconds": 3600}).body["id"])
+    link = created(task_id, ["watch"])
+    assert ANN.send("POST", f"/v1/tasks/{task_id}/cancel").status == 200
+    assert ANN.send("DELETE", f"/v1/tasks/{task_id}").status == 204
+    assert ANYBODY.send("GET", path_of(link)).status == 404
+    assert not [each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")]
+
+
+@pytest.mark.usefixtures("owner")
+def test_the_page_of_a_link_decides_without_scripts() -> None:
+    """It has a form with a button for each action, which sends what a person has typed."""
+    task_id = approval()
+    link = created(task_id, ["approve", "reject"], message="Pay £500 to Ann?", takes_payload=True)
+    page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
+    assert page.headers["Content-Type"].startswith("text/html")
+    assert all(each in page.text for each in ("<form", 'value="approve"', 'value="reject"', "Pay £500 to Ann?"))
+    assert "<script" not in page.text
+    typed = urlencode({"action": "approve", "payload": "up to 500", "reason": "as\r\nagreed"})
+    done = ANYBODY.send("POST", path_of(link), headers=FORM, raw=typed)
+    assert (done.status, "Approved" in done.text, "<form" in done.text) == (200, True, False)
+    assert ANN.send("GET", f"/v1/tasks/{task_id}").body["result"] == "up to 500"
+    again = ANYBODY.send("POST", path_of(link), headers=FORM, raw=typed)
+    assert (again.status, "does nothing" in again.text) == (410, True)
+
+
+@pytest.mark.usefixtures("owner")
+def test_the_page_of_a_link_keeps_its_address_secret() -> None:
+    """No other site is told the address, nothing is loaded, and neither caches nor search engines keep the page."""
+    link = created(approval(name="<script>alert(1)</script>", type="pay"), ["watch"], message='"><img src=x>')
+    page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Cache-Control"] == "no-store"
+    assert page.headers["X-Robots-Tag"].startswith("noindex")
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'sha256-")
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    assert not [each for each in ("<script>", "<img", "http://", "https://") if each in page.text]
+    assert ANYBODY.send("GET", f"{path_of(link)}0", headers=BROWSER).headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.usefixtures("owner")
+@pytest.mark.parametrize("body", ["a=%ff", "&".join(f"a{n}=1" for n in range(20)), "action=launch", "payload=1", "x=1"])
+def test_a_form_of_another_shape_is_refused(body: str) -> None:
+    """It changes nothing, and is answered with a client error."""
+    task_id = approval()
+    link = created(task_id, ["approve"])
+    assert 400 <= ANYBODY.send("POST", path_of(link), headers=FORM, raw=body).status < 500
+    assert state_of(task_id) not in {"succeeded", "failed"}
