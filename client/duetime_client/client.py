@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from duetime_client.signing_secrets import AsyncSigningSecretsResource, SigningSecretsResource
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
+    from duetime_client.task_links import AsyncTaskLinks, TaskLinks
     from duetime_client.task_types import AsyncTypes, Types
     from duetime_client.tasks import AsyncTasks, Tasks
     from duetime_client.topologies import AsyncTopologies, Topologies
@@ -252,6 +253,13 @@ class Client:
         return Purges(self._runner)
 
     @cached_property
+    def task_links(self) -> TaskLinks:
+        """Links to tasks, for people without credentials."""
+        from duetime_client.task_links import TaskLinks
+
+        return TaskLinks(self._runner)
+
+    @cached_property
     def api_keys(self) -> ApiKeys:
         """API keys, for administrators."""
         from duetime_client.api_keys import ApiKeys
@@ -462,6 +470,13 @@ class AsyncClient:
         from duetime_client.purges import AsyncPurges
 
         return AsyncPurges(self._runner)
+
+    @cached_property
+    def task_links(self) -> AsyncTaskLinks:
+        """Links to tasks, for people without credentials."""
+        from duetime_client.task_links import AsyncTaskLinks
+
+        return AsyncTaskLinks(self._runner)
 
     @cached_property
     def api_keys(self) -> AsyncApiKeys:

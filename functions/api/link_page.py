@@ -148,7 +148,9 @@ def _facts(task: LinkedTask) -> str:
     ]
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in rows)
     percent = task["percent"]
-    bar = "" if percent is None else f'<progress max="100" value="{percent}" aria-label="Progress">{percent}%</progress>'
+    bar = (
+        "" if percent is None else f'<progress max="100" value="{percent}" aria-label="Progress">{percent}%</progress>'
+    )
     return f"<dl>{facts}</dl>{bar}"
 
 

@@ -40,6 +40,7 @@ LEFT_OUT = {
     *("acknowledge_lease_pause", "acknowledge_lease_cancel", "create_watch_ticket"),
     *("list_lease_steps", "put_lease_step"),
     *("create_api_key", "list_api_keys", "revoke_api_key"),
+    *("create_task_link", "list_task_links", "delete_task_link", "get_task_link", "use_task_link"),
     *("report_outcome", "report_heartbeat", "report_progress", "get_api_index", "get_open_api_document"),
     "preview_task",
 }

@@ -127,6 +127,13 @@ BODIES: Mapping[str, Any] = {
     },
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
+    "createTaskLink": {
+        "actions": ["approve", "reject"],
+        "expires_seconds": 600,
+        "message": "Pay £500 to Ann?",
+        "takes_payload": True,
+    },
+    "useTaskLink": {"action": "approve", "payload": {"x": 1}, "reason": "why"},
     "reportHeartbeat": {"fence": 1},
     "reportProgress": {"fence": 1, "percent": 40, "message": "on the way"},
     "queryTask": {"action": "progress"},
@@ -259,6 +266,8 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     ],
     "createPurge": [{"task_ids": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}, {"all": True, "owner": "nobody"}],
     "signalTask": [{"approve": False, "reason": "why"}],
+    "createTaskLink": [{"actions": ["watch"]}, {"actions": ["complete", "fail"], "takes_payload": True}],
+    "useTaskLink": [{"action": "reject", "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
     "createSchedule": [
         {"name": "a", "rate": "5 minutes", "task": {"type": "echo"}},

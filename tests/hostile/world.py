@@ -58,6 +58,8 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         for task in (_TASK, {"type": "echo"}, {**_TASK, "lock": None, "unique": None})
     ]
     _made(api, "POST", "/v1/tasks", {"type": "echo", "group": {"id": "open"}})
+    approval = _made(api, "POST", "/v1/tasks", {"type": "echo", "target": {"kind": "approval"}})["id"]
+    links = [_made(api, "POST", f"/v1/tasks/{approval}/links", BODIES["createTaskLink"]) for _ in range(2)]
     graph = _made(api, "POST", "/v1/topologies", BODIES["createTopology"])["id"]
     return {
         "task_id": [*tasks, graph],
@@ -69,6 +71,8 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "group_id": ("open",),
         "unique_key": (_TASK["unique"]["key"],),
         "key_id": [api_key["id"]],
+        "link_id": [links[0]["id"]],
+        "token": [link["url"].rpartition("/")[2] for link in links],
         "backfill_id": [backfill["id"]],
         "step": ("charge",),
         "lease_id": _leases(api),

@@ -9,6 +9,7 @@ from duetime.environment_variables import Variable
 from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.job_events import wildcard_of
 from infra.environments import environment_named
+from tests.infra.test_aws_limits import variables_of
 from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
 def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None:
     """The API refuses by them, and the worker again when it calls."""
     for function in ("api", "worker"):
-        variables = calling.functions()[function]["Environment"]["Variables"]
+        variables = variables_of(calling, function)
         assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)
 
 

@@ -80,6 +80,7 @@ USED = {
         Variable.SUMMARY_SPREAD,
         Variable.TASK_LISTS,
         Variable.WATCH_URL,
+        Variable.API_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
     | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},

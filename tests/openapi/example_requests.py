@@ -44,6 +44,7 @@ def ask_for_everything(account: Recorder) -> None:
     _rates(account)
     _switches(account)
     _api_keys(account)
+    _links(account)
     _types(account)
     _schedules(account)
     _topologies(account)
@@ -277,6 +278,33 @@ def _quotas(account: Recorder) -> None:
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)
+
+
+def _links(account: Recorder) -> None:
+    release = {"type": "release", "name": "release 17", "target": {"kind": "approval", "timeout_seconds": 86400}}
+    task = account.ask("POST", "/v1/tasks", release).body["id"]
+    links = f"/v1/tasks/{task}/links"
+    wanted = {
+        "actions": ["approve", "reject"],
+        "expires_seconds": 86400,
+        "message": "Publish release 17?",
+        "takes_payload": True,
+    }
+    link = account.ask("POST", links, wanted).body
+    other = account.ask("POST", links, {"actions": ["approve"]}).body
+    account.ask("GET", links)
+    path = link["url"].removeprefix("https://api.example.org")
+    account.ask("GET", path)
+    account.ask("POST", path, {"action": "approve", "payload": {"version": "2.1"}, "reason": "tested"})
+    account.ask("POST", path, {"action": "approve"})
+    account.ask("POST", other["url"].removeprefix("https://api.example.org"))
+    account.ask("DELETE", f"{links}/{other['id']}")
+    account.ask("GET", "/v1/links/dtl_0")
+    task = account.ask("POST", "/v1/tasks", release).body["id"]
+    link = account.ask("POST", f"/v1/tasks/{task}/links", wanted).body
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    path = link["url"].removeprefix("https://api.example.org")
+    account.ask("POST", path, b"action=reject&reason=it+is+Friday", headers=form)
 
 
 def _types(account: Recorder) -> None:

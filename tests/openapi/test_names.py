@@ -19,7 +19,7 @@ VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
     *("pin", "unpin", "reset"),
     *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal"),
-    *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke", "close"),
+    *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke", "use", "close"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")
 

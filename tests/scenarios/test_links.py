@@ -88,7 +88,10 @@ def test_a_link_that_reports_a_failure_ends_the_task() -> None:
     """Without a retry, with the reason as the message."""
     with accepting() as tasks:
         task_id = deferred(tasks)
-        assert use(tasks, link_to(tasks, task_id, "complete", "fail"), action="fail", reason="no stock") == (200, "fail")
+        assert use(tasks, link_to(tasks, task_id, "complete", "fail"), action="fail", reason="no stock") == (
+            200,
+            "fail",
+        )
         tasks.run(5 * SECOND)
         task = tasks.ask("GET", f"/v1/tasks/{task_id}").body
         assert (task["state"], task["error"]) == ("failed", {"type": "ReportedByLink", "message": "no stock"})

@@ -11,8 +11,8 @@ Schema = Mapping[str, Any]
 
 _READ_ONLY = "x-read-only"
 """The OpenAPI extension that marks a read-only operation whose method is not GET."""
-_LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys"})
-"""Not offered: a WebSocket ticket and an API key are secrets, and an assistant would not renew a lease."""
+_LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys", "links"})
+"""Not offered: a WebSocket ticket, an API key and a link are secrets, and an assistant would not renew a lease."""
 _LEFT_OUT = frozenset(
     # The schema of a preview is as long as those of all other tools that read together.
     {"getApiIndex", "getOpenApiDocument", "previewTask", "reportOutcome", "reportHeartbeat", "reportProgress"}

@@ -60,6 +60,7 @@ _SUMMARIES = {
     "bulk": "Follow and stop bulk operations: changes of many tasks by a filter.",
     "export": "Write all that you have to a file: schedules and other definitions, and tasks with payloads.",
     "purge": "Remove all that is stored of tasks or of an owner; print what is left.",
+    "links": "Create links to tasks, for people without credentials.",
     "groups": "See groups of tasks, close them, cancel or retry their members.",
     "locks": "See which tasks hold locks or wait for them; release a lock by force.",
     "rates": "See how rates are used and which tasks wait for them; pause, reset and pin rates.",

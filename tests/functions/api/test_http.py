@@ -23,6 +23,8 @@ GOOD = {"type": "report", "delay_seconds": 60}
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 VALUES = {
     "key_id": "0" * 20,
+    "link_id": "0" * 20,
+    "token": "dtl",
     "task_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "topology_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",
     "operation_id": "01M7XZ8CGJ0013P2ZBN3YDT3DX",

@@ -196,7 +196,9 @@ def test_a_link_is_kept_for_longer_than_it_is_valid(
 ) -> None:
     """Its TTL lies some days after its expiry, so that it is never removed while it may be used."""
     created(approval(), ["approve"], expires_seconds=3600)
-    (item,) = [each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")]
+    (item,) = [
+        each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")
+    ]
     assert int(item[schema.TTL]["N"]) * SECOND >= clock.now() + HOUR + LINK_KEPT
 
 
@@ -330,7 +332,9 @@ def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str])
     assert ANN.send("POST", f"/v1/tasks/{task_id}/cancel").status == 200
     assert ANN.send("DELETE", f"/v1/tasks/{task_id}").status == 204
     assert ANYBODY.send("GET", path_of(link)).status == 404
-    assert not [each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")]
+    assert not [
+        each for each in stored_in(session, environ[Variable.TABLE]) if each[schema.SORT_KEY]["S"].startswith("link#")
+    ]
 
 
 @pytest.mark.usefixtures("owner")

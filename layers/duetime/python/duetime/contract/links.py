@@ -267,7 +267,7 @@ DELETE = Operation(
     description="It is refused from the response on.",
 )
 OPEN = Operation(
-    "getLink",
+    "getTaskLink",
     "GET /v1/links/{token}",
     "Get what a link is for",
     Returns(OpenedLink, "What the link permits, and the state of its task."),
@@ -277,7 +277,7 @@ OPEN = Operation(
     is_public=True,
 )
 USE = Operation(
-    "useLink",
+    "useTaskLink",
     "POST /v1/links/{token}",
     "Use a link",
     Returns(OpenedLink, "The link after its use, and the state of its task."),

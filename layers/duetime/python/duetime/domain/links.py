@@ -29,7 +29,8 @@ PREFIX = "dtl"
 """Begins every token, so that scanners for secrets can find one."""
 SECRET_BITS, ID_RANDOM_BITS = 256, 32
 ID_PATTERN = "[0-9a-f]{20}"
-_TOKEN = re.compile(rf"{PREFIX}_(?P<task>{TASK_ID_PATTERN})_(?P<id>{ID_PATTERN})_[0-9a-f]{{64}}")
+TOKEN_PATTERN = rf"{PREFIX}_({TASK_ID_PATTERN})_({ID_PATTERN})_[0-9a-f]{{64}}"
+_TOKEN = re.compile(TOKEN_PATTERN)
 
 
 class LinkAction(StrEnum):
@@ -214,7 +215,7 @@ def token_of(task_id: TaskId, id_: str, secret: int) -> str:
 def place_in(token: str) -> tuple[TaskId, str] | None:
     """The task and the id in a token; `None` if the text cannot be a token."""
     found = _TOKEN.fullmatch(token)
-    return None if found is None else (TaskId(found["task"]), found["id"])
+    return None if found is None else (TaskId(found[1]), found[2])
 
 
 def digest_of(token: str) -> str:

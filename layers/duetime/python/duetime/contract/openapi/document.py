@@ -140,6 +140,7 @@ TAGS: Mapping[str, str] = {
     "locks": "Named resources that only a limited number of running tasks can hold.",
     "leases": "Leases on tasks, for your own workers that pull their work.",
     "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
+    "links": "Links with which people without credentials decide or report on one task.",
     "keys": "API keys, with which programs call the API.",
     "live updates": "Changes of tasks and schedules as they happen, over a WebSocket.",
     "service": "The API itself: its entry point, its health and this document.",
@@ -159,7 +160,8 @@ _OF_ANOTHER = {
 
 def tag_of(operation: Operation) -> str:
     """The tag of an operation: the first part of its path after the version, unless it belongs to another tag."""
-    subject = [*operation.path.split("/")[2:], ""][0]
+    parts = operation.path.split("/")
+    subject = "links" if "links" in parts else [*parts[2:], ""][0]
     name = _OF_ANOTHER.get(subject, subject.replace("-", " "))
     return name if name in TAGS else "service"
 

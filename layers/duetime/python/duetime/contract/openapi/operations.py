@@ -9,10 +9,11 @@ from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
-from duetime.contract.pull.lease_decoding import TOKEN_PATTERN
+from duetime.contract.pull.lease_decoding import TOKEN_PATTERN as LEASE_PATTERN
 from duetime.contract.tasks.fields import GROUP_ID_PATTERN, LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.unique_keys import UNIQUE_KEY_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
+from duetime.domain.links import ID_PATTERN, TOKEN_PATTERN
 from duetime.domain.switches import SwitchScope
 from duetime_common.steps import STEP_NAME_PATTERN
 
@@ -29,13 +30,15 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "topology_id": ("The topology's id.", _ID),
     "operation_id": ("The bulk operation's id.", _ID),
     "group_id": ("The group's id.", {"type": "string", "pattern": GROUP_ID_PATTERN}),
-    "lease_id": ("The lease's id.", {"type": "string", "pattern": TOKEN_PATTERN}),
+    "lease_id": ("The lease's id.", {"type": "string", "pattern": LEASE_PATTERN}),
     "key": ("The key of the {subject}.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "unique_key": (
         "The unique key, with every `/` as `%2F`.",
         {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
     ),
     "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),
+    "link_id": ("The link's id.", {"type": "string", "pattern": f"^{ID_PATTERN}$"}),
+    "token": ("The token of the link.", {"type": "string", "pattern": f"^{TOKEN_PATTERN}$"}),
     "backfill_id": ("The backfill's id.", {"type": "string"}),
     "scope": ("The scope of the switch.", {"type": "string", "enum": [scope.value for scope in SwitchScope]}),
     "name": ("The {subject}'s name.", _NAME),

@@ -1,0 +1,136 @@
+"""`client.task_links`: links with which somebody without credentials decides, reports on or watches one task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from duetime_client.io_operations import Request
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import nothing, one, several
+from duetime_client.session import segment
+from duetime_client.task import ResponseModel
+from duetime_client.task_actions import path_of
+
+LINKS = "/v1/links"
+LinkAction = Literal["approve", "reject", "complete", "fail", "watch"]
+
+
+class TaskLink(ResponseModel):
+    """A link, without its address.
+
+    Attributes:
+        actions: What it permits.
+        message: Shown to whoever opens it.
+        takes_payload: Whether its holder may send a payload.
+        ended: Why it is refused; `None` if it is valid.
+        used_for: For what it was used; `None` if it was not.
+    """
+
+    id: str
+    actions: Sequence[str]
+    message: str = ""
+    takes_payload: bool = False
+    ended: str | None = None
+    created_at: datetime
+    created_by: str = ""
+    expires_at: datetime
+    used_at: datetime | None = None
+    used_for: str | None = None
+
+
+class CreatedTaskLink(TaskLink):
+    """A new link; its address, `url`, cannot be read again."""
+
+    url: str
+
+
+class LinkedTask(ResponseModel):
+    """What a link shows of its task."""
+
+    name: str | None = None
+    type: str
+    state: str
+    due_at: datetime
+    finished_at: datetime | None = None
+    percent: int | None = None
+
+
+class OpenedTaskLink(ResponseModel):
+    """What the holder of a link sees.
+
+    Attributes:
+        is_awaited: Whether the task waits for one of the actions now.
+    """
+
+    actions: Sequence[str]
+    message: str = ""
+    takes_payload: bool = False
+    is_awaited: bool
+    expires_at: datetime
+    used_at: datetime | None = None
+    used_for: str | None = None
+    task: LinkedTask
+
+
+Links: TypeAlias = list[TaskLink]
+
+
+class TaskLinkOperations(Resource):
+    """Links to tasks."""
+
+    @Operation
+    def create(
+        self,
+        task_id: str,
+        actions: Sequence[LinkAction],
+        *,
+        expires_seconds: int | None = None,
+        message: str = "",
+        takes_payload: bool = False,
+    ) -> Request[CreatedTaskLink]:
+        """Create a link, which is valid for a day by default. It is not repeated if the response is lost."""
+        body: dict[str, Any] = {"actions": [*actions]}
+        if expires_seconds is not None:
+            body["expires_seconds"] = expires_seconds
+        if message:
+            body["message"] = message
+        if takes_payload:
+            body["takes_payload"] = True
+        return Request("POST", f"{path_of(task_id)}/links", one(CreatedTaskLink), body=body)
+
+    @Operation
+    def list(self, task_id: str) -> Request[Links]:
+        """The links of a task, in order of creation."""
+        return Request("GET", f"{path_of(task_id)}/links", several(TaskLink, "links"))
+
+    @Operation
+    def delete(self, task_id: str, link_id: str) -> Request[None]:
+        """Delete a link: it is refused from now on."""
+        return Request("DELETE", f"{path_of(task_id)}/links/{segment(link_id)}", nothing)
+
+    @Operation
+    def get(self, token: str) -> Request[OpenedTaskLink]:
+        """What a link is for, by the last part of its address; needs no credentials, and changes nothing."""
+        return Request("GET", f"{LINKS}/{segment(token)}", one(OpenedTaskLink))
+
+    @Operation
+    def use(
+        self, token: str, action: LinkAction | None = None, payload: object = None, *, reason: str = ""
+    ) -> Request[OpenedTaskLink]:
+        """Use a link, by the last part of its address; needs no credentials. The link then does nothing more."""
+        body: dict[str, Any] = {} if action is None else {"action": action}
+        if payload is not None:
+            body["payload"] = payload
+        if reason:
+            body["reason"] = reason
+        return Request("POST", f"{LINKS}/{segment(token)}", one(OpenedTaskLink), body=body or None)
+
+
+class TaskLinks(TaskLinkOperations, SyncResource):
+    """`client.task_links` of `Client`."""
+
+
+class AsyncTaskLinks(TaskLinkOperations, AsyncResource):
+    """`client.task_links` of `AsyncClient`."""
