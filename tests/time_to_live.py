@@ -127,7 +127,13 @@ API_KEY = Rule(
     "test_a_key_is_listed_for_some_time_after_its_end",
 )
 
+LINK = Rule(
+    "its expiry, after which it is refused with or without its item, and the time for which it can be seen",
+    "test_a_link_is_kept_for_longer_than_it_is_valid",
+)
+
 WRITERS: dict[str, Rule] = {
+    "adapters/dynamodb/links.py:_item_of": LINK,
     "adapters/dynamodb/api_keys.py:DynamoApiKeyStore.revoke": API_KEY,
     "adapters/dynamodb/api_keys.py:_item_of": API_KEY,
     "adapters/content_store.py:SplitContentStore._expire_item": CONTENT,
@@ -188,6 +194,7 @@ DECIDERS: dict[str, Rule] = {
     "services/groups.py:GroupMembers.settle": GROUP,
     "services/group_admin.py:GroupManager._closed": GROUP,
     "services/api_keys.py:ApiKeyAdmin.create": API_KEY,
+    "services/links.py:TaskLinks.create": LINK,
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,

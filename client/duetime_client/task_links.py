@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations when the class is made
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from datetime import datetime  # noqa: TC003 - same
+from typing import Any, Literal, TypeAlias
 
 from duetime_client.io_operations import Request
 from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource

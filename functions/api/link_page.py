@@ -52,6 +52,7 @@ h1 { margin: 0 0 4px; font-size: 22px; line-height: 1.3; font-weight: 650; lette
   overflow-wrap: anywhere; }
 p { margin: 8px 0 0; overflow-wrap: anywhere; }
 .muted { color: var(--muted); font-size: 14px; }
+dl + .muted, form + .muted { margin-top: 16px; }
 dl { margin: 20px 0 0; border-top: 1px solid var(--line); }
 dl div { display: flex; gap: 16px; justify-content: space-between; padding: 10px 0;
   border-bottom: 1px solid var(--line); }

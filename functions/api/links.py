@@ -11,7 +11,7 @@ from duetime.contract import links
 from duetime.contract.http.problems import kind_of
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.errors import RequestError
-from duetime.services.links import LinkUse
+from duetime.domain.links import LinkUse
 
 from . import link_page
 from .quota_admission import admit_holder

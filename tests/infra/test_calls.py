@@ -9,8 +9,8 @@ from duetime.environment_variables import Variable
 from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.job_events import wildcard_of
 from infra.environments import environment_named
-from tests.infra.test_aws_limits import variables_of
 from tests.infra.synthesis import Synthesis, add_stack, as_list, new_app, referred
+from tests.infra.test_aws_limits import variables_of
 
 if TYPE_CHECKING:
     from pathlib import Path

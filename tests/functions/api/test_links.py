@@ -11,7 +11,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.domain.limits import MAX_LINKS, MAX_RESULT_BYTES
 from duetime.domain.operating_parameters import LINK_KEPT
-from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.domain.times import DAY, HOUR, SECOND
 from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Answer, Gateway
 
@@ -76,7 +76,7 @@ def state_of(task_id: str) -> str:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_approves_its_task_once() -> None:
-    """Without credentials: the task succeeds with the payload, its event names the link, and a second use is refused."""
+    """The task succeeds with the payload, its event names the link, and a second use is refused."""
     task_id = approval()
     link = created(task_id, ["approve"], takes_payload=True)
     answer = used(link, payload={"limit": 500}, reason="as agreed")
@@ -148,7 +148,7 @@ def test_no_other_token_is_accepted() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_permits_its_own_actions_only() -> None:
-    """A link for rejections does not approve, one for approvals does not complete, and one for watching does neither."""
+    """A link for rejections neither approves nor completes, and one for watching does nothing."""
     task_id = approval()
     rejects, watches = created(task_id, ["reject"]), created(task_id, ["watch"])
     for link in (rejects, watches):
@@ -268,7 +268,7 @@ def test_what_no_link_can_be_is_refused_by_name(body: dict[str, Any], field: str
 
 @pytest.mark.usefixtures("owner")
 def test_links_fit_their_tasks() -> None:
-    """A task without an approval is not approved by a link, one that waits is not completed, and none that has ended."""
+    """A task without an approval has no link to approve it, and one that waits or has ended none to complete it."""
     plain, waiting = ANN.send("POST", "/v1/tasks", {"type": "echo"}).body["id"], approval()
     for task_id, action in ((plain, "approve"), (plain, "complete"), (waiting, "complete"), (waiting, "fail")):
         answer = ANN.send("POST", f"/v1/tasks/{task_id}/links", {"actions": [action]})
@@ -376,3 +376,25 @@ def test_a_form_of_another_shape_is_refused(body: str) -> None:
     link = created(task_id, ["approve"])
     assert 400 <= ANYBODY.send("POST", path_of(link), headers=FORM, raw=body).status < 500
     assert state_of(task_id) not in {"succeeded", "failed"}
+
+
+def test_the_audit_log_names_the_link_and_keeps_no_token(
+    owner: Gateway, environ: dict[str, str], compose: Callable[[], None], session: FakeSession
+) -> None:
+    """Whose task it was and which link; a wrong token, which anybody can send, is not recorded."""
+    environ |= {Variable.AUDIT_LOG_GROUP: "audit"}
+    compose()
+    task_id = approval()
+    link = created(task_id, ["approve"])
+    token = path_of(link).rpartition("/")[2]
+    assert used(link, reason="fine").status == 200
+    assert used(link).status == 410
+    assert owner.send("POST", f"/v1/links/{token[:-1]}x").status == 404
+    records = [json.loads(line) for lines in session.logs.lines.values() for line in lines]
+    of_holders = [each for each in records if each["operation"] == "useTaskLink"]
+    assert [(each["owner"], each["caller"], each["status"], each["reason"]) for each in of_holders] == [
+        ("ann", f"link {link['id']}", 200, "fine"),
+        ("ann", f"link {link['id']}", 410, ""),
+    ]
+    assert {each["subject"] for each in of_holders} == {f"/v1/tasks/{task_id}/links/{link['id']}"}
+    assert token not in json.dumps(records)

@@ -23,11 +23,10 @@ from duetime.contract.tasks.fields import printable
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LINK_LIFE, MAX_LINK_MESSAGE_LENGTH, MAX_RESULT_BYTES, MIN_LINK_LIFE
-from duetime.domain.links import Link, LinkAction, NewLink, waits_for
+from duetime.domain.links import Link, LinkAction, LinkUse, NewLink, waits_for
 from duetime.domain.operating_parameters import LINK_KEPT
 from duetime.domain.tasks.states import State
-from duetime.domain.times import DAY, SECOND, to_iso
-from duetime.services.links import LinkUse
+from duetime.domain.times import DAY, SECOND
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
@@ -247,8 +246,8 @@ CREATE = Operation(
     "Create a link to a task",
     Returns(CreatedLink, "The link, with its address, which is shown only now.", status=201),
     description="With the link, somebody without credentials decides, reports on or watches this one task. It is used "
-    "once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it changes "
-    "nothing. Repeating the request creates another link.",
+    "once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it "
+    "changes nothing. Repeating the request creates another link.",
     body=LinkCreate,
     errors=(errors.StateConflict, errors.LinksFull),
 )

@@ -172,6 +172,21 @@ class Link:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """A request of a link's holder.
+
+    Attributes:
+        action: `None` for the only one that the link permits.
+        payload: JSON text in UTF-8; `None` for no payload.
+        reason: why, in the holder's words.
+    """
+
+    action: LinkAction | None = None
+    payload: bytes | None = None
+    reason: str = ""
+
+
 def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
     """Check that a task can have a link for these actions now.
 

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.callers import Caller
     from duetime.domain.ids import TaskId
-    from duetime.domain.links import NewLink
+    from duetime.domain.links import LinkUse, NewLink
+    from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import LinkStore
@@ -48,21 +49,6 @@ if TYPE_CHECKING:
 _TRIES = 5
 FAILED_BY_LINK = "ReportedByLink"
 """Error type of an attempt that the holder of a link has reported as failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkUse:
-    """A request of a link's holder.
-
-    Attributes:
-        action: `None` for the only one that the link permits.
-        payload: JSON text in UTF-8; `None` for no payload.
-        reason: why, in the holder's words.
-    """
-
-    action: LinkAction | None = None
-    payload: bytes | None = None
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +186,7 @@ class LinkHolders:
 
     def _done(self, link: Link, task: Task, action: LinkAction, use: LinkUse) -> Task:
         payload = b"null" if use.payload is None else use.payload
+        ending: Ending
         match action:
             case LinkAction.APPROVE | LinkAction.REJECT:
                 decision = Decision(action is LinkAction.APPROVE, payload)
