@@ -14,7 +14,6 @@ from duetime.domain.errors import RequestError
 from duetime.domain.links import LinkUse
 
 from . import link_page
-from .quota_admission import admit_holder
 from .responses import Response, answer, no_content
 from .routing import route
 
@@ -79,7 +78,6 @@ def _shown(request: Request, carry_out: Callable[[], tuple[Link, Task]]) -> Resp
     is_page = "text/html" in (request.header("Accept") or "").lower()
     try:
         link, task = carry_out()
-        admit_holder(link.owner)
     except RequestError as error:
         if not is_page:
             raise

@@ -24,16 +24,6 @@ def admit_read(request: Request) -> None:
         _guard().admit_read(request.owner)
 
 
-def admit_holder(owner: str) -> None:
-    """Admit a request of the holder of a link, which counts as a read of the link's owner.
-
-    Raises:
-        QuotaExceeded: the owner has used up a quota.
-    """
-    if composed().settings.has_quotas:
-        _guard().admit_read(owner)
-
-
 def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
     """Admit a request that creates so many tasks, or a topology of so many nodes.
 

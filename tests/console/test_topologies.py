@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
 
 import pytest
 from playwright.sync_api import expect
@@ -53,7 +54,7 @@ def ledger(world: World) -> Ledger:
     return made
 
 
-def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:  # noqa: ANN401 - any JSON
+def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str:
     """Create a topology; its id."""
     return str(world.ask("POST", "/v1/topologies", {"nodes": nodes, **fields})["id"])
 
@@ -136,6 +137,30 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
     expect(page.locator(".last-call")).to_contain_text("duetime tasks approve")
     world.run(60 * SECOND)
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
+
+
+def test_a_person_without_credentials_approves_by_a_link(console: Console, world: World) -> None:
+    """The dialog shows an address; its page, on a phone and in both themes, has no faults, and decides."""
+    task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
+    world.run(60 * SECOND)
+    world.do(lambda live: live.topologies.signalled.add((task_id, True)))
+    page = console.open(f"/tasks/{task_id}")
+    page.get_by_role("button", name="Create a link…").click()
+    page.get_by_label("Message").fill("Publish release 17?")
+    page.locator("dialog").get_by_role("button", name="Create").click()
+    address = page.locator("dialog code.key").inner_text()
+    console.check_accessibility(page)
+    url = f"{urljoin(world.url, '/')}{address.partition('.org/')[2]}"
+    for scheme in ("light", "dark"):
+        opened = console.open(narrow=True, scheme=scheme)
+        opened.goto(url)
+        expect(opened.get_by_role("heading")).to_have_text("Publish release 17?")
+        assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        console.check_accessibility(opened)
+    opened.get_by_label("Reason").fill("tested")
+    opened.get_by_role("button", name="Approve").click()
+    expect(opened.get_by_role("heading")).to_have_text("Approved")
+    assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "succeeded"
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
+from duetime.composition.links import LinkServices
 from duetime.composition.quotas import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
@@ -46,6 +47,7 @@ from duetime.domain.limits import (
     MAX_TYPE_LENGTH,
     MAX_URL_LENGTH,
 )
+from duetime.domain.links import LinkAction, LinkUse, NewLink
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.action_history import BY_SYSTEM
@@ -747,6 +749,28 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
         stack.clock.at += SECOND
         stack.work(Priority.NORMAL)
     assert (meter.requests["Query"], meter.read_units) == (3, 1.5)
+
+
+def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> None:
+    """To create; to use, a read and a write more than the decision, which reads and writes its task."""
+    stack, meter = metered
+    task = create(stack, target=ApprovalTarget(timeout_seconds=600))
+    assert stack.work(Priority.NORMAL) == []
+    meter.reset()
+    links = composed(LinkServices)
+    _, token = links.admin.create(Caller(OWNER), task.id, NewLink((LinkAction.APPROVE,), 600 * SECOND))
+    assert meter.requests == {"GetItem": 1, "Query": 1, "PutItem": 1}
+    assert (meter.table_units, meter.index_units) == (1, 0)
+    meter.reset()
+    links.holders.use(token, LinkUse())
+    by_link = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units)
+    other = create(stack, target=ApprovalTarget(timeout_seconds=600))
+    assert stack.work(Priority.NORMAL) == []
+    meter.reset()
+    composed(TaskServices).approvals.decide(OWNER, other.id, Decision(approve=True), None, BY_SYSTEM)
+    decision = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units)
+    # The link, and the task whose version the decision names.
+    assert by_link == (decision[0] + 2, decision[1] + 1, decision[2] + 1)
 
 
 def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:

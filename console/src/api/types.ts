@@ -20,6 +20,7 @@ export type Gate = Schemas["Gate"];
 export type Role = Schemas["Role"];
 export type ApiKey = Schemas["ApiKey"];
 export type ApiKeyPage = Schemas["ApiKeyPage"];
+export type CreatedLink = Schemas["CreatedLink"];
 export type CreatedApiKey = Schemas["CreatedApiKey"];
 export type Problem = Schemas["Problem"];
 export type Summary = Schemas["Summary"];

@@ -1,11 +1,13 @@
 /** The actions on a task in its state; each has a reason, and is shown as a command afterwards. */
 import { useSignal, type Signal } from "@preact/signals";
 import { command, type Call } from "../api/client";
-import type { Task, TaskState } from "../api/types";
+import type { CreatedLink, Task, TaskState } from "../api/types";
 import { href, navigate } from "../router";
 import { ENDED } from "../search";
 import { counted } from "../time";
-import { ActionDialog, type Action } from "./action";
+import { ActionDialog, useSending, type Action } from "./action";
+import { Copy, Field, ProblemBox } from "./basics";
+import { Dialog } from "./dialog";
 
 const OPEN: readonly TaskState[] = ["blocked", "scheduled", "waiting", "preparing", "running"];
 
@@ -96,6 +98,7 @@ interface TaskActionsProps {
 export function TaskActions({ task, done, node, children = null }: TaskActionsProps) {
   const withChildren = useSignal(false);
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
+  const linking = useSignal(false);
   const offers = OFFERS.filter(isOffered(task));
   const offered = (offer: Offer): Action => ({
     title: offer.title,
@@ -122,6 +125,11 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
           {offer.title}
         </button>
       ))}
+      {task.target?.kind === "approval" && !ENDED.includes(task.state) && (
+        <button type="button" onClick={() => (linking.value = true)}>
+          Create a link…
+        </button>
+      )}
       {ENDED.includes(task.state) && mayBeOpen && (
         <button type="button" class="risky" onClick={() => (chosen.value = { action: ofChildren, after: done })}>
           Cancel its children…
@@ -132,6 +140,7 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
           Delete
         </button>
       )}
+      {linking.value && <NewLink task={task} close={() => (linking.value = false)} />}
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
     </>
   );
@@ -143,5 +152,62 @@ function AlsoChildren({ children, checked }: { children: KnownChildren; checked:
       <input type="checkbox" checked={checked.value} onChange={(event) => (checked.value = event.currentTarget.checked)} />
       Also cancel its {childrenText(children)}, and those that they started
     </label>
+  );
+}
+
+/** A link with which somebody without credentials decides. */
+function NewLink({ task, close }: { task: Task; close: () => void }) {
+  const message = useSignal("");
+  const days = useSignal("1");
+  const takesPayload = useSignal(false);
+  const made = useSignal<CreatedLink | null>(null);
+  const { busy, problem, send } = useSending();
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const body = {
+      actions: ["approve", "reject"],
+      expires_seconds: Number(days.value) * 86_400,
+      message: message.value.trim(),
+      takes_payload: takesPayload.value,
+    };
+    const shown = command(
+      ...["links", "create", task.id, "--action", "approve", "--action", "reject", "--expires", `${days.value}d`],
+      ...(body.message ? ["--message", body.message] : []),
+      ...(body.takes_payload ? ["--takes-payload"] : []),
+    );
+    made.value = (await send<CreatedLink>({ method: "POST", path: `/v1/tasks/${task.id}/links`, body, command: shown })) ?? null;
+  };
+  if (made.value) {
+    return (
+      <Dialog title="The link is shown only now" close={close}>
+        <p>
+          <code class="key">{made.value.url}</code> <Copy text={made.value.url} />
+        </p>
+        <p class="muted">Send it to one person: whoever has it can decide, once.</p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Create a link" close={close}>
+      <form onSubmit={(event) => void submit(event)}>
+        <p>Somebody without credentials approves or rejects the task with it.</p>
+        <Field label="Message" hint="Shown to whoever opens it.">
+          <input maxLength={500} value={message.value} onInput={(event) => (message.value = event.currentTarget.value)} autofocus />
+        </Field>
+        <Field label="Valid for days">
+          <input type="number" required min={1} max={90} value={days.value} onInput={(event) => (days.value = event.currentTarget.value)} />
+        </Field>
+        <label class="check">
+          <input type="checkbox" checked={takesPayload.value} onChange={(event) => (takesPayload.value = event.currentTarget.checked)} />
+          Let them send a text, which becomes the result
+        </label>
+        {problem.value && <ProblemBox problem={problem.value} />}
+        <footer>
+          <button type="submit" class="primary" disabled={busy.value}>
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
   );
 }

@@ -398,3 +398,17 @@ def test_the_audit_log_names_the_link_and_keeps_no_token(
     ]
     assert {each["subject"] for each in of_holders} == {f"/v1/tasks/{task_id}/links/{link['id']}"}
     assert token not in json.dumps(records)
+
+
+def test_a_link_is_limited_by_the_quota_of_its_owner(
+    owner: Gateway, environ: dict[str, str], compose: Callable[[], None]
+) -> None:
+    """Who opens a link again and again uses up the owner's reads, and is refused before anything is done."""
+    environ |= {Variable.QUOTAS: json.dumps({"reads_per_second": 2}), Variable.SUMMARY_SPREAD: "1"}
+    compose()
+    task_id = approval()
+    link = created(task_id, ["approve"])
+    answers = [ANYBODY.send("GET", path_of(link)) for _ in range(60)]
+    assert {each.status for each in answers} == {200, 429}
+    assert used(link).status == 429
+    assert owner.send("GET", f"/v1/tasks/{task_id}").status == 429

@@ -29,7 +29,15 @@ class LinkServices(Part):
             runtime=self.runtime,
             approvals=lambda: tasks.approvals,
             reports=lambda: tasks.attempt_reports,
+            admit=self._admit,
         )
+
+    def _admit(self, owner: str) -> None:
+        if self.settings.has_quotas:
+            # Most deployments have no quotas, and import nothing for them.
+            from duetime.composition.quotas import QuotaServices
+
+            self.part(QuotaServices).guard.admit_read(owner)
 
     @cached_property
     def _store(self) -> DynamoLinkStore:

@@ -123,6 +123,7 @@ class LinkHolders:
     Attributes:
         approvals: returns the service that decides; few links need each.
         reports: returns the service that ends attempts.
+        admit: admits a request, which counts as a read of the link's owner.
     """
 
     store: LinkStore
@@ -130,6 +131,7 @@ class LinkHolders:
     runtime: Runtime
     approvals: Callable[[], Approvals]
     reports: Callable[[], AttemptReports]
+    admit: Callable[[str], None]
 
     def find(self, token: str) -> Link | None:
         """The link with this token, also if it has ended; `None` if there is none."""
@@ -143,10 +145,12 @@ class LinkHolders:
         Raises:
             LinkNotFound: there is no such link, or its task is gone.
             LinkEnded: it has expired, or belongs to an earlier attempt or run.
+            QuotaExceeded: its owner has used up a quota.
         """
         link = self.find(token)
         if link is None:
             raise LinkNotFound
+        self.admit(link.owner)
         try:
             task = self.task_reader.record(link.owner, link.task_id)
         except TaskNotFound:
