@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from duetime_client.task import Task
 
 SCHEDULES = "/v1/schedules"
+_OF_THE_SCHEDULE = object()
+"""No payload of its own: null is one."""
 Backfills: TypeAlias = list[Backfill]
 Occurrences: TypeAlias = list[Occurrence]
 
@@ -67,9 +69,30 @@ class ScheduleOperations(Resource):
         return Request("GET", path_of(name), one(Schedule))
 
     @Stream
-    def list(self, *, state: ScheduleState | None = None, page_size: int | None = None) -> Items[Schedule]:
-        """All schedules, or those in one state, by name, page by page."""
-        query = [*_query({"state": state, "limit": page_size})]
+    def list(
+        self,
+        *,
+        state: ScheduleState | Iterable[ScheduleState] = (),
+        type: str | None = None,  # noqa: A002 - the API's name
+        tags: Mapping[str, str] | None = None,
+        name_prefix: str | None = None,
+        page_size: int | None = None,
+    ) -> Items[Schedule]:
+        """All schedules, or those that match, by name, page by page.
+
+        Args:
+            state: Their state, or several.
+            type: Type of their tasks.
+            tags: Tags of their tasks, all of which they must have.
+            name_prefix: Beginning of their names.
+            page_size: Schedules in a request.
+        """
+        states = [state] if isinstance(state, str) else state
+        query = [
+            *(("state", each) for each in states),
+            *(("tag", f"{key}:{value}") for key, value in (tags or {}).items()),
+            *_query({"type": type, "name_prefix": name_prefix, "limit": page_size}),
+        ]
         return pages(self._session, SCHEDULES, "schedules", partial(read, Schedule), query)
 
     @Operation
@@ -140,23 +163,32 @@ class ScheduleOperations(Resource):
         return Request("GET", f"{path_of(name)}/events", one(ScheduleHistory))
 
     @Operation
-    def run(
+    def run(  # noqa: PLR0913 - a request's options are its parameters
         self,
         name: str,
         *,
+        payload: object = _OF_THE_SCHEDULE,
+        due_at: datetime | str | None = None,
+        delay_seconds: float | None = None,
         reason: str = "",
         idempotency_key: str | None = None,
         if_match: str | None = None,
         traceparent: str | None = None,
     ) -> Request[Task]:
-        """Run a schedule's task once, now, regardless of its timing; returns the task.
+        """Run a schedule's task once, regardless of its timing; returns the task.
+
+        It is due now, unless `due_at` or `delay_seconds` says otherwise, and has the schedule's payload, unless one is
+        given.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
         `traceparent` (W3C Trace Context) is passed on to the task's handler or target, and to its callback.
         """
         headers = {**_key(idempotency_key), **guard(if_match), **trace_headers(traceparent)}
-        body = {"reason": reason} if reason else None
-        return Request("POST", f"{path_of(name)}/run", task_of, body=body, headers=headers)
+        given = {"due_at": due_at, "delay_seconds": delay_seconds, "reason": reason or None}
+        body = {key: encoded(value) for key, value in given.items() if value is not None}
+        if payload is not _OF_THE_SCHEDULE:
+            body["payload"] = payload
+        return Request("POST", f"{path_of(name)}/run", task_of, body=body or None, headers=headers)
 
     @Operation
     def create_backfill(  # noqa: PLR0913 - a request's options are its parameters

@@ -31,6 +31,7 @@ from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
+from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.times import to_iso
@@ -77,10 +78,9 @@ def list_schedules(request: Request[ScheduleListQuery]) -> Response:
     """Read a page of the owner's schedules."""
     query, scope = request.query, request.query.scope(request.owner)
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
-    found = composed(ScheduleServices).manager.list(request.owner, after, query.limit)
-    token = page_tokens.text_token(found[-1].name, scope) if len(found) == query.limit else None
-    shown = [each for each in found if query.state is None or each.state is query.state]
-    entries = [schedule_entry(each) for each in composed(ScheduleServices).preview.statuses(shown)]
+    found, last = composed(ScheduleServices).manager.find(request.owner, query.wanted, after, query.limit)
+    token = None if last is None else page_tokens.text_token(last, scope)
+    entries = [schedule_entry(each) for each in composed(ScheduleServices).preview.statuses(found)]
     return answer(json_text(SchedulePage(schedules=entries, next_token=token)))
 
 
@@ -162,12 +162,13 @@ def update_occurrence(request: Request) -> Response:
 
 @route(operations.RUN)
 def run_schedule(request: Request) -> Response:
-    """Run a schedule's task now."""
-    name = _name(request)
-    by = request.attributed(decoding.action_reason(request.document()) if request.has_body else "")
+    """Run a schedule's task, now or later."""
+    name, document = _name(request), request.document() if request.has_body else None
+    wanted, reason = (ManualRun(), "") if document is None else decoding.run_request(document)
     manual_runs = composed(ScheduleServices).manual_runs
-    key = _key(request, [name, by.reason] if by.reason else name)
-    run = manual_runs.run(request.owner, name, request.version, key, by, request.traceparent)
+    key = _key(request, [name, document.value] if document is not None and document.value else name)
+    by = request.attributed(reason)
+    run = manual_runs.run(request.owner, name, request.version, key, by, request.traceparent, wanted)
     task = composed(TaskServices).reader.with_contents(run.value)
     headers = replayed({"Location": tasks.READ.url(task_id=task.id)}, is_replay=run.is_replay)
     return task_response(task, request.operation.returns.status, headers)

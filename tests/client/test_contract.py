@@ -81,7 +81,11 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         _ANYTHING,
         {"scheduled_after": _STRETCH[1], "scheduled_before": _STRETCH[2], "limit": 5},
     ),
-    "schedules.list": ((), {"state": "paused", "page_size": 5}),
+    "schedules.list": (
+        (),
+        {"state": "paused", "type": "mail", "tags": {"team": "dba"}, "name_prefix": "n", "page_size": 5},
+    ),
+    "schedules.run": (_ANYTHING, {"payload": None, "due_at": "2026-12-01T09:00:00Z", "reason": "why"}),
     "topologies.list_nodes": (_ANYTHING, {"page_size": 5}),
     "topologies.list": ((), {"state": "failed", "definition": "nightly", **_LISTED}),
     "topology_definitions.list": ((), {}),
@@ -155,7 +159,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
         (
             *("topologies.cancel", "tasks.pause", "topologies.pause", "tasks.resume", "topologies.resume"),
             *("tasks.retry", "tasks.rollback", "tasks.run", "tasks.reject"),
-            *("schedules.resume", "schedules.run"),
+            "schedules.resume",
             *("rates.pause", "rates.resume", "rates.reset"),
         ),
         (_ANYTHING, {"reason": "why"}),

@@ -103,7 +103,8 @@ BODIES: Mapping[str, Any] = {
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "cancelTopology")},
     "retryTopology": {"reason": "why", "nodes": ["a"]},
-    **{key: {"reason": "why"} for key in ("resumeSchedule", "runSchedule")},
+    "resumeSchedule": {"reason": "why"},
+    "runSchedule": {"payload": {"x": 1}, "due_at": "2027-01-01T09:00:00Z", "reason": "why"},
     "updateOccurrence": {
         "scheduled_at": "2027-01-01T09:00:00Z",
         "action": "move",
@@ -266,6 +267,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     ],
     "createPurge": [{"task_ids": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}, {"all": True, "owner": "nobody"}],
     "signalTask": [{"approve": False, "reason": "why"}],
+    "runSchedule": [{"delay_seconds": 60}],
     "createTaskLink": [{"actions": ["watch"]}, {"actions": ["complete", "fail"], "takes_payload": True}],
     "useTaskLink": [{"action": "reject", "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],

@@ -10,7 +10,7 @@ from duetime_client.commands.connection import Call
 from duetime_client.commands.event_views import show_schedule_events
 from duetime_client.commands.schedule_options import ScheduleName
 from duetime_client.commands.schedule_views import show_details
-from duetime_client.commands.task_arguments import moment, tags_of
+from duetime_client.commands.task_arguments import json_of, moment, tags_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.commands.task_views import show_task
 from duetime_client.filter_actions import FilterActionResult
@@ -84,18 +84,30 @@ def update_occurrence(
     call.show(schedule, show_details)
 
 
-@examples("duetime schedules run nightly")
+@examples(
+    "duetime schedules run nightly",
+    "duetime schedules run nightly --payload '{\"since\": \"2026-11-20\"}' --at 22:00 --reason 'lost rows'",
+)
 def run(
     call: Call,
     name: ScheduleName,
     *,
+    payload: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Instead of the schedule's: JSON, @file, or - for standard input."),
+    ] = None,
+    at: Annotated[str | None, typer.Option(metavar="TIME", help="When it is due; default: now.")] = None,
     reason: Why = "",
     idempotency_key: IdempotencyKey = None,
     if_match: IfMatch = None,
 ) -> None:
-    """Run a schedule's task once, now, and show the task."""
+    """Run a schedule's task once, now or at a time, and show the task."""
+    changed = {} if payload is None else {"payload": json_of(payload)}
+    due_at = None if at is None else moment(at, call.clock, "--at")
     with call.client() as client:
-        task = client.schedules.run(name, reason=reason, idempotency_key=idempotency_key, if_match=if_match)
+        task = client.schedules.run(
+            name, due_at=due_at, reason=reason, idempotency_key=idempotency_key, if_match=if_match, **changed
+        )
     call.show(task, show_task)
 
 

@@ -28,7 +28,7 @@ from duetime_client.commands.schedule_views import (
     show_runs,
     show_schedules,
 )
-from duetime_client.commands.task_arguments import moment, task_fields
+from duetime_client.commands.task_arguments import moment, tags_of, task_fields
 from duetime_client.commands.task_options import (
     AllowUnknownType,
     IdempotencyKey,
@@ -50,17 +50,29 @@ app = CommandGroup(help="Create and control schedules: recurring tasks.", no_arg
 
 
 @app.command("list")
-@examples("duetime schedules list --state paused")
+@examples("duetime schedules list --state paused", "duetime schedules list --type report --tag team=dba")
 def list_schedules(
     call: Call,
     *,
-    state: Annotated[ScheduleState | None, typer.Option("--state", help="Only schedules in this state.")] = None,
+    state: Annotated[
+        list[ScheduleState] | None, typer.Option("--state", help="Only schedules in this state; may be repeated.")
+    ] = None,
+    task_type: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Only with tasks of this type.")
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help="Only with this tag; may be repeated.")
+    ] = None,
+    name_prefix: Annotated[str | None, typer.Option(metavar="TEXT", help="Only names that begin with it.")] = None,
     limits: LimitOptions,
 ) -> None:
     """List schedules by name, with their next run in local time; with --json, as one array."""
-    chosen: literals.ScheduleState | None = None if state is None else state.value
+    chosen: list[literals.ScheduleState] = [each.value for each in state or ()]
+    tags = tags_of(tag) if tag else None
     with call.client() as client:
-        listed = client.schedules.list(state=chosen, page_size=limits.page_size)
+        listed = client.schedules.list(
+            state=chosen, type=task_type, tags=tags, name_prefix=name_prefix, page_size=limits.page_size
+        )
         show_list(call, client, listed, limits, show_schedules, "schedules")
 
 

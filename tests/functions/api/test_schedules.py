@@ -11,6 +11,8 @@ from duetime.domain.times import DAY, HOUR, MINUTE, to_iso
 from tests.clocks import NOW
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.clocks import StandingClock
     from tests.functions.api.gateway import Answer, Gateway
 
@@ -526,3 +528,141 @@ def test_a_schedule_of_one_second_runs_at_once(api: Gateway) -> None:
     placed = api.send("GET", "/v1/tasks", query="tag=x:y&order=asc&limit=5").body["tasks"]
     assert [task["due_at"] for task in placed[:2]] == ["2026-11-21T02:33:08.000Z", "2026-11-21T02:33:09.000Z"]
     assert json.dumps(placed[0]["schedule"])
+
+
+def some_schedules(api: Gateway) -> None:
+    """Schedules of two types and teams, every third of them paused."""
+    for number in range(12):
+        task = {"type": ("report", "mail")[number % 2], "tags": {"team": ("dba", "ops")[number // 6], "all": "yes"}}
+        name = f"{'ab'[number % 2]}-{number:02}"
+        assert api.send("POST", "/v1/schedules", {"name": name, "rate": "1 hours", "task": task}).status == 201
+        if number % 3 == 0:
+            assert api.send("POST", f"/v1/schedules/{name}/pause").status == 200
+
+
+def named(api: Gateway, query: str) -> list[str]:
+    """The names of all schedules that match, over pages of which only the last one may be empty."""
+    found: list[str] = []
+    token = ""
+    while True:
+        page = api.send("GET", "/v1/schedules", query=f"{query}{token}")
+        assert page.status == 200, page.text
+        found += [each["name"] for each in page.body["schedules"]]
+        if page.body["next_token"] is None:
+            return found
+        assert page.body["schedules"]
+        token = f"&next_token={page.body['next_token']}"
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("", lambda _number: True),
+        ("state=paused", lambda number: number % 3 == 0),
+        ("state=paused&state=active", lambda _number: True),
+        ("state=ended", lambda _number: False),
+        ("type=mail", lambda number: number % 2 == 1),
+        ("tag=team:ops", lambda number: number >= 6),
+        ("tag=team:ops&tag=all:yes&type=report&state=active", lambda number: number in {8, 10}),
+        ("tag=team:none", lambda _number: False),
+        ("name_prefix=b-", lambda number: number % 2 == 1),
+        ("name_prefix=a-0&state=paused", lambda number: number in {0, 6}),
+        ("name_prefix=b-09", lambda number: number == 9),
+        ("name_prefix=c", lambda _number: False),
+    ],
+)
+def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Callable[[int], bool]) -> None:
+    """In the order of names, whatever the size of pages; a page is empty only if it is the last."""
+    some_schedules(api)
+    names = sorted(f"{'ab'[number % 2]}-{number:02}" for number in range(12) if wanted(number))
+    for limit in (1, 2, 5, 100):
+        assert named(api, f"limit={limit}&{query}".removesuffix("&")) == names
+
+
+def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has very many that do not match gets a short page and a token, instead of waiting."""
+    monkeypatch.setattr("duetime.services.schedules.manage.MAX_EXAMINED", 4)
+    monkeypatch.setattr("duetime.services.schedules.manage.MAX_PAGE", 2)
+    some_schedules(api)
+    page = api.send("GET", "/v1/schedules", query="name_prefix=a&tag=team:ops")
+    assert ([each["name"] for each in page.body["schedules"]], page.body["next_token"] is None) == (["a-06"], False)
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ("state=asleep", "state"),
+        ("state=", "state"),
+        ("type=a%20b", "type"),
+        ("type=a&type=b", "type"),
+        ("tag=team", "tag"),
+        ("tag=a:1&tag=a:2", "tag"),
+        ("name_prefix=%2A", "name_prefix"),
+        ("name_prefix=", "name_prefix"),
+    ],
+)
+def test_a_filter_of_schedules_that_none_can_match_is_refused(api: Gateway, query: str, parameter: str) -> None:
+    """By the name of its parameter."""
+    answer = api.send("GET", "/v1/schedules", query=query)
+    assert (answer.status, set(answer.faults)) == (400, {parameter})
+
+
+def test_a_page_token_belongs_to_its_filter(api: Gateway) -> None:
+    """With another filter it is refused, so that nothing is left out unseen."""
+    some_schedules(api)
+    token = api.send("GET", "/v1/schedules", query="type=mail&limit=2").body["next_token"]
+    assert api.send("GET", "/v1/schedules", query=f"type=report&limit=2&next_token={token}").status == 400
+
+
+def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> None:
+    """The next run has those of the schedule, as before; null is a payload, too."""
+    before = created(api)
+    run = api.send("POST", f"{PATH}/run", {"payload": {"rows": [1]}, "due_at": "2026-12-01T09:00:00Z"})
+    assert (run.status, run.body["payload"], run.body["due_at"]) == (201, {"rows": [1]}, "2026-12-01T09:00:00.000Z")
+    assert run.body["state"] == "scheduled"
+    later = api.send("POST", f"{PATH}/run", {"delay_seconds": 90, "payload": None}).body
+    assert (later["payload"], later["due_at"]) == (None, "2026-11-21T02:34:37.250Z")
+    past = api.send("POST", f"{PATH}/run", {"due_at": "2020-01-01T00:00:00Z"}).body
+    assert (past["payload"], past["due_at"]) == ({"a": [1, None]}, "2026-11-21T02:33:07.250Z")
+    assert api.send("GET", PATH).body["task"] == before["task"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"due_at": "2026-12-01T09:00:00Z", "delay_seconds": 5}, "delay_seconds"),
+        ({"due_at": "2037-12-01T09:00:00Z"}, "due_at"),
+        ({"due_at": "soon"}, "due_at"),
+        ({"delay_seconds": -1}, "delay_seconds"),
+        ({"payload": "x" * 1_048_576}, "payload"),
+        ({"payload": {"a": "<duetime.nothing>"}}, "payload.a"),
+        ({"type": "mail"}, "type"),
+    ],
+)
+def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any], field: str) -> None:
+    """By name, and no task is created."""
+    created(api)
+    before = api.listed()
+    answer = api.send("POST", f"{PATH}/run", body)
+    assert (answer.status, set(answer.faults)) == (422, {field})
+    assert api.listed() == before
+
+
+def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
+    """A run of it takes no other payload, but another time."""
+    graph = {"nodes": {"a": {"type": "echo"}}}
+    task = {"type": "graph", "target": {"kind": "topology"}, "payload": graph}
+    assert api.send("POST", "/v1/schedules", {"name": "nightly", "rate": "1 hours", "task": task}).status == 201
+    assert set(api.send("POST", f"{PATH}/run", {"payload": graph}).faults) == {"payload"}
+    assert api.send("POST", f"{PATH}/run", {"delay_seconds": 60}).status == 201
+
+
+def test_a_repeated_run_with_a_payload_is_the_same_run(api: Gateway) -> None:
+    """By its key; with another payload or time, the key is refused."""
+    created(api)
+    body = {"payload": {"rows": 1}, "delay_seconds": 60}
+    first, again = (api.send("POST", f"{PATH}/run", body, {"Idempotency-Key": "one"}) for _ in range(2))
+    assert (first.status, again.status, again.body["id"]) == (201, 201, first.body["id"])
+    for other in ({**body, "payload": 2}, {**body, "delay_seconds": 61}, None):
+        answer = api.send("POST", f"{PATH}/run", other, {"Idempotency-Key": "one"})
+        assert (answer.status, answer.problem["code"]) == (422, "idempotency_key_reused")

@@ -11,11 +11,13 @@ from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.schedules.responses import ScheduleResponse
-from duetime.contract.tasks.bodies import OrderKey, TaskCreate, TaskPatch, without_uniqueness
+from duetime.contract.tasks.bodies import ONE_DUE_TIME, OrderKey, TaskCreate, TaskPatch, without_uniqueness
 from duetime.contract.tasks.fields import (
     SCHEDULE_NAME_PATTERN,
     TIME_SCHEMA,
     AllowUnknownType,
+    At,
+    DelaySeconds,
     TagKey,
     TagValue,
     TaskType,
@@ -34,6 +36,7 @@ from duetime.domain.limits import (
     MAX_JSON_DEPTH,
     MAX_NOTE_LENGTH,
     MAX_OCCURRENCES,
+    MAX_PAYLOAD_BYTES,
     MAX_PERIOD_DAYS,
     MAX_TAGS,
     MAX_TIMINGS,
@@ -436,6 +439,31 @@ class ScheduleActionRequest(Body):
     """An action on a schedule; the body can be left out."""
 
     reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+
+
+def _as_run(schema: dict[str, Any]) -> None:
+    schema["properties"]["due_at"].pop("default")
+    schema |= ONE_DUE_TIME
+
+
+class ScheduleRunRequest(ScheduleActionRequest):
+    """A run of a schedule's task; the body can be left out."""
+
+    model_config = ConfigDict(json_schema_extra=_as_run)
+
+    payload: Annotated[
+        Any,
+        Field(
+            description=f"Payload of this run: any JSON of at most {MAX_PAYLOAD_BYTES} bytes; if left out, that of the "
+            "schedule. A schedule of topologies has its graph there, and accepts none.",
+            examples=[{"since": "2026-11-20"}],
+        ),
+    ] = None
+    due_at: Annotated[
+        At,
+        Field(description="When it is due; left out, or a time in the past, means now. Not with `delay_seconds`."),
+    ] = None
+    delay_seconds: DelaySeconds = 0
 
 
 class OccurrenceUpdate(Body):

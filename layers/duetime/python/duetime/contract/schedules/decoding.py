@@ -19,16 +19,18 @@ from duetime.contract.schedules.bodies import (
     ScheduleCreate,
     SchedulePatch,
     SchedulePause,
+    ScheduleRunRequest,
     TaskTemplate,
     TimingFields,
 )
 from duetime.contract.schedules.encoding import template_fields
+from duetime.contract.tasks.bodies import TaskPatch as PatchOfATask
 from duetime.contract.tasks.decoding import spec_of
-from duetime.contract.tasks.field_decoding import reject_uniqueness
+from duetime.contract.tasks.field_decoding import ROOT, payload_bytes, reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
 from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate, Written
 from duetime.domain.schedules.errors import ScheduleNotFound
-from duetime.domain.schedules.occurrence_actions import OccurrenceAction, OccurrenceRequest
+from duetime.domain.schedules.occurrence_actions import ManualRun, OccurrenceAction, OccurrenceRequest
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
@@ -155,6 +157,20 @@ def action_reason(document: Document) -> str:
         FieldsInvalid: some fields are invalid.
     """
     return read_body(ScheduleActionRequest, document).reason
+
+
+def run_request(document: Document) -> tuple[ManualRun, str]:
+    """Decodes a run of a schedule's task by request, and its reason.
+
+    Raises:
+        FieldsInvalid: some fields are invalid, or contradict each other.
+    """
+    body = read_body(ScheduleRunRequest, document)
+    if body.due_at is not None and "delay_seconds" in body.model_fields_set:
+        reason = "cannot be given together with due_at"
+        raise FieldsInvalid([Fault("delay_seconds", reason, FaultCode.CONFLICT)])
+    payload = payload_bytes(PatchOfATask(payload=body.payload), ROOT) if "payload" in body.model_fields_set else None
+    return ManualRun(payload, body.due_at, round(body.delay_seconds * SECOND)), body.reason
 
 
 def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:

@@ -13,14 +13,15 @@ from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import ends_after, instant_of
 from duetime.contract.schedules import bodies, calendars, responses
-from duetime.contract.tasks.fields import TIME_SCHEMA, Reason
+from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, Reason, TaskType
 from duetime.contract.tasks.operations import NEW_TASK
-from duetime.contract.tasks.queries import EstimateQuery, PageSize, parts_of
+from duetime.contract.tasks.queries import EstimateQuery, PageSize, WantedTags, parts_of
 from duetime.domain import errors
 from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED, MAX_OCCURRENCES, MAX_PAGE
 from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule_record import ScheduleFilter
 from duetime.domain.times import LAST_INSTANT, Millis
 
 LISTED = 20
@@ -48,18 +49,49 @@ def _statuses(texts: object) -> tuple[RunStatus, ...]:
 _Instant = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 
 
+def _states(texts: object) -> tuple[ScheduleState, ...]:
+    try:
+        found = tuple(sorted({ScheduleState(str(text)) for text in parts_of(texts)}))
+    except ValueError:
+        found = ()
+    if not found:
+        raise ValueError(f"should be one or several of {', '.join(ScheduleState)}")
+    return found
+
+
 class ScheduleListQuery(Parameters):
     """Parameters of `GET /v1/schedules`."""
 
-    state: Annotated[ScheduleState | None, Field(strict=False, description="Only schedules in this state.")] = None
+    repeatable: ClassVar[frozenset[str]] = frozenset({"state", "tag"})
+
+    state: Annotated[
+        tuple[ScheduleState, ...],
+        BeforeValidator(_states),
+        WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in ScheduleState]}}),
+        Field(description="Only schedules in this state; may be repeated."),
+    ] = ()
+    type: Annotated[TaskType | None, Field(description="Only schedules whose tasks have this type.")] = None
+    tag: Annotated[
+        WantedTags,
+        Field(description="Only schedules whose tasks have this tag, as `key:value`; if repeated, all of them."),
+    ] = Field(default_factory=dict)
+    name_prefix: Annotated[
+        str | None,
+        Field(pattern=SCHEDULE_NAME_PATTERN, description="Only schedules whose names begin with this text."),
+    ] = None
     limit: Annotated[PageSize, Field(description="Maximum number of schedules on a page.")] = MAX_PAGE
     next_token: Annotated[
-        str | None, Field(description="`next_token` of the previous page; `state` must be the same.")
+        str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
     ] = None
+
+    @property
+    def wanted(self) -> ScheduleFilter:
+        """The filter of the parameters."""
+        return ScheduleFilter(self.state, self.type or "", self.tag, self.name_prefix or "")
 
     def scope(self, owner: str) -> str:
         """Scope of the list's page tokens."""
-        return repr((owner, "schedules", self.state))
+        return repr((owner, "schedules", self.state, self.type, sorted(self.tag.items()), self.name_prefix))
 
 
 class OccurrencesQuery(Parameters):
@@ -162,7 +194,8 @@ LIST = Operation(
     "GET /v1/schedules",
     "List schedules",
     Returns(responses.SchedulePage, "A page of schedules."),
-    description="Ordered by name.",
+    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so it can be short, or empty, and "
+    "still have a next page, if an owner has very many schedules that do not match.",
     query=ScheduleListQuery,
 )
 PREVIEW = Operation(
@@ -245,8 +278,9 @@ RUN = Operation(
     "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
     NEW_TASK,
-    description="Creates one task at once, even if the schedule is paused. Its timing does not change.",
-    body=bodies.ScheduleActionRequest,
+    description="Creates one task at once, even if the schedule is paused; it may be due later, and have another "
+    "payload. Its timing does not change. Like any run, the task does not begin if the schedule is deleted before.",
+    body=bodies.ScheduleRunRequest,
     headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
 )

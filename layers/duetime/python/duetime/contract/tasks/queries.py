@@ -173,6 +173,10 @@ def _texts(value: object) -> list[str]:
             return [str(value)]
 
 
+WantedTags = Annotated[dict[str, str], BeforeValidator(_tags), WithJsonSchema(_TAGS_SCHEMA)]
+"""Tags as `key:value`, each a parameter of its own."""
+
+
 class ListedQuery(Parameters, TaskConditions):
     """Parameters of every list of tasks; several filters narrow the list together."""
 
@@ -185,9 +189,7 @@ class ListedQuery(Parameters, TaskConditions):
         Field(description="Only tasks in one of these states; may be repeated."),
     ] = ()
     tag: Annotated[
-        dict[str, str],
-        BeforeValidator(_tags),
-        WithJsonSchema(_TAGS_SCHEMA),
+        WantedTags,
         Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of them."),
     ] = Field(default_factory=dict)
     finished_after: FinishedAfter = None

@@ -25,6 +25,21 @@ _NOW = SECOND
 stored."""
 
 
+@dataclass(frozen=True, slots=True)
+class ManualRun:
+    """A run of a schedule's task that its owner requests.
+
+    Attributes:
+        payload: instead of the schedule's, JSON text in UTF-8; `None` for the schedule's.
+        due_at: when it is due; `None` for `delay` after the request.
+        delay: milliseconds.
+    """
+
+    payload: bytes | None = None
+    due_at: Millis | None = None
+    delay: Millis = 0
+
+
 class OccurrenceAction(StrEnum):
     """The action on one occurrence.
 

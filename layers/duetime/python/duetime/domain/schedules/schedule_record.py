@@ -30,7 +30,7 @@ from duetime.domain.schedules.schedule_history import (
 from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.calendars import Calendar
@@ -47,6 +47,46 @@ _WAITED_FOR = frozenset({Overlap.BUFFER_ONE, Overlap.BUFFER_ALL, Overlap.CANCEL_
 """Policies with which an occurrence waits for another run."""
 _MARK = 6
 """Length of the part of `uid` that distinguishes occurrences from those of an earlier schedule with the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules are listed; one without conditions matches all.
+
+    Attributes:
+        states: their states; empty for any.
+        type: type of their tasks; empty for any.
+        tags: tags of their tasks, all of which they must have.
+        name_prefix: beginning of their names.
+    """
+
+    states: tuple[ScheduleState, ...] = ()
+    type: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+    name_prefix: str = ""
+
+    @property
+    def reads_more(self) -> bool:
+        """Whether schedules must be read that do not match."""
+        return bool(self.states or self.type or self.tags)
+
+    @property
+    def before_first(self) -> str:
+        """A text before the first name with the prefix, and after all names that precede it."""
+        if not self.name_prefix:
+            return ""
+        # Names are ASCII, in which this is the last character.
+        return f"{self.name_prefix[:-1]}{chr(ord(self.name_prefix[-1]) - 1)}\x7f"
+
+    def matches(self, stored: StoredSchedule) -> bool:
+        """Whether a schedule meets all conditions."""
+        task = stored.spec.task
+        return (
+            (not self.states or stored.state in self.states)
+            and self.type in ("", task.type)
+            and self.tags.items() <= task.tags.items()
+            and stored.name.startswith(self.name_prefix)
+        )
 
 
 @dataclass(frozen=True, slots=True)

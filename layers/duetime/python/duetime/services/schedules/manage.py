@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import RequestError, Unavailable
-from duetime.domain.limits import MAX_PAGE
+from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES, kept_by
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.occurrence_actions import OccurrenceRequest
-    from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.schedules.schedule_record import ScheduleFilter, StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Content
     from duetime.domain.times import Millis
@@ -62,6 +62,35 @@ class ScheduleManager:
     def list(self, owner: str, after: str, limit: int) -> Sequence[StoredSchedule]:
         """An owner's schedules by name, eventually consistent; the list continues after `after`."""
         return self.stores.schedules.list_after(owner, after, limit)
+
+    def find(
+        self, owner: str, wanted: ScheduleFilter, after: str, limit: int
+    ) -> tuple[Sequence[StoredSchedule], str | None]:
+        """An owner's schedules that match, by name, eventually consistent; the list continues after `after`.
+
+        A page has as many as fit, unless more than `MAX_EXAMINED` schedules would have to be read for it.
+
+        Returns:
+            The schedules, and the name after which the next page begins; `None` on the last page.
+        """
+        found: list[StoredSchedule] = []
+        last, examined = max(after, wanted.before_first), 0
+        while examined < MAX_EXAMINED:
+            size = MAX_PAGE if wanted.reads_more else limit - len(found)
+            page = self.list(owner, last, size)
+            for each in page:
+                if not each.name.startswith(wanted.name_prefix):
+                    return found, None
+                if len(found) == limit:
+                    return found, last
+                found += [each] if wanted.matches(each) else []
+                last = each.name
+            examined += len(page)
+            if len(page) < size:
+                return found, None
+            if len(found) == limit:
+                break
+        return found, last
 
     def update(
         self,

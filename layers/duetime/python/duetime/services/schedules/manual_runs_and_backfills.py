@@ -8,18 +8,21 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, TaskDeleted, Unavailable
+from duetime.domain.errors import FaultCode, FieldInvalid, TaskDeleted, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
+from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
+from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.keys import Accepted
 from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.targets import TopologyTarget
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
 
 _TAIL_BITS, _ID_LENGTH = 64, 8
 _BY_HAND = "run"
+_NOW = ManualRun()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,9 @@ class ManualRuns:
         key: IdempotencyKey | None = None,
         by: Attribution = BY_OWNER,
         traceparent: str | None = None,
+        wanted: ManualRun = _NOW,
     ) -> Accepted[Task]:
-        """Run a schedule's task once, now, whatever its recurrence and even if the schedule is paused.
+        """Run a schedule's task once, whatever its recurrence and even if the schedule is paused.
 
         Args:
             owner: owner of the schedule.
@@ -86,12 +91,14 @@ class ManualRuns:
             key: idempotency key of the request.
             by: who requests it.
             traceparent: trace of the request.
+            wanted: when, and with which payload.
 
         Returns:
             The task; like any occurrence, it may still be skipped because of the previous run. For a repeat, the task
             of the first request.
 
         Raises:
+            FieldInvalid: it is due more than ten years ahead, or the schedule's tasks take no other payload.
             KeyReused: its idempotency key was used with a different request.
             TaskDeleted: the task of its idempotency key has been deleted.
             ScheduleVersionMismatch: it is not at the required version.
@@ -105,21 +112,27 @@ class ManualRuns:
         # A repeat was checked against that version when it first came.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
+        due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
+        if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
+            raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
+        # What is remarked on an occurrence of the timing, such as a skip, should not concern this run.
+        nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat has the id of the first request, which may have crashed before its write.
-        occurrence = Occurrence(at, at, at, f"now {self.runtime.nonce() if key is None else key.text}")
+        occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
         task_id = stored.id_of(occurrence, _BY_HAND)
         if known is not None and known.task_id != task_id:
             # The schedule that the request was sent for is deleted; this is another one of its name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
-            return self.run(owner, name, version, key, by, traceparent)
+            return self.run(owner, name, version, key, by, traceparent, wanted)
         calendars = self.writer.expander.planner.known_calendars_of(stored) if stored.spec.on_excluded.step else ()
-        return self._produced(stored, Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent, calendars=calendars), by)
+        placed = Due(occurrence, Cause.MANUAL, _BY_HAND, traceparent, calendars=calendars)
+        return self._produced(stored, placed, by, wanted.payload)
 
-    def _produced(self, stored: StoredSchedule, due: Due, by: Attribution) -> Accepted[Task]:
+    def _produced(self, stored: StoredSchedule, due: Due, by: Attribution, payload: bytes | None) -> Accepted[Task]:
         """Create, count and send the task of a manual run, unless a repeat of its request was first."""
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
-        task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored))
+        task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored, payload))
         with suppress(Unavailable, ScheduleNotFound):
             # Counted before its message is sent: if the count is lost, the worker that takes the task adds it.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))

@@ -78,16 +78,22 @@ class OccurrenceTasks:
         """
         _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)
 
-    def task_of(self, stored: StoredSchedule) -> TaskSpec:
+    def task_of(self, stored: StoredSchedule, payload: bytes | None = None) -> TaskSpec:
         """The specification of the schedule's tasks, with the present defaults of their type.
 
         A definition without a version means its latest one now.
+
+        Args:
+            stored: the schedule.
+            payload: instead of the schedule's own, JSON text in UTF-8.
 
         Raises:
             ContentExpired: its payload is stored outside the schedule and has expired.
             FieldInvalid: the definition does not exist, or the parameters do not fit it.
         """
-        task = replace(stored.spec.task, payload=self.contents.fetch(stored.uid, stored.payload))
+        if payload is None:
+            payload = self.contents.fetch(stored.uid, stored.payload)
+        task = replace(stored.spec.task, payload=payload)
         try:
             # Occurrences have no unique key: the schedule's `overlap` decides.
             return replace(self.rules.resolved(stored.owner, task), unique=None)
