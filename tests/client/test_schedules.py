@@ -104,6 +104,35 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
     ]
 
 
+def test_a_list_of_schedules_is_filtered_by_the_api(
+    client: Client, duetime: Run, deployment: ScheduledDeployment
+) -> None:
+    """By states, type, tags and the beginning of the name, with the same parameters from the command."""
+    wanted = {"state": ["active", "paused"], "type": ["mail"], "tag": ["a:1", "b:2"], "name_prefix": ["n"]}
+    tags = {"a": "1", "b": "2"}
+    list(client.schedules.list(state=["active", "paused"], type="mail", tags=tags, name_prefix="n"))
+    states = ("--state", "active", "--state", "paused")
+    duetime("schedules", "list", *states, "--type", "mail", "--tag", "a=1", "--tag", "b=2", "--name-prefix", "n")
+    assert [{name: request.query[name] for name in wanted} for request in deployment.received] == [wanted] * 2
+
+
+def test_a_run_by_request_has_a_payload_and_a_time(
+    client: Client, duetime: Run, deployment: ScheduledDeployment
+) -> None:
+    """Those that are given, and no others; null is a payload."""
+    nightly(client)
+    client.schedules.run("nightly", payload=None, delay_seconds=1.5)
+    client.schedules.run("nightly", due_at=NOON, reason="why")
+    client.schedules.run("nightly")
+    duetime("schedules", "run", "nightly", "--payload", '{"a": 1}', "--at", "2026-11-22T01:00Z")
+    assert [request.document if request.body else None for request in deployment.received[1:]] == [
+        {"payload": None, "delay_seconds": 1.5},
+        {"due_at": NOON.isoformat(), "reason": "why"},
+        None,
+        {"payload": {"a": 1}, "due_at": "2026-11-22T10:00:00+09:00"},
+    ]
+
+
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
     """Each at its own address, with what it needs."""
     nightly(client)

@@ -1,4 +1,4 @@
-/** The schedules with timing, last and next run, in the schedule's own zone first; filtered and sorted in the browser. */
+/** The schedules with timing, last and next run, in the schedule's own zone first; sorted in the browser. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { command } from "../api/client";
@@ -27,7 +27,14 @@ export function timingOf(schedule: ScheduleSummary): string {
 const LIMIT = 100;
 const SORTS = { name: "By name", next: "Next run first", last: "Latest run first", state: "By state" } as const;
 
-/** The schedules that match a search: the API lists them all, and they are filtered here. */
+/** The address of the list: the API filters by state, type and tag. */
+function listOf(search: Search): string {
+  const query = new URLSearchParams({ limit: String(LIMIT) });
+  for (const { qualifier, value } of search.terms) if (qualifier !== "name") query.append(qualifier, value);
+  return `/v1/schedules?${query}`;
+}
+
+/** The schedules that match a search: parts of names are compared here. While a list is read anew, so is everything else. */
 function matching(schedules: readonly ScheduleSummary[], search: Search): ScheduleSummary[] {
   const tests: Record<string, (each: ScheduleSummary, value: string) => boolean> = {
     type: (each, value) => each.task.type === value,
@@ -59,12 +66,13 @@ export function Schedules() {
   const text = query.get("q") ?? "";
   const sort = query.get("sort") ?? "name";
   const search = parseSearch(text, SCHEDULE_QUALIFIERS);
-  const page = useReading<SchedulePage, ScheduleSummary>(`/v1/schedules?limit=${LIMIT}`, { entries: (each) => each.schedules, enough: Infinity });
+  const page = useReading<SchedulePage, ScheduleSummary>(listOf(search), { entries: (each) => each.schedules, enough: Infinity });
   const making = useSignal(false);
   const shown = useSignal(LIMIT);
   useEffect(() => void (shown.value = LIMIT), [text, sort]);
   const all = page.found.value?.entries ?? [];
   const found = sorted(matching(all, search), sort);
+  const isFiltered = search.terms.some((term) => term.qualifier !== "name");
   const offered = {
     state: ["active", "paused", "ended"],
     type: distinct(all.map((each) => each.task.type)),
@@ -76,7 +84,7 @@ export function Schedules() {
       <div class="page-head">
         <h1>
           Schedules{" "}
-          {all.length > 0 && <span class="muted count">{text ? `${found.length} of ${all.length}` : all.length}{page.found.value?.isKnown ? "" : " so far"}</span>}
+          {all.length > 0 && <span class="muted count">{found.length < all.length ? `${found.length} of ${all.length}` : all.length}{page.found.value?.isKnown ? "" : " so far"}</span>}
         </h1>
         <button type="button" class="primary" onClick={() => (making.value = true)}>
           New schedule
@@ -117,11 +125,13 @@ export function Schedules() {
           </button>
         </p>
       )}
-      <NoneFound reading={page} title="No schedules yet">
-        <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
-        <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
-      </NoneFound>
-      {all.length > 0 && found.length === 0 && (
+      {!isFiltered && (
+        <NoneFound reading={page} title="No schedules yet">
+          <p>A schedule creates a task at each of its times: by cron, at a fixed rate, or on dates.</p>
+          <Command text={`duetime schedules create nightly echo --cron "0 2 * * *" --timezone Europe/Berlin`} />
+        </NoneFound>
+      )}
+      {(all.length > 0 || (isFiltered && page.found.value?.isKnown)) && found.length === 0 && (
         <Empty title={page.found.value?.isKnown ? "No schedule matches" : "None found so far"}>
           <p>Remove a term of the search, or press a state again to remove it.</p>
         </Empty>
