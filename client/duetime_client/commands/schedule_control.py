@@ -86,7 +86,7 @@ def update_occurrence(
 
 @examples(
     "duetime schedules run nightly",
-    "duetime schedules run nightly --payload '{\"since\": \"2026-11-20\"}' --at 22:00 --reason 'lost rows'",
+    "duetime schedules run nightly --payload '{\"since\": \"2026-11-20\"}' --at 2026-12-01T22:00 --reason 'lost rows'",
 )
 def run(
     call: Call,
