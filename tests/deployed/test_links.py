@@ -1,0 +1,28 @@
+"""Links on the deployed stack: their address leads through the gateway, without credentials."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+
+if TYPE_CHECKING:
+    from duetime_client import Client
+    from duetime_local.stack import Stack
+
+BROWSER = {"Accept": "text/html"}
+
+
+def test_a_link_decides_through_the_gateway(deployed: Stack, client: Client) -> None:
+    """A browser gets a page, whose form approves the task; afterwards the link does nothing more."""
+    task = client.tasks.create("release", target={"kind": "approval"})
+    link = client.task_links.create(task.id, ["approve", "reject"], message="Publish?")
+    assert link.url.startswith(f"{deployed.ready.api_url}/v1/links/dtl_")
+    page = httpx.get(link.url, headers=BROWSER)
+    assert (page.status_code, "Publish?" in page.text) == (200, True)
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    done = httpx.post(link.url, headers=BROWSER, data={"action": "approve", "reason": "tested"})
+    assert (done.status_code, "Approved" in done.text) == (200, True)
+    assert client.tasks.get(task.id).state == "succeeded"
+    assert httpx.post(link.url, json={"action": "approve"}).status_code == 410
+    assert httpx.get(f"{link.url[:-1]}z").status_code == 404
