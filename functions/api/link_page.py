@@ -115,11 +115,19 @@ def page_of(link: OpenedLink) -> str:
     return _page(title, parts, lead=link["message"] if title != link["message"] else "", refreshes=changes)
 
 
-def refusal(reason: str) -> str:
-    """The page for a link that is refused."""
+def refusal(reason: str, *, is_over: bool) -> str:
+    """The page for a request that is refused.
+
+    Args:
+        reason: why.
+        is_over: whether the link is of no use any more.
+    """
     text = f"{reason[:1].upper()}{reason[1:]}."
-    hint = "Ask whoever sent you the link for another one, if you still need it."
-    return _page("This link does nothing", [f"<p>{escape(text)}</p>", f'<p class="muted">{hint}</p>'])
+    if is_over:
+        title, hint = "This link does nothing", "Ask whoever sent you the link for another one, if you still need it."
+    else:
+        title, hint = "That was not possible", "Nothing was changed. You can go back and try again."
+    return _page(title, [f"<p>{escape(text)}</p>", f'<p class="muted">{hint}</p>'])
 
 
 def _is_watched(link: OpenedLink) -> bool:

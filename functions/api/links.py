@@ -10,7 +10,7 @@ from duetime.composition.links import LinkServices
 from duetime.contract import links
 from duetime.contract.http.problems import kind_of
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.errors import RequestError
+from duetime.domain.errors import LinkEnded, LinkNotFound, RequestError
 from duetime.domain.links import LinkUse
 
 from . import link_page
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 def create_task_link(request: Request) -> Response:
     """Create a link."""
     wanted = links.new_link(request.document())
-    services = composed(LinkServices).admin
-    link, token = services.create(request.caller, request.task_id, wanted)
-    task, _ = services.list(request.owner, request.task_id)
-    url = links.LinkUrls(composed().settings.api_url).of(token)
-    return answer(json_text(links.created_link(link, task, composed().runtime.now(), url)), HTTPStatus.CREATED)
+    link, token = composed(LinkServices).admin.create(request.caller, request.task_id, wanted)
+    # Without a host if the deployment does not know its address.
+    url = composed().settings.api_url + links.OPEN.url(token=token)
+    return answer(json_text(links.created_link(link, url)), HTTPStatus.CREATED)
 
 
 @route(links.LIST)
@@ -81,7 +80,8 @@ def _shown(request: Request, carry_out: Callable[[], tuple[Link, Task]]) -> Resp
     except RequestError as error:
         if not is_page:
             raise
-        return link_page.response_of(link_page.refusal(str(error)), kind_of(error).status)
+        is_over = isinstance(error, LinkNotFound | LinkEnded)
+        return link_page.response_of(link_page.refusal(str(error), is_over=is_over), kind_of(error).status)
     opened = links.opened_link(link, task, composed().runtime.now())
     if is_page:
         return link_page.response_of(link_page.page_of(opened))

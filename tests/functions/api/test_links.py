@@ -412,3 +412,13 @@ def test_a_link_is_limited_by_the_quota_of_its_owner(
     assert {each.status for each in answers} == {200, 429}
     assert used(link).status == 429
     assert owner.send("GET", f"/v1/tasks/{task_id}").status == 429
+
+
+@pytest.mark.usefixtures("owner")
+def test_the_page_says_whether_a_link_may_be_used_again() -> None:
+    """A request that is refused for now says so, and the page of a link that has ended that it does nothing."""
+    link = created(approval(delay_seconds=3600), ["approve"])
+    early = ANYBODY.send("POST", path_of(link), headers=FORM, raw="action=approve")
+    assert (early.status, "try again" in early.text) == (409, True)
+    wrong = ANYBODY.send("GET", f"{path_of(link)}0", headers=BROWSER)
+    assert (wrong.status, "does nothing" in wrong.text, "try again" in wrong.text) == (404, True, False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -208,9 +207,9 @@ def link_response(link: Link, task: Task, now: Millis) -> LinkResponse:
     return response_of(LinkResponse, link, ended=ended)
 
 
-def created_link(link: Link, task: Task, now: Millis, url: str) -> CreatedLink:
+def created_link(link: Link, url: str) -> CreatedLink:
     """The response for a new link."""
-    return CreatedLink(**link_response(link, task, now), url=url)
+    return response_of(CreatedLink, link, ended=None, url=url)
 
 
 def opened_link(link: Link, task: Task, now: Millis) -> OpenedLink:
@@ -223,21 +222,6 @@ def opened_link(link: Link, task: Task, now: Millis) -> OpenedLink:
         percent=None if task.progress is None else task.progress.percent,
     )
     return response_of(OpenedLink, link, is_awaited=waits_for(task, link, now), task=shown)
-
-
-@dataclass(frozen=True, slots=True)
-class LinkUrls:
-    """Addresses of links.
-
-    Attributes:
-        api: address of the API; empty if it is unknown, for addresses without a host.
-    """
-
-    api: str
-
-    def of(self, token: str) -> str:
-        """The address of the link with this token."""
-        return self.api + OPEN.url(token=token)
 
 
 CREATE = Operation(
