@@ -760,17 +760,17 @@ def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> Non
     links = composed(LinkServices)
     _, token = links.admin.create(Caller(OWNER), task.id, NewLink((LinkAction.APPROVE,), 600 * SECOND))
     assert meter.requests == {"GetItem": 1, "Query": 1, "PutItem": 1}
-    assert (meter.table_units, meter.index_units) == (1, 0)
+    assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 2)
     meter.reset()
     links.holders.use(token, LinkUse())
-    by_link = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units)
+    by_link = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units, meter.read_units)
     other = create(stack, target=ApprovalTarget(timeout_seconds=600))
     assert stack.work(Priority.NORMAL) == []
     meter.reset()
     composed(TaskServices).approvals.decide(OWNER, other.id, Decision(approve=True), None, BY_SYSTEM)
-    decision = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units)
+    decision = (meter.requests["GetItem"], meter.requests["UpdateItem"], meter.table_units, meter.read_units)
     # The link, and the task whose version the decision names.
-    assert by_link == (decision[0] + 2, decision[1] + 1, decision[2] + 1)
+    assert by_link == (decision[0] + 2, decision[1] + 1, decision[2] + 1, decision[3] + 2)
 
 
 def test_a_request_with_a_key_costs_a_consistent_reading_and_a_write_an_hour(metered: tuple[Stack, Meter]) -> None:

@@ -36,6 +36,7 @@ from duetime.domain.limits import (
     MAX_TYPE_LENGTH,
     MAX_UNIQUE_KEY_LENGTH,
 )
+from duetime.domain.links import TOKEN_PATTERN
 from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 from duetime_common.steps import STEP_NAME_PATTERN
 
@@ -249,7 +250,8 @@ _WORDS: Mapping[str, str] = {
     "^(https?://|arn:)": "should be a URL that begins with https:// or http://, or an ARN",
     "^[A-Za-z_][A-Za-z0-9_-]{0,63}$": "should be 1 to 64 characters: letters A to Z, digits, _ and -, and should begin"
     " with a letter or _",
-    "^[0-9a-f]{20}$": "should be the id of an API key: 20 digits and letters a to f",
+    "^[0-9a-f]{20}$": "should be the id of an API key or a link: 20 digits and letters a to f",
+    f"^{TOKEN_PATTERN}$": "should be the token of a link",
     "^[0-9]{1,9}$": "should be a whole number of at most 9 digits",
     ":": "should be a key and a value with a colon between them",
     r"^\*$": "should be a single asterisk",
