@@ -1,7 +1,7 @@
 """`duetime schedules`: pause, resume, update-occurrence, run."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -102,7 +102,7 @@ def run(
     if_match: IfMatch = None,
 ) -> None:
     """Run a schedule's task once, now or at a time, and show the task."""
-    changed = {} if payload is None else {"payload": json_of(payload)}
+    changed: dict[str, Any] = {} if payload is None else {"payload": json_of(payload)}
     due_at = None if at is None else moment(at, call.clock, "--at")
     with call.client() as client:
         task = client.schedules.run(
