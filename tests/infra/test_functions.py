@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
+from duetime.composition.intake import IntakeServices
 from duetime.composition.api_keys import ApiKeyServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
@@ -71,6 +72,7 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
         Variable.HANDLER_TYPES,
+        Variable.INTAKE_OWNER,
         Variable.SIGNING_SECRET,
     }
     | {
@@ -186,7 +188,8 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.HANDLER_TYPES,
     }
-    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
+    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.INTAKE_DETAIL_TYPE, Variable.INTAKE_QUEUES}
+    | {Variable.BULK_FUNCTION, Variable.PYDANTIC_PLUGINS},
 }
 
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
@@ -215,7 +218,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "authorizer": {ApiKeyServices: ("check",)},
     "handlers": {PackageServices: ("function",)},
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
-    "intake": {TaskServices: ("event_tasks",)},
+    "intake": {IntakeServices: ("event_tasks", "rule_cache")},
 }
 """What each function asks the composition for."""
 
