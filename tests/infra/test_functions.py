@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.intake import IntakeServices
 from duetime.composition.api_keys import ApiKeyServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
 from duetime.composition.http_calls import HttpServices
+from duetime.composition.intake import IntakeServices
 from duetime.composition.packages import AttemptServices, PackageServices
 from duetime.composition.schedules import ScheduleServices
 from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
