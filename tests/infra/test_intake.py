@@ -206,10 +206,12 @@ def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) ->
 )
 def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...], reason: str) -> None:
     """Before anything is deployed; and no source without an intake."""
+    changed: dict[str, Any] = {setting: value}
+    unowned: dict[str, Any] = {setting: SOURCES[setting], "intake_owner": ""}
     with pytest.raises(UnsafeEnvironment, match=reason):
-        replace(SETTINGS, **{setting: value})
+        replace(SETTINGS, **changed)
     with pytest.raises(UnsafeEnvironment, match="need an `intake_owner`"):
-        replace(SETTINGS, intake_owner="", **{setting: SOURCES[setting]})
+        replace(SETTINGS, **unowned)
 
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])

@@ -282,10 +282,6 @@ def _quotas(account: Recorder) -> None:
 
 def _intake_rules(account: Recorder) -> None:
     rule = "/v1/intake-rules/order-placed"
-    account.ask("GET", "/v1/intake-rules")
-    account.environ[Variable.INTAKE_OWNER] = "123456789012:role/Orders"
-    # Only new processes have the setting.
-    account.machines.clear()
     body = {
         "pattern": {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]},
         "create": {

@@ -9,11 +9,10 @@ from duetime.composition import Part
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.errors import IntakeOff
-from duetime.services.intake import IntakeRuleAdmin, IntakeRuleCache
+from duetime.services.intake import EventTaskCreator, IntakeRuleAdmin, IntakeRuleCache
 
 if TYPE_CHECKING:
     from duetime.services.bulk.filter_actions import BulkRequests
-    from duetime.services.intake import EventTaskCreator
 
 
 class IntakeServices(Part):
@@ -50,7 +49,6 @@ class IntakeServices(Part):
     def event_tasks(self) -> EventTaskCreator:
         """Creates and cancels tasks as events say."""
         from duetime.adapters.sqs import SqsRejects
-        from duetime.services.intake import EventTaskCreator
 
         settings, runtime = self.settings, self.runtime
         rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)

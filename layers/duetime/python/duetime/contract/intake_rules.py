@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.bulk.bodies import OpenTaskFilter
+from duetime.contract.bulk import bodies as bulk_bodies
+from duetime.contract.bulk.bodies import BulkCancel, OpenTaskFilter, read_filter_action
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import Document, path_of
@@ -242,15 +243,11 @@ def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
 
 
 def _cancellation(rule: IntakeRule, event: IntakeEvent) -> Cancellation:
-    # Importing what cancels by a filter takes time, and few events do.
-    from duetime.contract.bulk.bodies import BulkCancel, read_filter_action  # noqa: PLC0415 - see the line above
-    from duetime.contract.bulk.bodies import request_of as bulk_request_of  # noqa: PLC0415 - same
-
     filled = _filled(rule.request["filter"], rule, event)
     body = {"filter": filled, "force": rule.request["force"], "reason": f"intake rule {rule.name}"}
     document = Document(body, marked=event.document.marked)
     text = json.dumps(body, ensure_ascii=False).encode()
-    request = bulk_request_of(read_filter_action(BulkCancel, document), "", text, None)
+    request = bulk_bodies.request_of(read_filter_action(BulkCancel, document), "", text, None)
     origin = _origin(rule, event)
     digest = sha256(f"{origin.source}\0{origin.id}".encode()).hexdigest()
     return Cancellation(request, IdempotencyKey(f"intake:{digest}", sha256(text).hexdigest(), INTAKE_KEPT))
