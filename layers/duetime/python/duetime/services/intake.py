@@ -109,7 +109,8 @@ class IntakeRuleCache:
         if self._known is not None and now - self._read_at < INTAKE_RULES_LIFE:
             return self._known
         try:
-            self._known, self._read_at = self.store.read(consistent=False), now
+            # An event that meets no rule is dropped: a rule set before must not be missed.
+            self._known, self._read_at = self.store.read(consistent=True), now
         except Unavailable:
             if self._known is None or now - self._read_at >= INTAKE_RULES_TRUST:
                 raise
