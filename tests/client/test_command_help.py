@@ -33,6 +33,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
     (tmp_path / "nightly.json").touch()
+    (tmp_path / "order-placed.json").touch()
     (tmp_path / "bank-holidays.ics").touch()
     command, context = COMMANDS[path]
     lines = _help(path, 80, monkeypatch)
