@@ -258,7 +258,7 @@ def _holds(claim: LockClaim) -> None:
     hand_over = HandOver(Lock(claim.name))
     for number in range(claim.limit + 2):
         record = due_task(id=TaskId.of(NOW, 0, number))
-        hand_over = hand_over.admit(Waiter(NOW, record.id, 1), record, claim.limit, NOW + MINUTE)
+        hand_over = hand_over.admit(Waiter(NOW, record.id, 1), record, claim, NOW + MINUTE)
     assert (len(hand_over.admitted), len(hand_over.lock.holders), hand_over.is_full) == (claim.limit, claim.limit, True)
 
 

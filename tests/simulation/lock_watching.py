@@ -34,8 +34,8 @@ class LockWatching:
         self._freed_at[key] = self._account.time.now()
 
     def was_freed(self, task: Task | None, since: Millis) -> bool:
-        """Whether the lock of a task was taken away by force since an instant."""
-        return task is not None and task.lock is not None and self._freed_at.get(task.lock.key, 0) >= since
+        """Whether a lock of a task was taken away by force since an instant."""
+        return task is not None and any(self._freed_at.get(lock.key, 0) >= since for lock in task.all_locks)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table; it may be of something else."""
@@ -54,6 +54,8 @@ class LockWatching:
                 self._violated(f"{task_id} holds a lock by fence {now_by} after fence {fence}")
         if new is not None:
             self._check_ttl(new, after)
+            if len(_modes(new)) > 1:
+                self._violated(f"the lock {key} is shared and exclusive at once")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
         """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
@@ -79,4 +81,9 @@ def _holders(item: Mapping[str, Any] | None) -> dict[str, tuple[int, Millis]]:
     if item is None:
         return {}
     held = ((task_id, value["S"].split()) for task_id, value in item[_HOLDERS]["M"].items())
-    return {task_id: (int(fence), int(until)) for task_id, (fence, until) in held}
+    return {task_id: (int(fence), int(until)) for task_id, (fence, until, _mode) in held}
+
+
+def _modes(item: Mapping[str, Any]) -> set[str]:
+    """The modes of the holders that a lock has."""
+    return {value["S"].split()[2] for value in item[_HOLDERS]["M"].values()}

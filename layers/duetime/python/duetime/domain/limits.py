@@ -160,6 +160,8 @@ MAX_WAIT_SECONDS = 25
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
+MAX_LOCKS = 5
+"""Locks of a task; each costs two write units."""
 MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400

@@ -297,6 +297,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         name=options.name or None,
         retry=response_of(RetryResponse, options.retry),
         lock=response_of(TaskLockResponse, options.lock),
+        locks=[response_of(TaskLockResponse, lock) for lock in options.locks],
         rate=response_of(TaskRateResponse, options.rate),
         notify_on=response_of(NotifyOnResponse, options.notify_on),
     )

@@ -140,7 +140,8 @@ def no_pause(task: Task) -> TaskChanges:
 
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     """Whether a change that keeps the due time requires a new check of a task."""
-    is_needed_differently = sets.get("lock", task.lock) != task.lock or sets.get("rate", task.rate) != task.rate
+    has_other_locks = sets.get("lock", task.lock) != task.lock or sets.get("locks", task.locks) != task.locks
+    is_needed_differently = has_other_locks or sets.get("rate", task.rate) != task.rate
     if task.waiting_for is not None and is_needed_differently:
         return True
     # Another queue: the message on the old one has an older generation, and is dropped.

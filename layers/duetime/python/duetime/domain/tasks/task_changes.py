@@ -35,6 +35,7 @@ class TaskChanges(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    locks: tuple[LockSpec, ...]
     rate: Rate | None
     callback_url: str | None
     notify_on: NotifyOn | None
@@ -84,6 +85,7 @@ NOTHING_LEFT = TaskChanges(
     target=HandlerTarget(),
     retry=RetryPolicy(),
     lock=None,
+    locks=(),
     rate=None,
     unique=None,
     debounce=None,
