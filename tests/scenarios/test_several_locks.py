@@ -193,7 +193,7 @@ def test_a_changed_list_of_locks_is_what_a_waiting_task_needs() -> None:
         other = tasks.needing("a", second=2)
         tasks.run_to(10)
         changed = tasks.change(task_id, locks=[{"key": "c"}]).body
-        assert (changed["lock"]["key"], changed["locks"]) == ("c", [])
+        assert (changed["lock"]["key"], "locks" in changed) == ("c", False)
         tasks.run_to(13)
         assert tasks.began(task_id) == about(10)
         assert tasks.began(other) == about(10)

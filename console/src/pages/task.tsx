@@ -142,7 +142,7 @@ function Children({ page: { tasks: children, next_token: token } }: { page: List
   );
 }
 
-function LockLink({ lock }: { lock: Task["locks"][number] }) {
+function LockLink({ lock }: { lock: NonNullable<Task["lock"]> }) {
   return <><a href={href(["locks", lock.key])}>{lock.key}</a>{lock.mode === "shared" && ", shared"}</>;
 }
 
@@ -173,7 +173,7 @@ function About({ task }: { task: Task }) {
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
           ...(lock ? ([["Lock", <LockLink lock={lock} />]] as const) : []),
-          ...(task.locks.length ? ([["Locks", task.locks.map((each) => <div key={each.key}><LockLink lock={each} /></div>)]] as const) : []),
+          ...(task.locks ? ([["Locks", task.locks.map((each) => <div key={each.key}><LockLink lock={each} /></div>)]] as const) : []),
           ...(order ? ([["Ordered key", `${order.key}${order.on_failure === "stop" ? ", stops on failure" : ""}`]] as const) : []),
           ...(task.rate ? ([["Rate", <><a href={href(["rates", task.rate.key])}>{task.rate.key}</a>: {often(task.rate)}</>]] as const) : []),
           ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),

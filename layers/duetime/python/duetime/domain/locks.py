@@ -106,9 +106,10 @@ class Lock:
         an exclusive one waiting for ever.
         """
         held = self.holder(task_id)
-        if held is not None and held.is_shared == claim.is_shared:
-            return False
         others = self if held is None else self.without(task_id, held.fence)
+        if held is not None and held.is_shared == claim.is_shared:
+            # Tasks with a higher limit may have come beside it meanwhile.
+            return others.room(claim) <= 0
         is_mixed = any(waiter.is_shared != claim.is_shared for waiter in ahead)
         return is_mixed or others.room(claim) <= len(ahead)
 

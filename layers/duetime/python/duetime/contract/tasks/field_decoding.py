@@ -45,7 +45,7 @@ from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
-    from duetime.contract.tasks.bodies import TaskPatch
+    from duetime.contract.tasks.bodies import Lock, TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
@@ -118,7 +118,7 @@ def _explicit(body: TaskCreate, spec: TaskSpec) -> frozenset[str]:
 def plain_fields(body: TaskFields) -> dict[str, Any]:
     """The fields that have the same name in the domain."""
     lock, locks = task_options.one_form(
-        value_of(task_options.LockSpec, body.lock), [value_of(task_options.LockSpec, each) for each in body.locks]
+        value_of(task_options.LockSpec, body.lock), [_lock(lock) for lock in body.locks]
     )
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
@@ -129,6 +129,10 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
         "rate": value_of(task_options.Rate, body.rate),
         "notify_on": value_of(task_options.NotifyOn, body.notify_on),
     }
+
+
+def _lock(body: Lock) -> task_options.LockSpec:
+    return value_of(task_options.LockSpec, body)
 
 
 def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:

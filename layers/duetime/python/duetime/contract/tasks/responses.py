@@ -294,7 +294,8 @@ class TaskOptionsResponse(TypedDict):
         TaskLockResponse | None, Field(description="The lock that it needs while it runs; null for none, or several.")
     ]
     locks: Annotated[
-        Sequence[TaskLockResponse], Field(description="The locks that it needs while it runs, if it needs several.")
+        NotRequired[Sequence[TaskLockResponse]],
+        Field(description="The locks that it needs while it runs, if it needs several; otherwise absent."),
     ]
     rate: TaskRateResponse | None
     callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
