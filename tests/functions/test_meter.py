@@ -703,7 +703,7 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     assert stack.work(Priority.NORMAL) == []
     # Claim, outcome with its result, `finished_at`; each lock is taken and given back; the callback's record and its
     # payload outside, twice.
-    assert (meter.table_units, meter.index_units) == (7 + 7 + 8 + 8 + 5 * 2 + 12, 1 + 1 + 1)
+    assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:

@@ -401,6 +401,7 @@ class Watching:
         for name in self.events:
             self.check(name in names, f"the event {name} became no task")
         self._check_outside()
+        self.account.locks.check_end()
         self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
         self.account.events.check_end()
