@@ -39,11 +39,11 @@ MOVES: Mapping[str, str] = {
     "cancelled": "blocked cancelled",
 }
 """By state, the states that may follow it."""
-_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (
+_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDENTS = (
     ATTRIBUTES[name].name
     for name in (
         *("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence"),
-        "actions",
+        *("actions", "has_dependents"),
     )
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
@@ -133,8 +133,8 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Of whoever works on a task, unless the write is a request of its user's."""
-        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS)):
+        """Of whoever works on a task, unless the write is a request of its user's, or of a task that waits for it."""
+        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS, _DEPENDENTS)):
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:

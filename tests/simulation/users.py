@@ -526,12 +526,12 @@ def _several_locks(random: Random) -> list[dict[str, Any]]:
     if random.random() < 0.75:
         return []
     keys = random.sample(["a", "b", "c", "d"], random.choice([2, 2, 3]))
-    return [
-        {
-            "key": key,
-            "mode": random.choice(["exclusive", "shared"]),
-            "scope": random.choice(["task", "task", "run"]),
-            "wait_seconds": random.choice([None, None, None, 60]),
-        }
-        for key in keys
-    ]
+    return [_one_lock(key, random) for key in keys]
+
+
+def _one_lock(key: str, random: Random) -> dict[str, Any]:
+    """A lock whose exclusive holders all name the same limit for its key."""
+    mode = random.choice(["exclusive", "shared"])
+    lock = {"key": key, "mode": mode, "scope": random.choice(["task", "task", "run"])}
+    wait = {"wait_seconds": random.choice([None, None, None, 60])}
+    return lock | wait | ({"max_holders": 2} if key == "b" and mode == "exclusive" else {})
