@@ -236,6 +236,7 @@ _PREVIEWED = (
     *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
 _CREATIONS: Sequence[Any] = [
+    {"type": "echo", "lock": {"key": "db-17", "mode": "shared", "max_holders": 2, "scope": "run", "wait_seconds": 30}},
     {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
     {"type": "echo", "group": {"id": "open"}},
     {"type": "echo", "after": [], "trigger_rule": "all_done"},
@@ -261,6 +262,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "putType": [{"lock": {"key": "db", "mode": "shared"}}],
     "createPurge": [{"task_ids": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}, {"all": True, "owner": "nobody"}],
     "signalTask": [{"approve": False, "reason": "why"}],
     "reportOutcome": [{"fence": 1, "outcome": "failed", "error": {"type": "B", "message": "m"}, "retriable": False}],
