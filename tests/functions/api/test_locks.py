@@ -105,7 +105,8 @@ def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
     assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
     other = api.create(LOCKED)
     assert (other["lock"]["key"], "locks" in other) == ("db-17", False)
-    for none in ({"lock": None}, {"locks": []}):
+    forms: list[dict[str, Any]] = [{"lock": None}, {"locks": []}]
+    for none in forms:
         free = api.create({"type": "report", **none})
         assert (free["lock"], "locks" in free) == (None, False)
 
