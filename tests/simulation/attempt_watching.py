@@ -271,7 +271,9 @@ class AttemptWatching:
             late = now - effect.attempt_began - effect.timeout
             self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
         asked_at = self._asked_at.get(effect.task_id)
-        if asked_at is not None and effect.phase == "run" and not self._account.faulty:
+        # One that runs in the call of another task ends with that one, whatever its own user asks.
+        is_alone = effect.task_id not in self._account.joined
+        if asked_at is not None and effect.phase == "run" and is_alone and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)
             is_notified = task is None or task.fence != effect.fence or not isinstance(task.target, HandlerTarget)
             ago = now - max(asked_at, effect.began)
