@@ -31,6 +31,7 @@ from duetime_testing import Duetime
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from duetime_client import RetryPolicy
     from duetime_local.emulator.server import Emulator
     from tests.infra.synthesis import Synthesis
 
@@ -301,7 +302,7 @@ def access_denied(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D10
 
 
 def three_causes(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
-    def fail(number: int) -> None:
+    def fail(_context: object, number: int) -> None:
         raise [ValueError, KeyError, OSError][number]("no")
 
     account.duetime.register("report", fail)
@@ -314,10 +315,9 @@ def circuit_open(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
     account.duetime.at(datetime.now(UTC) - timedelta(minutes=1))
     url = "https://down.example.org/run"
     account.duetime.http.respond(url, status=503)
+    retry: RetryPolicy = {"max_attempts": 9, "initial_seconds": 1}
     for _number in range(8):
-        account.duetime.client.tasks.create(
-            "call", target={"kind": "http", "url": url}, retry={"max_attempts": 9, "initial_seconds": 1}
-        )
+        account.duetime.client.tasks.create("call", target={"kind": "http", "url": url}, retry=retry)
     account.duetime.advance(seconds=30)
 
 

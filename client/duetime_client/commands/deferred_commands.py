@@ -85,7 +85,7 @@ _SUMMARIES = {
     "audit": "Print who controlled or administered what, why and from where.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
-    "doctor": "Say what is wrong with a deployment, and what to do.",
+    "doctor": "Find out what is wrong with a deployment, and what to do.",
     "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",

@@ -38,10 +38,11 @@ Brief = Annotated[bool, typer.Option("--brief", help="Leave out what is well.")]
 
 @examples("duetime doctor", "duetime doctor --stack duetime-prod --json findings.json")
 def doctor(call: SilentCall, *, stack: Stack = "", brief: Brief = False, json_file: JsonFile = None) -> None:
-    """Check a deployment's AWS resources and its API, and say what to do.
+    """Find out what is wrong with a deployment, and what to do.
 
-    It only reads. Exit code 1 if something is wrong. Checks that you may not make are listed as not known. The stack is
-    that of the context, unless it is named. Needs botocore (`pip install "duetime-client[aws]"`).
+    It asks AWS and the API, and only reads. Exit code 1 if something is wrong. Checks that you may not make are listed
+    as not known. The stack is that of the context, unless it is named. Needs botocore
+    (`pip install "duetime-client[aws]"`).
     """
     with ExitStack() as opened:
         deployment = _deployment(call, stack, opened)
