@@ -53,8 +53,8 @@ BUSY: Mapping[str, Callable[[int], Sequence[float]]] = {
     "cursor_lag": lambda minute: [90_000 if minute % 60 == 0 else 0],
     "tick_age": lambda minute: [180_000 if minute % 60 == 0 else 60_000],
     "clock_skew": lambda minute: [3_100 if minute % 60 == 0 else 900],
-    "lateness": lambda minute: [*([200.0] * 99), 4_000.0, *([12_000.0] * 3 if minute % 60 == 0 else [])],
-    "started_on_time": lambda _: [99],
+    "lateness": lambda minute: [*([200.0] * 10), *([12_000.0] if minute % 60 == 0 else [])],
+    "started_on_time": lambda _: [10],
     "tasks_failed": lambda _: [1],
     "attempts_lost": lambda minute: [3 if minute % 5 == 0 else 0],
     "oldest_due": lambda minute: [950_000 if minute % 60 == 0 else 30_000],
@@ -93,8 +93,8 @@ CAUSES: Mapping[str, Mapping[str, Callable[[int], Sequence[float]]]] = {
     "ArchiveBehind": {"IteratorAge": lambda _: [4_000_000]},
     "AcceptedBurnRateFast": {"Count": lambda _: [9_000], "5xx": lambda _: [900]},
     "AcceptedBurnRateSlow": {"Count": lambda _: [9_000], "5xx": lambda _: [90]},
-    "OnTimeBurnRateFast": {"lateness": lambda _: [3_000.0] * 300, "started_on_time": lambda _: [150]},
-    "OnTimeBurnRateSlow": {"lateness": lambda _: [3_000.0] * 300, "started_on_time": lambda _: [270]},
+    "OnTimeBurnRateFast": {"lateness": lambda _: [3_000.0] * 30, "started_on_time": lambda _: [15]},
+    "OnTimeBurnRateSlow": {"lateness": lambda _: [3_000.0] * 30, "started_on_time": lambda _: [27]},
 }
 SOON: Mapping[str, int] = {
     **dict.fromkeys(ALARMS, 10),
