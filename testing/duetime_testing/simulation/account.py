@@ -181,6 +181,7 @@ class Account:
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []
         self.ticking = self.receiving = True
+        self.most_workers = MOST_WORKERS
         self.is_mild = False
         self._failed_at: list[Millis] = []
         self.generation = 0
@@ -539,7 +540,7 @@ class Account:
         while True:
             running = [each for each in running if not each.done]
             unread_until = self.unread_until.get(url, 0)
-            may_receive = self.receiving and len(running) < MOST_WORKERS and self.time.now() >= unread_until
+            may_receive = self.receiving and len(running) < self.most_workers and self.time.now() >= unread_until
             batch = self._gather(url, function) if may_receive else []
             if batch:
                 running.append(self.time.start_process(partial(self._work, url, function, batch)))
