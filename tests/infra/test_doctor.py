@@ -156,7 +156,7 @@ def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.Mo
     for name, value in emulator.environ.items():
         monkeypatch.setenv(name, value)
     session = botocore.session.get_session()
-    session.register("before-call.service-quotas.GetServiceQuota", _quota)
+    session.register("before-call.service-quotas.GetServiceQuota", _quota)  # type: ignore[arg-type] # it may answer
     name = f"duetime-dev{next(NUMBERS)}"
     key = f"{name}.json"
     emulator.client("s3").put_object(Bucket="assets", Key=key, Body=json.dumps(template).encode())
@@ -194,7 +194,7 @@ def _complete(account: Account, template: dict[str, Any]) -> None:
             )
 
 
-def _quota(params: dict[str, Any], **_: object) -> Any:  # noqa: ANN401 - botocore's type of handlers has no answer
+def _quota(params: dict[str, Any], **_: object) -> tuple[Any, dict[str, Any]]:
     """Service Quotas, which the embedded AWS lacks."""
     return _answer(Quota={"Value": QUOTAS[json.loads(params["body"])["QuotaCode"]]})
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = replace(PROD, intake_owner="events", archive_days=30)
 EVERY = alarms(ENVIRONMENT)
-ALARMS: Mapping[str, AlarmSpec | BurnRate] = {each.name: each for each in (*EVERY.single, *EVERY.burn_rates)}
+_LISTED: list[AlarmSpec | BurnRate] = [*EVERY.single, *EVERY.burn_rates]
+ALARMS: Mapping[str, AlarmSpec | BurnRate] = {each.name: each for each in _LISTED}
 BEFORE, BAD, AFTER = 400, 400, 400
 """Minutes of a healthy day before, of the bad time, and of a healthy day after it."""
 Values = "Callable[[int], Sequence[float]]"

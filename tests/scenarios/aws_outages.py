@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.task_options import Priority
 from duetime.environment_variables import QUEUE_VARIABLES
-from duetime_cdk.alarm_list import AlarmSpec, alarms
+from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms
 from duetime_cdk.environments import PROD
 from duetime_cdk.metric_sources import api, function_metric, own, queue, table_operation
 from tests.metrics.alarm_evaluation import is_alarming, key_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 BEFORE, AFTER = 20 * MINUTE, HOUR
 _PUNCTUAL = 10 * SECOND
 _ALARMS = alarms(PROD)
-_SILENT = "silent"
+_EVERY_ALARM: list[AlarmSpec | BurnRate] = [*_ALARMS.single, *_ALARMS.burn_rates]
 _SERVER_ERROR = 500
 _CREATED = 201
 
@@ -135,12 +136,17 @@ class Outage(Tasks):
         self.run(AFTER)
         return self._figures(began, ended)
 
+    def is_on(self, name: str) -> bool:
+        """Whether an alarm of this name is in ALARM, at the end of the last whole minute."""
+        (alarm,) = [each for each in _ALARMS.single if each.name == name]
+        return is_alarming(alarm, self.series, self.now // MINUTE - 1)
+
     def _create_until(self, until: Millis) -> None:
         number = 0
         while self.now < until:
             delay = (0, 90, 300, 600)[number % 4]
             body = {"type": PLAIN, "delay_seconds": delay, "timeout_seconds": 60, **self.fields(number)}
-            self.time.start_process(lambda body=body, due=self.now + delay * SECOND: self._ask(body, due))
+            self.time.start_process(partial(self._ask, body, self.now + delay * SECOND))
             number += 1
             self.take(self.every)
 
@@ -168,7 +174,7 @@ class Outage(Tasks):
         found.latest_after = max(after, default=0)
         last = self.now // MINUTE - 1
         minutes = range(began // MINUTE, last + 1)
-        for alarm in (*_ALARMS.single, *_ALARMS.burn_rates):
+        for alarm in _EVERY_ALARM:
             on = [each for each in minutes if is_alarming(alarm, self.series, each)]
             name = alarm.section if isinstance(alarm, AlarmSpec) else alarm.runbook
             if on:

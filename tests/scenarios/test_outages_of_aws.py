@@ -162,7 +162,7 @@ def test_each_outage_has_a_row() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
 def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> None:
-    """Every accepted task succeeds, no later after the end than the page says; its alarms go off, and all alarms end."""
+    """Every accepted task succeeds, no later after the end than the page says; its alarms go off and end."""
     with Outage() as outage:
         found = happens(outage)
         if happens is storage_away:
