@@ -51,7 +51,7 @@ def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[...,
 @pytest.mark.parametrize(
     ("code", "seen"),
     [
-        ("ExpiredToken", "have expired"),
+        ("ExpiredToken", "expired"),
         ("NoCredentialsError", "no AWS credentials"),
         ("InvalidClientTokenId", "accept"),
     ],
@@ -65,9 +65,8 @@ def test_credentials_that_aws_does_not_take(code: str, seen: str) -> None:
 def test_a_queue_near_the_most_messages_in_flight() -> None:
     """SQS stops to deliver at 120 000; from 100 000 it is a problem."""
     attributes = {"ApproximateNumberOfMessagesNotVisible": "100000", "RedrivePolicy": "{}"}
-    ((severity, found, _),) = checks._judge_queues(
-        {"attributes": {"Q": attributes}, "ages": {}, "redrives": {"Q": True}}
-    )
+    read = {"attributes": {"Q": attributes}, "ages": {}, "redrives": {"Q": True}}
+    ((severity, found, _),) = checks._judge_queues(read)
     assert (severity, "100000" in found) == (checks.Severity.PROBLEM, True)
 
 
