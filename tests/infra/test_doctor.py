@@ -27,6 +27,7 @@ from duetime_client.doctor.deployment import Deployment
 from duetime_client.retries import Retries
 from duetime_local.emulator import server
 from duetime_testing import Duetime
+from infra import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -397,7 +398,7 @@ def backlog_old(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
 BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (no_credentials, "credentials", "no AWS credentials"),
     (other_region, "stack", "no stack duetime-dev"),
-    (clock_wrong, "clock", "300 s behind"),
+    (clock_wrong, "clock", "s behind AWS"),
     (api_throttled, "API", "429"),
     (api_unreachable, "API", "cannot reach"),
     (stage_throttled, "API throttling", "ThrottlingRateLimit"),
@@ -429,6 +430,12 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
 ]
 
 
+def test_the_page_says_on_how_many_it_was_tried() -> None:
+    """The number of broken deployments is that of the tests."""
+    page = ROOT / "docs" / "how-to" / "diagnose-a-deployment.md"
+    assert f"{len(BROKEN)} broken deployments" in page.read_text(encoding="utf-8")
+
+
 def _set_time(account: Account) -> None:
     """Let virtual time pass until about now."""
     account.duetime.at(datetime.now(UTC))
@@ -439,9 +446,7 @@ def test_a_healthy_deployment_has_no_findings(account: Account) -> None:
     """Every check is made, and none finds anything; their lists of IAM actions are what is asked."""
     _set_time(account)
     asked: set[str] = set()
-    account.session.get_component("event_emitter").register_first(
-        "before-call", lambda model, **_: asked.add(_action(model))
-    )
+    account.session.register("before-parameter-build", lambda model, **_: asked.add(_action(model)))
     found = account.findings()
     assert {each.check: (each.severity, each.seen) for each in found if each.severity is not Severity.OK} == {}
     assert [each.check for each in found] == [each.name for each in CHECKS]

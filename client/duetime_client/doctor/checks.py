@@ -379,7 +379,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
                 age = found["ages"][logical] / 60
                 yield _warning(
                     f"the oldest message in {logical} is {age:.0f} minutes old",
-                    "the workers do not keep up, or a task is refused again and again: duetime tasks list --state scheduled",
+                    "the workers do not keep up, or a task comes again and again: duetime tasks list --state scheduled",
                 )
             if in_flight >= _IN_FLIGHT:
                 yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more at 120 000")
