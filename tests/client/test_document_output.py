@@ -27,6 +27,7 @@ WITHOUT = {
         "import github-actions",
         "worker run",
         "verify",
+        "doctor",
         "version",
         "mcp",
         "init",
