@@ -25,6 +25,7 @@ REFERENCE = Path(__file__).resolve().parent / "reference"
 MIGRATIONS = REFERENCE.parent / "migrations"
 SECURITY = REFERENCE.parent / "security.md"
 DIAGNOSIS = REFERENCE.parent / "how-to" / "diagnose-a-deployment.md"
+README = REFERENCE.parents[1] / "README.md"
 SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -41,6 +42,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "diagnosis-policy": diagnosis.policy,
     "prices": prices.price_table,
     "default-bill": prices.default_bill,
+    "month": prices.month_table,
     "settings": settings.setting_list,
     "handlers": settings.handlers_environment_list,
     "packages": settings.handlers_package_list,
@@ -121,7 +123,7 @@ def generated_in(page: str) -> list[str]:
 
 def generated_pages() -> list[Path]:
     """The pages that may have generated sections."""
-    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, DIAGNOSIS])
+    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, DIAGNOSIS, README])
 
 
 def main() -> int:
