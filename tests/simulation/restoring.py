@@ -67,10 +67,15 @@ class Effect:
 
 @dataclass
 class Answer:
-    """An answer of the API."""
+    """An answer of the API.
+
+    Attributes:
+        is_of_old: a function of the old world gave it, which was at it when the table was restored.
+    """
 
     status: int
     body: Any
+    is_of_old: bool = False
 
 
 @dataclass
@@ -129,10 +134,11 @@ class RestoreSimulation(Account):
         """Send a request; `None` if no answer comes."""
         text = None if body is None else json.dumps(body)
         event = event_of(method, path, text, {}, "", None, is_base64=False)
+        is_of_old = self.restored_at is None
         end = self.wait_for(self.invoke("api", event))
         if end.failed:
             return None
-        answer = Answer(end.answer["statusCode"], json.loads(end.answer["body"] or "null"))
+        answer = Answer(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), is_of_old)
         self.trace("user", method, path, answer.status)
         return answer
 
@@ -209,8 +215,7 @@ class RestoreSimulation(Account):
         self._check_report(answer, task["id"], task["fence"])
 
     def _check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        is_old = self.restored_at is not None and fence < FENCES_PER_EPOCH
-        if answer is None or not is_old:
+        if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
             return
         task = self.record(task_id)
         # A report that the restored table already knows is repeated without an effect.
