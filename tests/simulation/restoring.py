@@ -12,8 +12,6 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from greenlet import GreenletExit
-
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.composition import Platform
@@ -40,7 +38,6 @@ if TYPE_CHECKING:
     from duetime.services.restore import RestoreReport
     from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.simulation.virtual_time import Strand
-    from tests.simulation.endpoints import Asked
 
 EPOCH = 1
 _BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
@@ -96,6 +93,7 @@ class RestoreSimulation(Account):
         violations: the promises that did not hold.
         effects: every call of a target.
         behave: what a target does, by default something random.
+        snapshot: the items of the restore point, by their keys.
         reports: what the last restore reported.
         refused: reports under old fences that were refused.
     """
@@ -111,7 +109,7 @@ class RestoreSimulation(Account):
         self.refused = 0
         self.restored_at: Millis | None = None
         self.behave: Callable[[str, Any], Any] = self._behave
-        self._snapshot: dict[tuple[str, str], Item] = {}
+        self.snapshot: dict[tuple[str, str], Item] = {}
         self.restore_point: Millis = 0
         self.replaced = self.table_name = "tasks"
         self.environ[Variable.LEASE_SECONDS] = str(LEASE_SECONDS)
@@ -158,6 +156,7 @@ class RestoreSimulation(Account):
             self.take(draw.randrange(200, 8 * SECOND))
             path, body = self._wanted(draw)
             answer = self.ask("POST", path, body)
+            self.check(answer is None or answer.status != 422, f"{body} was refused: {answer and answer.body}")
             if answer is not None and answer.status == 201 and "id" in answer.body:
                 self.created.append(answer.body["id"])
             if self.created and draw.random() < 0.3:
@@ -172,15 +171,13 @@ class RestoreSimulation(Account):
             task["target"] = {"kind": "pull"}
         kind = draw.random()
         if kind < 0.12:
-            nodes = [
-                {"key": key, "type": works.PLAIN, "depends_on": on, **limits, **retry}
-                for key, on in (("a", []), ("b", ["a"]), ("c", ["a"]), ("d", ["b", "c"]))
-            ]
-            return "/v1/topologies", {"nodes": nodes, "deadline_seconds": 3600}
+            parents: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+            nodes = {key: {"type": works.PLAIN, "depends_on": on, **limits, **retry} for key, on in parents.items()}
+            return "/v1/topologies", {"nodes": nodes}
         if kind < 0.18:
             name = f"s{draw.randrange(10**6)}"
             body = {"name": name, "rate": "1 minute", "task": {"type": works.PLAIN, **limits, **retry}}
-            return "/v1/schedules", {**body, "max_runs": 4}
+            return "/v1/schedules", {**body, "remaining_runs": 4}
         more = draw.choice(
             (
                 {},
@@ -231,8 +228,6 @@ class RestoreSimulation(Account):
         effect = self._began(phase, context.task_id, context.fence)
         try:
             return self.behave(phase, context)
-        except GreenletExit:
-            raise
         finally:
             effect.is_over = True
 
@@ -243,7 +238,7 @@ class RestoreSimulation(Account):
         for other in self.effects:
             is_same_world = other.fence // FENCES_PER_EPOCH == epoch
             if other.task_id == task_id and other.lives and is_same_world:
-                self.check(other.fence == fence, f"{phase} of {task_id} began while {other} goes on")  # noqa: FBT003
+                self.check(other.fence == fence, f"{phase} of {task_id} began while {other} goes on")
         machine = process.home
         if self.restored_at is not None and not (isinstance(machine, Machine) and machine.generation == 0):
             is_leased_before = not isinstance(machine, Machine) and epoch < EPOCH
@@ -284,14 +279,14 @@ class RestoreSimulation(Account):
         """Keep the table as it is now."""
         self.restore_point = self.time.now()
         table = self.dynamodb.tables[self.table_name]
-        self._snapshot = {table.key_of(item): dict(item) for item in table.every()}
+        self.snapshot = {table.key_of(item): dict(item) for item in table.every()}
 
     def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
         """Put the table that was kept in the place of the present one, take it over, and deploy functions for it."""
         made = new_table(self.dynamodb)  # type: ignore[arg-type]  # stands in for a client
         name = f"{self.table_name}-restored"
         table = self.dynamodb.tables[name] = self.dynamodb.tables.pop(made)
-        for key, item in self._snapshot.items():
+        for key, item in self.snapshot.items():
             table.write(self.time.now(), key, dict(item))
         self.replaced, self.table_name = self.table_name, name
         report = self.take_over(keeps_replaced=keeps_replaced)

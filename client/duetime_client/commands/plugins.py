@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 GROUP = "duetime.commands"
-DISTRIBUTIONS = {"dev": "duetime-local", "local": "duetime-local"}
+DISTRIBUTIONS = {
+    "dev": "duetime-local",
+    "local": "duetime-local",
+    "restore": "duetime-cdk",
+    "uninstall": "duetime-cdk",
+}
 """Commands that another duetime distribution provides."""
 
 

@@ -59,8 +59,17 @@ class TableRestore(Protocol):
         """Whether a table is missing, being created, or ready."""
         ...
 
-    def complete(self, source: str, target: str) -> str:
+    def epoch_of(self, table: str) -> int:
+        """The epoch that a table was restored into; 0 if it never was."""
+        ...
+
+    def complete(self, source: str, target: str, epoch: int) -> str:
         """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
+
+        Args:
+            source: the table that it replaces; empty if it is lost.
+            target: the restored table.
+            epoch: its epoch, which it is tagged with.
 
         Returns:
             The ARN of its stream.

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
+EPOCH_TAG = "duetime-epoch"
+"""Tag of a restored table: the epoch of its fences."""
 _VERSION, _FINISHED, _CREATED, _REOPENED = (
     ATTRIBUTES[name].name for name in ("version", "finished_at", "created_at", "reopened_at")
 )
@@ -58,7 +60,13 @@ class DynamoTableRestore:
             return TableStatus.MISSING
         return TableStatus.READY if found["TableStatus"] == "ACTIVE" else TableStatus.CREATING
 
-    def complete(self, source: str, target: str) -> str:
+    def epoch_of(self, table: str) -> int:
+        """The epoch that a table was restored into; 0 if it never was."""
+        arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
+        tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
+        return int(tags.get(EPOCH_TAG, "0"))
+
+    def complete(self, source: str, target: str, epoch: int) -> str:
         """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
 
         Returns:
@@ -70,6 +78,8 @@ class DynamoTableRestore:
                 TableName=target,
                 StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             )
+            # A table takes one change at a time.
+            self._client.get_waiter("table_exists").wait(TableName=target)
         ttl = self._client.describe_time_to_live(TableName=target)["TimeToLiveDescription"]
         if ttl.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
             self._client.update_time_to_live(
@@ -78,7 +88,9 @@ class DynamoTableRestore:
         self._client.update_continuous_backups(
             TableName=target, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
         )
-        self._copy_tags_and_protection(source, target, table["TableArn"])
+        if source:
+            self._copy_tags_and_protection(source, target, table["TableArn"])
+        self._client.tag_resource(ResourceArn=table["TableArn"], Tags=[{"Key": EPOCH_TAG, "Value": str(epoch)}])
         return str(self._client.describe_table(TableName=target)["Table"]["LatestStreamArn"])
 
     def _copy_tags_and_protection(self, source: str, target: str, arn: str) -> None:
