@@ -30,6 +30,7 @@ from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED, Account
 from tests.simulation.endpoints import URL
+from tests.simulation.outcomes import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -367,6 +368,20 @@ class RestoreSimulation(Account):
             self.check(False, f"{task.id} ({task.type}) is still {task.state}")  # noqa: FBT003 - it does not hold
 
 
+def restored(seed: int) -> Outcome:
+    """Run a seed."""
+    account = RestoreSimulation(seed)
+    try:
+        account.simulate()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with its seed
+        return Outcome(seed, [], {}, crash=repr(error))
+    finally:
+        account.end()
+    new = [each for each in account.effects if each.fence >= FENCES_PER_EPOCH]
+    counts = {"AWS calls": account.calls, "changes since": len(account.reports.by_id), "old reports": account.refused}
+    return Outcome(seed, account.violations, counts | {"calls of targets": len(new)})
+
+
 class _Direct(Clients):
     """Clients of the operator's machine, whose calls do not fail and take no time."""
 
@@ -379,4 +394,4 @@ class _Direct(Clients):
         return self.machine.account.s3
 
 
-__all__ = ["EPOCH", "RestoreSimulation"]
+__all__ = ["EPOCH", "RestoreSimulation", "restored"]

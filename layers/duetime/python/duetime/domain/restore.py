@@ -127,10 +127,9 @@ def take_over(
         epoch: the new epoch.
         now: the time.
     """
-    if HELD_TAG in restored.tags and restored.state is State.PAUSED:
-        return _decided(restored, replaced, after, epoch, now)
     if restored.fence == fence_of_epoch(restored.fence, epoch):
-        return None
+        is_held = HELD_TAG in restored.tags and restored.state is State.PAUSED
+        return _decided(restored, replaced, after, epoch, now) if is_held else None
     had_ended = change is Change.ENDED and replaced is not None
     if after is AfterRestore.SKIP and had_ended and replaced is not None:
         ended = _ended_as(restored, replaced, epoch, now)
