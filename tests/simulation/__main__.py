@@ -28,7 +28,7 @@ BROKEN, CRASHED = 1, 3
 """Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
 
-def main(
+def main(  # noqa: PLR0913, PLR0917 - the options of a command
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     rate: Annotated[
