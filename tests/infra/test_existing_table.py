@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TABLE = "tasks-restored"
 STREAM = f"arn:aws:dynamodb:eu-west-1:123456789012:table/{TABLE}/stream/2026-11-27T09:30:00.000"
-SETTINGS = {"table": TABLE, "table_stream_arn": STREAM, "content_bucket": "contents-kept", "epoch": 2}
+SETTINGS: dict[str, Any] = {"table": TABLE, "table_stream_arn": STREAM, "content_bucket": "contents-kept", "epoch": 2}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_alarms_and_dashboards_look_at_the_existing_table(synthesis: Synthesis) 
         ({"epoch": 1000}, "`epoch` must be 0 to 999"),
     ],
 )
-def test_settings_of_an_existing_table_that_do_not_fit_are_refused(settings: dict[str, object], reason: str) -> None:
+def test_settings_of_an_existing_table_that_do_not_fit_are_refused(settings: dict[str, Any], reason: str) -> None:
     """The error names the setting."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("prod"), **settings)

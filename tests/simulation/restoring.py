@@ -141,6 +141,14 @@ class RestoreSimulation(Account):
         self.trace("user", method, path, answer.status)
         return answer
 
+    def send(self, method: str, path: str) -> None:
+        """Send a request beside whatever else goes on."""
+
+        def send() -> None:
+            self.ask(method, path)
+
+        self.time.start_process(send)
+
     def asked(self, method: str, path: str, body: object = None) -> Answer:
         """Send a request from outside of virtual time, and let time pass until its answer comes."""
         answers: list[Answer | None] = []
@@ -307,7 +315,7 @@ class RestoreSimulation(Account):
             random_source=SeededRandom(self.seed),
             clients=_Direct(operator),  # type: ignore[arg-type]  # stands in for them
             threads=Threads(self.time, operator.clock, lambda _error: None),
-            telemetry=FakeTelemetry(),  # type: ignore[arg-type]  # nothing is flushed
+            telemetry=FakeTelemetry(),
         )
         replaced = self.replaced if keeps_replaced else ""
         bucket = self.environ[Variable.BUCKET]
@@ -351,7 +359,7 @@ class RestoreSimulation(Account):
         self.time.run_until(self.time.now() + draw.randrange(SECOND, 2 * MINUTE))
         begun = [each for each in self.effects if each.fence >= FENCES_PER_EPOCH and each.phase in {"prepare", "run"}]
         self.check(not begun, f"{begun} began although the operator had not let anything start")
-        self.time.start_process(lambda: self.ask("DELETE", "/v1/switches/all/all"))
+        self.send("DELETE", "/v1/switches/all/all")
         self.time.run_until(self.time.now() + draw.randrange(MINUTE, 4 * MINUTE))
         for user in users:
             self.time.kill(user)
@@ -360,7 +368,7 @@ class RestoreSimulation(Account):
         while self.time.now() < end and (self.open_tasks() or self.states.running()):
             for task in self.open_tasks():
                 if task.state is State.PAUSED:
-                    self.time.start_process(partial(self.ask, "POST", f"/v1/tasks/{task.id}/resume"))
+                    self.send("POST", f"/v1/tasks/{task.id}/resume")
             self.time.run_until(self.time.now() + MINUTE)
         for puller in pullers:
             self.time.kill(puller)

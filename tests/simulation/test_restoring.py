@@ -60,6 +60,16 @@ def until(account: RestoreSimulation, is_so: Callable[[], object], within: int =
         run(account, SECOND)
 
 
+def takes(account: RestoreSimulation, duration: int) -> Callable[[str, Any], Any]:
+    """A target that takes so long, and succeeds."""
+
+    def run_target(_phase: str, _context: object) -> str:
+        account.take(duration)
+        return "done"
+
+    return run_target
+
+
 def let_start(account: RestoreSimulation) -> None:
     """Delete the switch that the restore has set."""
     assert account.asked("DELETE", "/v1/switches/all/all").status in {200, 204}
@@ -154,7 +164,7 @@ def test_an_ended_task_that_is_retried_gets_a_fence_of_the_new_epoch() -> None:
 def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> None:  # noqa: FBT001 - a case
     """The execution of the lost table is refused; nodes that had ended at the restore point do not run again."""
     with simulation() as account:
-        account.behave = lambda _phase, _context: account.take(20 * SECOND) or "done"
+        account.behave = takes(account, 20 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
         until(account, lambda: any(each.node_ref and each.state is State.SUCCEEDED for each in account.tasks()))
         account.note_restore_point()
@@ -175,7 +185,7 @@ def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> N
 def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None:
     """They do not run again, and what follows their end is done in the restored table."""
     with simulation(AfterRestore.SKIP) as account:
-        account.behave = lambda _phase, _context: account.take(10 * SECOND) or "done"
+        account.behave = takes(account, 10 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
         plain = create(account, delay_seconds=30)
         run(account, 5 * SECOND)

@@ -31,7 +31,7 @@ class Content(Construct):
         self.bucket: s3.IBucket = (
             s3.Bucket.from_bucket_name(self, "Bucket", environment.content_bucket)
             if environment.content_bucket
-            else self._created(environment)  # type: ignore[assignment]  # a `Bucket` is one
+            else self._created(environment)
         )
 
     def _created(self, environment: Environment) -> s3.Bucket:

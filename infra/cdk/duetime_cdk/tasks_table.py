@@ -20,9 +20,7 @@ class Tables(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
-        self.tasks: dynamodb.ITable = (
-            self._existing(environment) if environment.table else self._created(environment)  # type: ignore[assignment]  # a `Table` is one
-        )
+        self.tasks: dynamodb.ITable = self._existing(environment) if environment.table else self._created(environment)
 
     def _existing(self, environment: Environment) -> dynamodb.ITable:
         """A table that the stack does not own: its stream, TTL and backup are as they are."""

@@ -130,9 +130,9 @@ class DynamoRecords:
         )
 
     def _page(self, segment: int, segments: int, cursor: str, **asked: Any) -> RecordPage:  # noqa: ANN401 - of `scan`
-        start = {"ExclusiveStartKey": json.loads(cursor)} if cursor else {}
+        start: dict[str, Any] = {"ExclusiveStartKey": json.loads(cursor)} if cursor else {}
         # A single segment is a plain scan.
-        part = {"Segment": segment, "TotalSegments": segments} if segments > 1 else {}
+        part: dict[str, Any] = {"Segment": segment, "TotalSegments": segments} if segments > 1 else {}
         with translated():
             page = self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
         tasks, unreadable = [], []
