@@ -31,6 +31,8 @@ WITHOUT = {
         "mcp",
         "init",
         "deploy",
+        "restore",
+        "uninstall",
     ),
     "template",
     *("dev", "local up", "local demo", "secrets rotate"),

@@ -21,12 +21,7 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 GROUP = "duetime.commands"
-DISTRIBUTIONS = {
-    "dev": "duetime-local",
-    "local": "duetime-local",
-    "restore": "duetime-cdk",
-    "uninstall": "duetime-cdk",
-}
+DISTRIBUTIONS = {"dev": "duetime-local", "local": "duetime-local"}
 """Commands that another duetime distribution provides."""
 
 

@@ -83,10 +83,10 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
     segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Restore a table from its continuous backup, and prepare it for new functions.
+    """Put the table of an earlier time in the place of the present one; say what had run since.
 
-    The present table is only read. Interrupted, run the same command again with the --table that it has printed. Exit
-    codes: 0 restored; 1 failed; 3 not confirmed.
+    It is restored from its continuous backup, and the present table is only read. Interrupted, run the same command
+    again with the --table that it has printed. Exit codes: 0 restored; 1 failed; 3 not confirmed.
     """
     try:
         tables = table_restore()

@@ -36,7 +36,7 @@ def uninstall(
     *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete it; without this, nothing is deleted.")] = False,
 ) -> None:
-    """Show what deleting a stack would delete and what would stay; with --yes, delete it.
+    """Show what deleting a stack deletes and keeps; with --yes, delete it.
 
     What stays is billed until you delete it. A stack that is made again uses it by its settings.
     """
