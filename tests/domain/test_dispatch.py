@@ -210,4 +210,8 @@ def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None
+    for overdue in (0, MINUTE, RESCAN_PATIENCE):
+        timer = rescan_timer(waiting, NOW + overdue)
+        assert timer is not None
+        assert start_of(minute_of(timer.at) + 1) <= NOW + overdue + MINUTE
     assert rescan_timer(replace(ENTRY, state=State.RUNNING, leased_until=NOW + 20 * MINUTE), NOW) is None

@@ -15,6 +15,7 @@ from duetime.domain.operating_parameters import (
     EARLY_SCAN_AGES,
     EARLY_SCAN_BACKLOG,
     GROUP_HOLD,
+    MAX_CLOCK_DIFFERENCE,
     RECOVERY_SCAN_BACKLOG,
     RECOVERY_SCAN_DELAYS,
 )
@@ -319,6 +320,22 @@ def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Task
         assert max(late) <= EARLY_SCAN_AGES[1]
         assert min(late) >= EARLY_SCAN_AGES[0]
         assert len(tasks.effects) == len(made)
+
+
+@pytest.mark.parametrize("second", [1, 12, 23])
+def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(tasks: Tasks, second: int) -> None:
+    """The worker vanishes in its first attempt, and nobody has the message: the early scan finds the ended lease."""
+    with tasks:
+        tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + second * SECOND)
+        tasks.hang(1)
+        task_id = tasks.create(timeout_seconds=800)
+        tasks.run(SECOND)
+        tasks.kill()
+        tasks.lose_messages()
+        leased_until = tasks.record(task_id).lease_expires_at or 0
+        tasks.run(2 * MINUTE)
+        assert tasks.done(task_id).attempt == 2
+        assert (tasks.record(task_id).finished_at or 0) <= leased_until + MAX_CLOCK_DIFFERENCE + MINUTE
 
 
 def test_the_early_scan_leaves_tasks_alone_that_wait_in_a_backlog(tasks: Tasks) -> None:

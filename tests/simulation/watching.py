@@ -196,8 +196,7 @@ class Watching:
         if before in {State.FAILED, State.SUCCEEDED} and after is State.SCHEDULED:
             self.account.topologies.reopened(before, task_of(new))
             self.retried[name] += task_of(old).callback_url is not None
-        if after in TERMINAL and before not in TERMINAL:
-            self.outcomes[name].append(after)
+        self.outcomes[name] += [after] * (after in TERMINAL and before not in TERMINAL)
         self.account.jobs.written(name, before, after)
         self.account.topologies.moved(before, after, new)
         if before in STARTABLE and after is State.RUNNING:

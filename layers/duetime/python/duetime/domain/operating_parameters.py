@@ -260,8 +260,8 @@ is the longest outage of the trigger that loses nothing."""
 RECOVERY_SCAN_DELAYS = (2 * MINUTE, HOUR, DAY)
 """How long after its end a minute is scanned again."""
 RESCAN_PATIENCE = 15 * MINUTE
-"""For how long after its due time the first recovery scan keeps checking a task that has not started, at intervals that
-double. A running task is checked about every two minutes."""
+"""For how long after its due time the first recovery scan keeps checking a task that has not started, about every two
+minutes, like a running one."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
 EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)

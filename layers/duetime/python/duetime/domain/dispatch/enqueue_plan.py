@@ -371,7 +371,8 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
         return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
-        at = now + overdue
+        # The worker that takes this message may vanish, too, and be found as late as that.
+        at = now + min(overdue, RECOVERY_SCAN_DELAYS[0])
         is_watched = overdue <= RESCAN_PATIENCE
     else:
         at = (entry.leased_until or 0) + MAX_CLOCK_DIFFERENCE

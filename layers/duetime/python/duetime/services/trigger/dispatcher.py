@@ -53,7 +53,6 @@ from duetime.domain.operating_parameters import (
     TICK_BUDGET,
 )
 from duetime.domain.tasks.notices import timed_notice
-from duetime.domain.tasks.states import STARTABLE
 from duetime.domain.times import DAY, Millis, minute_of, start_of
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -389,7 +388,9 @@ class RecoveryScan:
 
 @dataclass(frozen=True, slots=True)
 class EarlyScan:
-    """Sends messages again for tasks that should have started seconds ago, unless their queue has a backlog.
+    """Sends messages again for tasks that should have started seconds ago, or whose lease has ended since.
+
+    A queue with a backlog is left alone.
 
     It keeps no progress: what it misses, because the table or a queue does not answer or too much is due, the recovery
     scans find.
@@ -417,7 +418,8 @@ class EarlyScan:
         overdue = [
             each
             for each in entries
-            if each.state in STARTABLE
+            if is_left_behind(each, now)
+            and not each.waits_for_tasks
             and soonest <= now - each.next_at <= latest
             and before.progress(DISPATCH, queue_of(each)).is_done(minute_of(each.next_at))
             and not self._is_delayed(each)
