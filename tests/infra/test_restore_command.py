@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
 
-from duetime.adapters.dynamodb.restore import DynamoRecords
+from duetime.adapters.dynamodb.restore import EPOCH_TAG, DynamoRecords
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.tasks.states import State
@@ -158,11 +158,15 @@ def _stack(policy: str) -> None:
 def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
     """It prints the settings with which a stack that is made again takes over the table."""
     _stack("RetainExceptOnCreate")
+    client = boto3.client("dynamodb")
+    arn = client.describe_table(TableName="tasks")["Table"]["TableArn"]
+    client.tag_resource(ResourceArn=arn, Tags=[{"Key": EPOCH_TAG, "Value": "2"}])
     result = duetime("uninstall", "duetime-prod")
     assert result.exit_code == 0, result.output
     assert "duetime-prod: 1 resources are deleted, 1 stay" in result.output
     assert "stays: AWS::DynamoDB::Table tasks" in result.output
     assert 'table="tasks",' in result.output
+    assert "epoch=2," in result.output
     assert "Nothing was deleted" in result.output
     assert boto3.client("cloudformation").describe_stacks(StackName="duetime-prod")["Stacks"]
 

@@ -9,6 +9,7 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from duetime.composition.restore import table_restore
 from duetime_cdk.stack_resources import StackResource, StackUnreadable, outputs_of, resources_of
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.messages import show_error
@@ -99,10 +100,14 @@ def _say_how_to_take_over(kept: Sequence[StackResource], table: str, bucket: str
         return
     try:
         stream = boto3.client("dynamodb").describe_table(TableName=table)["Table"].get("LatestStreamArn", "")
-    except (BotoCoreError, ClientError):
-        stream = "…"
+        epoch = table_restore().epoch_of(table)
+    except (BotoCoreError, ClientError) as error:
+        say(f"The table cannot be described: {error}")
+        return
     say("A stack that is made again takes over the tasks with these settings:")
     say(f'    table="{table}",')
     say(f'    table_stream_arn="{stream}",')
     if bucket in names:
         say(f'    content_bucket="{bucket}",')
+    if epoch:
+        say(f"    epoch={epoch},")
