@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb.restore import DynamoRecords, DynamoTableRestore
+from duetime.adapters.runtime import garbage_collection
 from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
 from duetime.environment_variables import Variable
@@ -44,6 +45,7 @@ def restore_of(
         report: called with each task that changed after the restore point.
         platform: clients, clock and more; those of this process by default.
     """
+    garbage_collection.resume()
     base = platform or Platform()
     environ = {**base.environ, Variable.TABLE: table, Variable.BUCKET: bucket, Variable.EPOCH: str(epoch)}
     composition = Composition(replace(base, environ=environ))
