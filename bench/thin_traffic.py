@@ -16,7 +16,15 @@ from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import SIZES, FunctionName
-from duetime_common.cost_estimate import FULL_BATCHES, MONTH_SECONDS, SWITCH_READS, estimate, idle_month
+from duetime_common.cost_estimate import (
+    FULL_BATCHES,
+    MONTH_SECONDS,
+    SWITCH_READS,
+    THIN_TRAFFIC,
+    estimate,
+    idle_month,
+    watched_month,
+)
 from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 from tests.scenarios.tasks import Tasks
 
@@ -148,5 +156,8 @@ def counted(writes: float) -> dict[str, float]:
         "dollars_per_million_thin": thin[Precision.NORMAL],
         "dollars_per_million_thin_relaxed": thin[Precision.RELAXED],
         "dollars_per_million_full": round(estimate(FULL_BATCHES).per_million, 2),
+        "dollars_per_million_default_thin": round(estimate(THIN_TRAFFIC).per_million, 2),
+        "dollars_per_million_default_full": round(estimate(FULL_BATCHES).per_million, 2),
         "dollars_idle_month": round(idle_month(PRICES[DEFAULT_REGION]), 2),
+        "dollars_idle_month_prod": round(idle_month(PRICES[DEFAULT_REGION]) + watched_month(), 2),
     }

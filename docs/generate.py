@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).resolve().parent / "reference"
 MIGRATIONS = REFERENCE.parent / "migrations"
 SECURITY = REFERENCE.parent / "security.md"
+README = REFERENCE.parents[1] / "README.md"
 SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -38,6 +39,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "metrics": metrics.metric_list,
     "prices": prices.price_table,
     "default-bill": prices.default_bill,
+    "month": prices.month_table,
     "settings": settings.setting_list,
     "handlers": settings.handlers_environment_list,
     "packages": settings.handlers_package_list,
@@ -118,7 +120,7 @@ def generated_in(page: str) -> list[str]:
 
 def generated_pages() -> list[Path]:
     """The pages that may have generated sections."""
-    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY])
+    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, README])
 
 
 def main() -> int:

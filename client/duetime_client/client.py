@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duetime_client.dispatch_status import AsyncDispatchResource, DispatchResource
     from duetime_client.exports import AsyncExports, Exports
     from duetime_client.groups import AsyncGroups, Groups
+    from duetime_client.intake_rules import AsyncIntakeRules, IntakeRules
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
@@ -187,6 +188,13 @@ class Client:
         from duetime_client.task_types import Types
 
         return Types(self._runner)
+
+    @cached_property
+    def intake_rules(self) -> IntakeRules:
+        """What events create and cancel."""
+        from duetime_client.intake_rules import IntakeRules
+
+        return IntakeRules(self._runner)
 
     @cached_property
     def quotas(self) -> Quotas:
@@ -399,6 +407,13 @@ class AsyncClient:
         from duetime_client.task_types import AsyncTypes
 
         return AsyncTypes(self._runner)
+
+    @cached_property
+    def intake_rules(self) -> AsyncIntakeRules:
+        """What events create and cancel."""
+        from duetime_client.intake_rules import AsyncIntakeRules
+
+        return AsyncIntakeRules(self._runner)
 
     @cached_property
     def quotas(self) -> AsyncQuotas:

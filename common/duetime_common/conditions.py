@@ -165,15 +165,34 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
     Raises:
         ConditionInvalid: it is too long, not JMESPath, or refers to something that does not exist.
     """
+    ended = {"outcome": "succeeded", "result": None, "error": None}
+
+    def reject_paths(tree: _Tree) -> None:
+        for path in _paths(tree):
+            _reject_path(path, parents, parameters)
+
+    _reject(expression, {PARENTS: dict.fromkeys(parents, ended), PARAMETERS: {}}, reject_paths)
+
+
+def reject_expression(expression: str) -> None:
+    """Rejects an expression about any document that is invalid regardless of the document.
+
+    Raises:
+        ConditionInvalid: it is too long, or not JMESPath.
+    """
+    _reject(expression, {}, lambda _: None)
+
+
+def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], None]) -> None:
+    """Rejects an invalid expression, and one that takes too many steps on a small document."""
     if len(expression) > MAX_CONDITION_LENGTH:
         raise ConditionInvalid(f"should have at most {MAX_CONDITION_LENGTH} characters")
     try:
         tree = jmespath.compile(expression).parsed
         for function in _functions(tree):
             _reject_function(function)
-        for path in _paths(tree):
-            _reject_path(path, parents, parameters)
-        _reject_bomb(expression, parents)
+        reject_paths(tree)
+        _reject_bomb(expression, document)
     except JMESPathError as error:
         raise ConditionInvalid(f"is not a JMESPath expression: {' '.join(str(error).split())}") from error
     except RecursionError:
@@ -194,11 +213,10 @@ def _functions(tree: _Tree) -> Iterator[_Tree]:
         yield from _functions(child)
 
 
-def _reject_bomb(expression: str, parents: Collection[str]) -> None:
-    """Rejects an expression that builds large values even from parents without results."""
-    ended = {"outcome": "succeeded", "result": None, "error": None}
+def _reject_bomb(expression: str, document: object) -> None:
+    """Rejects an expression that builds large values even from a small document."""
     try:
-        evaluate(expression, {PARENTS: dict.fromkeys(parents, ended), PARAMETERS: {}}, _STEPS_AT_CREATION)
+        evaluate(expression, document, _STEPS_AT_CREATION)
     except BudgetSpent:
         raise ConditionInvalid("builds or compares values that grow without a bound") from None
     except RecursionError:

@@ -201,7 +201,12 @@ IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
 IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
-
+ALARM_METRICS, COMPOSITE_ALARMS, IDLE_METRICS = 62, 6, 4
+"""Metrics of the alarms of `prod`, its composite alarms, and the metrics that an idle trigger writes."""
+ALARM_METRIC_DOLLARS, COMPOSITE_ALARM_DOLLARS, METRIC_DOLLARS, SECRET_DOLLARS = 0.10, 0.50, 0.30, 0.40
+"""Assumed monthly prices in all Regions (Source: CloudWatch and Secrets Manager price lists, not compared)."""
+IDLE_LOG_DOLLARS = 0.02
+"""Lines of an idle trigger in a month."""
 STREAM_BATCH = 500
 """Maximum number of changes per delivery."""
 _CHANGES = 3
@@ -291,6 +296,12 @@ def idle_month(prices: Prices) -> float:
     ticks = TICKS * (IDLE_TICK_WRITES * prices.write_unit + IDLE_TICK_READS * prices.read_unit)
     polls = POLLED_QUEUES * IDLE_POLLS * prices.queue_request
     return ticks + polls + IDLE_SCHEDULES * (prices.scheduler_invocation + prices.function_request)
+
+
+def watched_month() -> float:
+    """Monthly cost of the idle environment `prod` as it is watched: alarms, metrics, logs, and the signing secret."""
+    alarms = ALARM_METRICS * ALARM_METRIC_DOLLARS + COMPOSITE_ALARMS * COMPOSITE_ALARM_DOLLARS
+    return alarms + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
 
 
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docs.sections.markdown import table
-from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
+from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate, watched_month
 from duetime_common.prices import MILLION, PRICES
 
 _UNITS = {
@@ -39,3 +41,22 @@ def default_bill() -> str:
     ]
     total = ("**a million tasks**", "", f"**{thin.per_million:.2f}**", f"**{full.per_million:.2f}**")
     return table(("part", "use, each posted and due alone", "dollars", "dollars in full batches"), [*rows, total])
+
+
+def month_table() -> str:
+    """What a month costs in the default deployment: a row for each number of tasks."""
+    rows = []
+    for tasks in _MONTHS:
+        thin, full = (estimate(replace(each, tasks=tasks)).dollars for each in (THIN_TRAFFIC, FULL_BATCHES))
+        rows.append((f"{tasks:,}".replace(",", " "), _dollars(thin), _dollars(full)))
+    watched = f"In `prod`, alarms, metrics, logs and a secret are {_dollars(watched_month())} more."
+    return f"{table(('tasks a month', 'each posted and due alone', 'in full batches'), rows)}\n\n{watched}"
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.0f}".replace(",", " ") if amount >= _ROUND else f"${amount:.2f}"
+
+
+_MONTHS = (0, 10_000, MILLION, 100 * MILLION)
+_ROUND = 100
+"""Amounts from this one on are shown without cents."""

@@ -34,6 +34,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),
+    "intake-rules": ("intake_rules",),
     "quotas": ("quotas",),
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),

@@ -13,6 +13,7 @@ from moto import mock_aws
 from duetime.adapters import aws_clients
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
+from duetime.adapters.dynamodb.intake_rules import DynamoIntakeRuleStore
 from duetime.adapters.dynamodb.keys import DynamoKeyStore
 from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
         CalendarStore,
         CircuitStore,
         CursorStore,
+        IntakeRuleStore,
         LockStore,
         LongPollStore,
         QuotaStore,
@@ -180,6 +182,13 @@ def switch_store(request: pytest.FixtureRequest) -> SwitchStore:
     """An empty store of switches."""
     cloud = cloud_of(request)
     return DynamoSwitchStore(cloud.dynamodb, cloud.table())
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def intake_rule_store(request: pytest.FixtureRequest) -> IntakeRuleStore:
+    """An empty store of intake rules."""
+    cloud = cloud_of(request)
+    return DynamoIntakeRuleStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

@@ -33,6 +33,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
     (tmp_path / "nightly.json").touch()
+    (tmp_path / "order-placed.json").touch()
     (tmp_path / "bank-holidays.ics").touch()
     command, context = COMMANDS[path]
     lines = _help(path, 80, monkeypatch)
@@ -58,7 +59,7 @@ def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("path", sorted(GROUPS), ids=" ".join)
 def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group's help is a list of its commands, one or two lines each; the list of all takes some more."""
-    assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 14)
+    assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 15)
 
 
 @EVERY_COMMAND

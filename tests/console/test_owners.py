@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import expect
@@ -89,3 +89,34 @@ def test_others_than_administrators_see_no_keys(console: Console, world: World) 
     expect(page.get_by_role("heading", name="What is kept")).to_be_visible()
     expect(page.get_by_role("heading", name="API keys")).to_have_count(0)
     assert all("/v1/keys" not in path for _, path in world.requests)
+
+
+def test_an_operator_sees_and_deletes_intake_rules(console: Console, world: World) -> None:
+    """Which events, what they do, and whose tasks; a deployment without an intake shows nothing of them."""
+    fields = {"payload": "detail.order", "tags.order": "detail.order.id"}
+    pattern = {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]}
+    create = {"pattern": pattern, "create": {"task": {"type": "mail.send", "delay_seconds": 60}, "fields": fields}}
+    cancel = {"pattern": pattern, "cancel": {"filter": {"type": "mail.send"}, "fields": {"tags.order": "detail.id"}}}
+
+    def set_rules(live: Any) -> None:  # noqa: ANN401 - the account
+        for name, rule in (("order-placed", create), ("order-cancelled", cancel)):
+            assert live.ask("PUT", f"/v1/intake-rules/{name}", rule).status == 200
+
+    world.do(set_rules)
+    page = console.open("/settings")
+    table = page.get_by_role("table", name="Intake rules")
+    row = table.get_by_role("row", name="order-placed")
+    expect(row).to_contain_text("creates mail.send with payload = detail.order, tags.order = detail.order.id")
+    console.check_accessibility(page)
+    row.get_by_role("button", name="Delete").click()
+    page.locator("dialog").get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    expect(table.get_by_role("row", name="order-cancelled")).to_contain_text(
+        'cancels {"type":"mail.send"} with tags.order'
+    )
+    world.do(lambda live: live.environ.__setitem__(Variable.INTAKE_OWNER, ""))
+    world.do(lambda live: live.machines.clear())
+    console.expected = ("status of 409",)
+    page = console.open("/settings")
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    expect(page.get_by_role("heading", name="Intake rules")).to_have_count(0)

@@ -158,6 +158,12 @@ BODIES: Mapping[str, Any] = {
         "owner": "billing",
         "expires_at": "2027-11-21T00:00:00Z",
     },
+    "putIntakeRule": {
+        "pattern": {"source": [{"prefix": "com."}], "detail": {"size": [{"numeric": [">", 1]}, {"exists": False}]}},
+        "create": {"task": TASK, "fields": {"payload.order": "detail.order", "tags.b": "to_string(detail.id)"}},
+        "owner": "ann",
+        "description": "why",
+    },
     "putQuotas": {
         "creates_per_second": 1_000_000,
         "payload_bytes_per_second": 1_000_000_000,
@@ -245,6 +251,14 @@ _CREATIONS: Sequence[Any] = [
     },
 ]
 MORE_BODIES: Mapping[str, Sequence[Any]] = {
+    "putIntakeRule": (
+        {
+            "pattern": {
+                "$or": [{"source": [{"anything-but": {"suffix": "x"}}]}, {"detail": {"a": [{"wildcard": "*b"}]}}]
+            },
+            "cancel": {"filter": {"type": "echo"}, "fields": {"tags.order": "detail.id"}, "force": True},
+        },
+    ),
     "createTask": _CREATIONS,
     "previewTask": _CREATIONS,
     "updateTask": [

@@ -70,6 +70,7 @@ class InProcess:
             Variable.ADMINS: "local",
             Variable.API_KEYS: "on",
             Variable.QUOTAS: "{}",
+            Variable.INTAKE_OWNER: "local",
             Variable.SUMMARY_SPREAD: "1",
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),

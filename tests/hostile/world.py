@@ -53,6 +53,8 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
     # The local stack has no quotas.
     if _made(api, "GET", "/v1/settings", None)["quotas"] is not None:
         _made(api, "PUT", "/v1/quotas/local", BODIES["putQuotas"])
+    for name in NAMES:
+        _made(api, "PUT", f"/v1/intake-rules/{name}", BODIES["putIntakeRule"])
     tasks = [
         _made(api, "POST", "/v1/tasks", task)["id"]
         for task in (_TASK, {"type": "echo"}, {**_TASK, "lock": None, "unique": None})

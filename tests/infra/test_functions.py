@@ -13,6 +13,7 @@ from duetime.composition.attempts import DeadLetterServices, LockServices, Outco
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
 from duetime.composition.http_calls import HttpServices
+from duetime.composition.intake import IntakeServices
 from duetime.composition.packages import AttemptServices, PackageServices
 from duetime.composition.schedules import ScheduleServices
 from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
@@ -71,6 +72,7 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.BULK_FUNCTION,
         Variable.HANDLER_TYPES,
+        Variable.INTAKE_OWNER,
         Variable.SIGNING_SECRET,
     }
     | {
@@ -186,7 +188,8 @@ USED = {
         Variable.HTTP_SECRETS,
         Variable.HANDLER_TYPES,
     }
-    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.PYDANTIC_PLUGINS},
+    | {Variable.INTAKE_OWNER, Variable.INTAKE_REJECTS, Variable.INTAKE_DETAIL_TYPE, Variable.INTAKE_QUEUES}
+    | {Variable.BULK_FUNCTION, Variable.PYDANTIC_PLUGINS},
 }
 
 PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
@@ -215,7 +218,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "authorizer": {ApiKeyServices: ("check",)},
     "handlers": {PackageServices: ("function",)},
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
-    "intake": {TaskServices: ("event_tasks",)},
+    "intake": {IntakeServices: ("event_tasks", "rule_cache")},
 }
 """What each function asks the composition for."""
 

@@ -131,6 +131,7 @@ def test_only_the_worker_and_the_api_have_calls_made_and_by_the_egress_only(ever
         "worker": {"egress", "bulk", "api"},
         "trigger": {"trigger", "bulk"},
         "topology": {"bulk"},
+        "intake": {"bulk"},
         "handlers": {"attempts"},
         "attempts": {"api"},
     }

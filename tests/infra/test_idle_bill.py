@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.environment_variables import Variable
-from duetime_common.cost_estimate import API_MB, BROADCAST_MB, STREAM_BATCH, TRIGGER_MB, Workload, idle_month
+from duetime_common.cost_estimate import (
+    ALARM_METRICS,
+    API_MB,
+    BROADCAST_MB,
+    COMPOSITE_ALARMS,
+    STREAM_BATCH,
+    TRIGGER_MB,
+    Workload,
+    idle_month,
+    watched_month,
+)
 from duetime_common.prices import DEFAULT_REGION, PRICES
 from infra.environments import environment_named
 from tests.infra.conftest import CLOUD
@@ -21,6 +31,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[2] / "docs"
 MINUTES = 30 * 24 * 60
+_WATCHED = ("alarms", "metrics", "logs", "a secret, which signs callbacks")
 POLLS_A_MINUTE = 15
 """Of Lambda on one empty queue: five at once, of 20 seconds. The page has the sources."""
 
@@ -56,7 +67,15 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
     assert bill["EventBridge Scheduler"].startswith(f"{len(rates)} schedules, {spaced(invocations)} invocations")
     assert bill["alarms"].startswith(f"{metrics} metrics of {len(alarms)} alarms at $0.10, {composite} composite")
     assert bill["alarms"].endswith(f"= {metrics * 0.10 + composite * 0.50:.2f}")
+    assert (metrics, composite) == (ALARM_METRICS, COMPOSITE_ALARMS)
     assert len(template.of_type("AWS::SecretsManager::Secret")) == 1
+
+
+def test_what_watches_an_idle_deployment_is_the_sum_of_its_rows() -> None:
+    """Alarms, metrics, logs and the secret, as the page lists them below the total."""
+    bill = rows()
+    watched = [float(bill[part].rpartition("= ")[2]) for part in _WATCHED]
+    assert round(sum(watched), 2) == round(watched_month(), 2)
 
 
 def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:

@@ -131,8 +131,87 @@ def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path
 
     app = new_app(tmp_path)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    add_stack(app, SETTINGS, layers)
+    add_stack(app, replace(SETTINGS, **SOURCES), layers)
     app.synth()
+
+
+ORDERS = "arn:aws:sqs:us-east-1:123456789012:orders"
+TABLE_STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000"
+PATTERN = {
+    "source": [{"prefix": "com.example."}],
+    "$or": [{"detail": {"a": [1]}}, {"id": [{"exists": True}]}],
+}
+SOURCES: dict[str, Any] = {
+    "intake_patterns": (PATTERN, {"source": ["aws.s3"]}),
+    "intake_queues": (ORDERS,),
+    "intake_streams": (TABLE_STREAM,),
+    "intake_log_groups": ("/app/orders",),
+}
+
+
+@pytest.fixture(scope="module")
+def ruled(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    """A deployment whose intake has sources for rules."""
+    return Synthesis(replace(SETTINGS, **SOURCES), layers, tmp_path_factory.mktemp("ruled"))
+
+
+def test_each_source_of_the_settings_invokes_the_intake(ruled: Synthesis, taking: Synthesis) -> None:
+    """Rules of the bus with the very patterns, the queues, the streams, and the lines of log groups."""
+    rules = ruled.properties("AWS::Events::Rule").values()
+    assert PATTERN in [each["EventPattern"] for each in rules]
+    assert {each["EventBusName"] for each in rules} == {"events"}
+    targets = {referred(target["Arn"]) for each in rules for target in each["Targets"]}
+    assert len(targets) == 1
+    mappings = [
+        each
+        for each in ruled.properties("AWS::Lambda::EventSourceMapping").values()
+        if ruled.function_named(each["FunctionName"]) == "intake"
+    ]
+    assert [each["EventSourceArn"] for each in mappings if isinstance(each["EventSourceArn"], str)] == [
+        ORDERS,
+        TABLE_STREAM,
+    ]
+    assert all(each["FunctionResponseTypes"] == ["ReportBatchItemFailures"] for each in mappings)
+    (lines,) = ruled.properties("AWS::Logs::SubscriptionFilter").values()
+    assert (lines["LogGroupName"], ruled.function_named(lines["DestinationArn"])) == ("/app/orders", "intake")
+    assert variables(ruled)[Variable.INTAKE_QUEUES.value] == ORDERS
+    assert not taking.of_type("AWS::Logs::SubscriptionFilter")
+
+
+def test_what_a_source_cannot_deliver_lies_with_the_rejects(ruled: Synthesis) -> None:
+    """Records of a stream that is too old, and lines of a log after three attempts."""
+    rejects = referred(variables(ruled)[Variable.INTAKE_REJECTS.value])
+    (stream,) = [
+        each
+        for each in ruled.properties("AWS::Lambda::EventSourceMapping").values()
+        if each["EventSourceArn"] == TABLE_STREAM
+    ]
+    (invoked,) = [
+        each
+        for each in ruled.properties("AWS::Lambda::EventInvokeConfig").values()
+        if ruled.function_named(each["FunctionName"]) == "intake"
+    ]
+    for found in (stream, invoked):
+        assert referred(found["DestinationConfig"]["OnFailure"]["Destination"]) == rejects
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("intake_patterns", ({"source": "a"},), "intake_patterns.source should be a list"),
+        ("intake_queues", ("orders",), "'orders' in `intake_queues`"),
+        ("intake_streams", (ORDERS,), "in `intake_streams`"),
+        ("intake_log_groups", ("a b",), "'a b' in `intake_log_groups`"),
+    ],
+)
+def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...], reason: str) -> None:
+    """Before anything is deployed; and no source without an intake."""
+    changed: dict[str, Any] = {setting: value}
+    unowned: dict[str, Any] = {setting: SOURCES[setting], "intake_owner": ""}
+    with pytest.raises(UnsafeEnvironment, match=reason):
+        replace(SETTINGS, **changed)
+    with pytest.raises(UnsafeEnvironment, match="need an `intake_owner`"):
+        replace(SETTINGS, **unowned)
 
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])

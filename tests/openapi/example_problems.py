@@ -27,6 +27,8 @@ RARE: Sequence[Exception] = (
     errors.RoleRequired("writer"),
     errors.OwnerForbidden("billing"),
     errors.ApiKeysOff(),
+    errors.IntakeOff(),
+    errors.IntakeRulesFull("100 intake rules"),
     errors.QuotaExceeded("creates_per_second", 100, 2_000),
     errors.QuotasFull(500),
     errors.QuotasOff(),

@@ -50,6 +50,7 @@ def ask_for_everything(account: Recorder) -> None:
     _service(account)
     _refusals(account)
     _quotas(account)
+    _intake_rules(account)
 
 
 def _create(account: Recorder) -> None:
@@ -277,6 +278,23 @@ def _quotas(account: Recorder) -> None:
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)
+
+
+def _intake_rules(account: Recorder) -> None:
+    rule = "/v1/intake-rules/order-placed"
+    body = {
+        "pattern": {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]},
+        "create": {
+            "task": {"type": "mail.send", "delay_seconds": 3_600},
+            "fields": {"payload": "detail.order", "tags.order": "detail.order.id"},
+        },
+        "description": "asks for a review an hour after the order",
+    }
+    account.ask("PUT", rule, body)
+    account.ask("GET", "/v1/intake-rules")
+    account.ask("GET", rule)
+    account.ask("DELETE", rule)
+    account.ask("DELETE", rule)
 
 
 def _types(account: Recorder) -> None:

@@ -35,6 +35,8 @@ FAILED = {"outcome": "failed", "error": {"type": "NoSpace"}}
 GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("reportOutcome", "error"): FAILED,
     ("reportOutcome", "retriable"): FAILED,
+    **{("putIntakeRule", name): {"create": {"task": {"type": "echo"}}} for name in ("pattern", "owner", "description")},
+    ("putIntakeRule", "cancel"): {"cancel": {"fields": {"tags.a": "id"}}},
     ("renewLease", "message"): {"percent": 5},
     ("createTopology", "nodes"): {
         "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},

@@ -9,6 +9,7 @@ from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from duetime.domain.operating_parameters import INTAKE_RULES_LIFE
 from duetime.domain.tasks.task_options import Priority, Rate
 from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
@@ -61,6 +62,7 @@ class Users:
         self.random = simulation.random
         self._keys = count(1)
         self._polls = count(1)
+        self._is_ruled = False
 
     def ask(
         self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
@@ -264,22 +266,27 @@ class Users:
         return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 
     def _send_event(self) -> None:
-        """Put an event on the queue of the intake, of which exactly one task is to be made."""
-        name = f"event-{next(self._keys)}"
-        event = {
-            "id": name,
-            "source": "users",
-            "time": to_iso(self.simulation.time.now()),
-            "detail": {
-                "type": works.PLAIN,
-                "name": name,
-                "timeout_seconds": 60,
-                "notify_within_seconds": 60,
-                "delay_seconds": self.random.choice([0, 5, 90]),
-            },
-        }
+        """Put an event on the queue of the intake, of which exactly one task is to be made; by a rule, or by itself."""
+        number = next(self._keys)
+        name, delay = f"event-{number}", self.random.choice([0, 5, 90])
+        task = {"type": works.PLAIN, "timeout_seconds": 60, "notify_within_seconds": 60}
+        event: dict[str, Any] = {"id": name, "source": "users", "time": to_iso(self.simulation.time.now())}
+        if number % 2 and self._has_rule(task):
+            event |= {"detail-type": "order", "detail": {"order": {"name": name}, "delay": delay}}
+        else:
+            event["detail"] = {**task, "name": name, "delay_seconds": delay}
         self.simulation.sqs.send_message(QueueUrl=self.simulation.intake, MessageBody=json.dumps(event))
         self.simulation.watching.events.append(name)
+
+    def _has_rule(self, task: Mapping[str, Any]) -> bool:
+        """Whether there is a rule for events that are no tasks, and every process of the intake knows it."""
+        if not self._is_ruled:
+            fields = {"name": "detail.order.name", "delay_seconds": "detail.delay"}
+            rule = {"pattern": {"detail-type": ["order"]}, "create": {"task": task, "fields": fields}}
+            answer = self.ask("PUT", "/v1/intake-rules/orders", rule)
+            self._is_ruled = answer is not None and answer.status == 200
+            self.simulation.take(INTAKE_RULES_LIFE + SECOND)
+        return self._is_ruled
 
     def _control(self, task_id: str) -> None:
         path = f"/v1/tasks/{task_id}"

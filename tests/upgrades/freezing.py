@@ -179,6 +179,17 @@ def limited(life: Life) -> None:
     life.create(delay_seconds=60)
 
 
+def ruled(life: Life) -> None:
+    """Intake rules: one that creates and one that cancels."""
+    pattern = {"source": ["com.example.orders"], "detail": {"amount": [{"numeric": [">", 100]}]}}
+    fields = {"payload": "detail.order"}
+    for name, action in (
+        ("placed", {"create": {"task": {"type": "report"}, "fields": fields}, "owner": "ann", "description": "why"}),
+        ("cancelled", {"cancel": {"filter": {"type": "report"}, "fields": {"name": "detail.name"}, "force": True}}),
+    ):
+        assert life.api.send("PUT", f"/v1/intake-rules/{name}", {"pattern": pattern, **action}).status == 200
+
+
 def stopped(life: Life) -> None:
     """The switch that stops all tasks."""
     assert life.api.send("PUT", "/v1/switches/all/all", {"stopped": True}).status == 200
@@ -323,6 +334,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     locked,
     switched,
     limited,
+    ruled,
     stopped,
     authorized,
     defaulted,
@@ -340,6 +352,7 @@ READ = (
         "/v1/locks/db-17",
         "/v1/switches",
         "/v1/quotas",
+        "/v1/intake-rules",
         "/v1/schedules",
         BACKFILLS,
         "/v1/calendars",

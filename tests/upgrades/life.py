@@ -74,7 +74,13 @@ class Life:
         REGISTRY.update(HANDLERS)
         return cls(
             Stack.faked(
-                {Variable.OPERATORS: OWNER, Variable.ADMINS: OWNER, Variable.API_KEYS: "on", Variable.QUOTAS: "{}"}
+                {
+                    Variable.OPERATORS: OWNER,
+                    Variable.ADMINS: OWNER,
+                    Variable.API_KEYS: "on",
+                    Variable.QUOTAS: "{}",
+                    Variable.INTAKE_OWNER: OWNER,
+                }
             ),
             Gateway(headers={"X-Duetime-Owner": OWNER}),
         )

@@ -82,6 +82,7 @@ _SUMMARIES = {
     "types": "See the types of tasks, and set the options of their tasks.",
     "switches": "Stop or limit a type, an owner or all tasks.",
     "keys": "Manage API keys, with which programs call the API; for administrators.",
+    "intake-rules": "Let events create and cancel tasks; for operators.",
     "quotas": "Limit what single owners may use, and see what they use.",
     "secrets": "Show and change the secrets that sign HTTP calls.",
     "topologies": "Run graphs of tasks, and follow their progress.",
@@ -109,6 +110,7 @@ _NAMED_OTHERWISE = {
     "context": "context_commands",
     "dead-letters": "dead_letters",
     "import": "imports",
+    "intake-rules": "intake_rules",
 }
 _FUNCTIONS = {
     "deploy": "deploy",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from duetime_client.commands.task_options import TaskOptions
     from duetime_client.task_request_fields import (
@@ -95,6 +96,21 @@ def _json_or_text(text: str) -> object:
         return json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         return text
+
+
+def json_object_in(file: Path) -> dict[str, Any]:
+    """The JSON object in the file of an argument.
+
+    Raises:
+        BadParameter: it is no JSON object.
+    """
+    try:
+        body = json.loads(file.read_bytes(), parse_constant=reject_constant)
+    except (ValueError, RecursionError, OSError) as error:
+        raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from error
+    if not isinstance(body, dict):
+        raise typer.BadParameter("should be a JSON object", param_hint="FILE")
+    return body
 
 
 def reject_constant(name: str) -> NoReturn:

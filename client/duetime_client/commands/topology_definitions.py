@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.text import Text
@@ -16,7 +16,7 @@ from duetime_client.commands.messages import show_created, show_invalid_file
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable, say
 from duetime_client.commands.tables import Column, show_table
-from duetime_client.commands.target_arguments import reject_constant, values_of
+from duetime_client.commands.target_arguments import json_object_in, values_of
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.errors import InvalidRequest
 from duetime_client.plurals import counted
@@ -55,7 +55,7 @@ def put(
     if_match: IfMatch = None,
 ) -> None:
     """Create a definition from a file, or its next version if the file says something else than the latest one."""
-    body = _body_of(file)
+    body = json_object_in(file)
     with call.client() as client:
         try:
             definition = client.topology_definitions.put(name, body, if_match=if_match)
@@ -121,16 +121,6 @@ def delete(call: Call, name: Name, *, if_match: IfMatch = None) -> None:
     with call.client() as client:
         definition = client.topology_definitions.delete(name, if_match=if_match)
     call.show(definition, lambda definition, _: say(f"deleted the definition {definition.name}"))
-
-
-def _body_of(file: Path) -> dict[str, Any]:
-    try:
-        body = json.loads(file.read_bytes(), parse_constant=reject_constant)
-    except (ValueError, RecursionError, OSError) as error:
-        raise typer.BadParameter(f"not JSON: {error}", param_hint="FILE") from error
-    if not isinstance(body, dict):
-        raise typer.BadParameter("should be a JSON object", param_hint="FILE")
-    return body
 
 
 def _created(clock: Clock) -> Callable[[DefinitionVersion], Text]:

@@ -51,6 +51,7 @@ function Owner({ owner, owners }: { owner: string; owners: readonly string[] }) 
 export function Settings() {
   const page = useResource<DeploymentSettings>("/v1/settings");
   const read = page.data.value;
+  const IntakeRules = useLater(read?.roles.includes("operator") ?? false, async () => (await import("../components/intake_rules")).IntakeRules);
   const ApiKeys = useLater(read?.roles.includes("admin") ?? false, async () => (await import("../components/api_keys")).ApiKeys);
   return (
     <>
@@ -137,6 +138,7 @@ export function Settings() {
           )}
         </div>
       )}
+      {IntakeRules && <IntakeRules />}
       {ApiKeys && <ApiKeys />}
     </>
   );

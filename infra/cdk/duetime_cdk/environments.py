@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.contract.tasks.target_fields import SECRET_NAME_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
@@ -57,6 +58,9 @@ _SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
 _SECRET_ARN = re.compile(r"arn:aws(-[a-z]+)*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+-\w{6}")
+_QUEUE_ARN = re.compile(r"arn:aws(-[a-z]+)*:sqs:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+")
+_STREAM_ARN = re.compile(r"arn:aws(-[a-z]+)*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/[A-Za-z0-9_.-]+/stream/[0-9T:.-]+")
+_LOG_GROUP = re.compile(r"[A-Za-z0-9_/.#-]{1,512}")
 _DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
 _KMS_KEY = re.compile(r"arn:aws(-[a-z]+)*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
@@ -366,6 +370,15 @@ class Environment:
     """Name of the event bus whose events become tasks."""
     intake_detail_type: str = "duetime task"
     """Detail type of those events."""
+    intake_patterns: tuple[Mapping[str, Any], ...] = ()
+    """Event patterns of EventBridge: events of `intake_bus` that match one are for the intake rules, which operators
+    set over the API: `({"source": ["com.example.orders"]}, {"source": ["aws.s3"]})`."""
+    intake_queues: tuple[str, ...] = ()
+    """ARNs of SQS queues whose messages are events for the intake rules."""
+    intake_streams: tuple[str, ...] = ()
+    """ARNs of the streams of DynamoDB tables whose changes are events for the intake rules."""
+    intake_log_groups: tuple[str, ...] = ()
+    """Names of log groups whose lines are events for the intake rules. Not those of the deployment itself."""
     intake_batch_size: int = 100
     """Most events per invocation (1 to 10000; above 10 a batching window is needed)."""
     intake_batch_seconds: int = 1
@@ -600,6 +613,27 @@ class Environment:
         self._check_roles_and_teams()
         if self.intake_owner and _OWNER.fullmatch(self.intake_owner) is None:
             raise UnsafeEnvironment(f"environment {self.name!r}: {self.intake_owner!r} cannot own tasks")
+        self._check_intake()
+
+    def _check_intake(self) -> None:
+        """Check the sources of events for intake rules."""
+        sources = (*self.intake_patterns, *self.intake_queues, *self.intake_streams, *self.intake_log_groups)
+        if sources and not self.intake_owner:
+            raise UnsafeEnvironment(f"environment {self.name!r}: events for intake rules need an `intake_owner`")
+        for pattern in self.intake_patterns:
+            try:
+                reject_pattern(pattern)
+            except PatternInvalid as fault:
+                place = ".".join(("intake_patterns", *fault.place))
+                raise UnsafeEnvironment(f"environment {self.name!r}: {place} {fault}") from None
+        for name, arns, form in (
+            ("intake_queues", self.intake_queues, _QUEUE_ARN),
+            ("intake_streams", self.intake_streams, _STREAM_ARN),
+            ("intake_log_groups", self.intake_log_groups, _LOG_GROUP),
+        ):
+            for each in arns:
+                if isinstance(arns, str) or form.fullmatch(each) is None:
+                    raise UnsafeEnvironment(f"environment {self.name!r}: {each!r} in `{name}` is not valid")
 
     def _check_roles_and_teams(self) -> None:
         """Check the identities that may do more than others, and for whom they act."""

@@ -14,6 +14,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_cdk.archive import ArchiveStream
 from duetime_cdk.environments import LOCAL, FunctionName, WorkerBatch
+from duetime_cdk.event_intake import IntakeSources
 from duetime_cdk.handlers_function import equip
 from duetime_cdk.lambda_function import LambdaFunction
 from duetime_cdk.table_stream import TableStream
@@ -139,6 +140,7 @@ class Functions(Construct):
                 Variable.WATCH_URL: self._live.url,
                 Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
                 Variable.SIGNING_SECRET: self._stores.signing.secret.secret_arn,
+                Variable.INTAKE_OWNER: settings.intake_owner,
                 **self._callable,
             },
         )
@@ -338,9 +340,13 @@ class Functions(Construct):
                 **self._callable,
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.INTAKE_OWNER: settings.intake_owner,
+                Variable.INTAKE_DETAIL_TYPE: settings.intake_detail_type,
+                Variable.INTAKE_QUEUES: " ".join(settings.intake_queues),
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
+        # Rules cancel tasks by bulk operations.
+        self._grant_bulk_start(function)
         self._stores.content.grant_access(function, reads=False)
         function.allow(INSERT_MANY, [self._stores.tables.tasks.table_arn])
         function.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])
@@ -350,6 +356,7 @@ class Functions(Construct):
             batch_seconds=settings.intake_batch_seconds,
             concurrency=settings.intake_concurrency,
         )
+        IntakeSources(self, "IntakeSources", environment=settings, function=function, rejects=intake.rejects)
         return function
 
     def _broadcast(self) -> LambdaFunction:

@@ -155,7 +155,7 @@ class LambdaFunction(Construct):
 
     def invoke_by(
         self,
-        queue: sqs.Queue,
+        queue: sqs.IQueue,
         *,
         batch_size: int,
         batch_seconds: int = 0,

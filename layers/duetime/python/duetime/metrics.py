@@ -198,7 +198,9 @@ METRICS: Mapping[str, Metric] = {
         "api", "requests whose audit record could not be stored; it is in the function's log; should be zero"
     ),
     "intake_tasks": _count("intake", "events that became tasks, including repeats"),
-    "intake_refused": _count("intake", "events that are not valid tasks"),
+    "intake_cancels": _count("intake", "events that started to cancel tasks, including repeats"),
+    "intake_unmatched": _count("intake", "events that match no intake rule"),
+    "intake_refused": _count("intake", "events that are not valid tasks, or that a rule does not fit"),
 }
 """All metrics by name."""
 

@@ -215,6 +215,21 @@ class Settings:
         return self._required(Variable.INTAKE_OWNER)
 
     @property
+    def has_intake(self) -> bool:
+        """Whether tasks are created from events."""
+        return bool(self.environ.get(Variable.INTAKE_OWNER))
+
+    @property
+    def intake_detail_type(self) -> str:
+        """Detail type of events that are tasks."""
+        return self.environ.get(Variable.INTAKE_DETAIL_TYPE, "duetime task")
+
+    @property
+    def intake_queues(self) -> frozenset[str]:
+        """ARNs of queues whose messages are events for intake rules."""
+        return frozenset(self.environ.get(Variable.INTAKE_QUEUES, "").split())
+
+    @property
     def intake_rejects(self) -> str:
         """URL of the queue for events that cannot become a task."""
         return self._required(Variable.INTAKE_REJECTS)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from duetime.services.dependencies import DependencyReader
     from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.tasks.approvals import Approvals
-    from duetime.services.tasks.from_events import EventTaskCreator
     from duetime.services.tasks.read import TaskReader
 
 
@@ -119,16 +118,6 @@ class TaskServices(Part):
         """Waits for outcomes."""
         core = self.part(CoreServices)
         return OutcomeWaiter(core.stores.tasks, self.runtime.clock, core.long_polls)
-
-    @cached_property
-    def event_tasks(self) -> EventTaskCreator:
-        """Creates tasks from events."""
-        from duetime.adapters.sqs import SqsRejects
-        from duetime.services.tasks.from_events import EventTaskCreator
-
-        settings, runtime = self.settings, self.runtime
-        rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
-        return EventTaskCreator(self.batch_creator, rejects, runtime.telemetry, settings.intake_owner)
 
     @cached_property
     def explainer(self) -> TaskExplainer:

@@ -257,6 +257,27 @@ class QuotaExceeded(RequestError):
         self.retry_after = retry_after
 
 
+class IntakeOff(RequestError):
+    """The deployment creates no tasks from events."""
+
+    def __init__(self) -> None:
+        super().__init__("this deployment has no intake of events: its setting `intake_owner` is not set")
+
+
+class IntakeRuleNotFound(RequestError):
+    """There is no intake rule with the name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no intake rule {name!r}")
+
+
+class IntakeRulesFull(RequestError):
+    """There are too many intake rules, or they are too large together."""
+
+    def __init__(self, limit: str) -> None:
+        super().__init__(f"a deployment has at most {limit}; delete an intake rule first")
+
+
 class QuotasOff(RequestError):
     """Quotas are turned off in the settings."""
 

@@ -244,6 +244,14 @@ MAX_EVENT_NAME_LENGTH = 256
 """Characters of the id and the source of such an event."""
 MAX_REASON_LENGTH = 1_000
 """Characters of the stored reason why an event was rejected."""
+MAX_EVENT_PATTERN_LENGTH = 4_096
+"""Characters of the event pattern of an intake rule, as of a rule of EventBridge (Source: EventBridge quotas)."""
+MAX_INTAKE_RULES = 100
+"""Intake rules of a deployment."""
+MAX_INTAKE_RULE_FIELDS = 20
+"""Fields of a request that an intake rule sets from the event."""
+MAX_INTAKE_RULES_BYTES = 300_000
+"""Compressed size of all intake rules, which are one item of at most 400 KB (Source: DynamoDB quotas)."""
 MAX_API_KEY_NAME_LENGTH = 128
 """Characters of the name of an API key."""
 MAX_SWITCHES = 100

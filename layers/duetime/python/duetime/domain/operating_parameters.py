@@ -120,6 +120,13 @@ TYPE_DEFAULTS_TRUST = 60 * SECOND
 """How long a process uses cached defaults of types if it cannot read them."""
 QUOTAS_LIFE = 5 * SECOND
 """How long a process caches the quotas that operators have set."""
+INTAKE_KEPT = 4 * DAY
+"""How long the intake's queue keeps an event at most, and for how long a repeated delivery of one that cancels tasks is
+recognized."""
+INTAKE_RULES_LIFE = 10 * SECOND
+"""How long a process caches intake rules."""
+INTAKE_RULES_TRUST = 10 * MINUTE
+"""How long a process applies cached intake rules if new ones cannot be read; after that, events are redelivered."""
 QUOTA_WINDOW = 5 * SECOND
 """Time over which a quota per second is averaged."""
 QUOTA_USE_LIFE = SECOND

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit
     from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.ids import TaskId
+    from duetime.domain.intake_rules import IntakeRules
     from duetime.domain.live_updates import Connection, Notice, Subscription, Ticket, Watched
     from duetime.domain.locks import Holder, Lock, LockName, Waiter
     from duetime.domain.order_lines import LineName, LinePlace, OrderLine
@@ -113,6 +114,11 @@ class Stores(Protocol):
     @property
     def switches(self) -> SwitchStore:
         """Switches."""
+        ...
+
+    @property
+    def intake_rules(self) -> IntakeRuleStore:
+        """Intake rules."""
         ...
 
     @property
@@ -332,6 +338,27 @@ class SwitchStore(Protocol):
 
         Returns:
             Whether they are stored.
+        """
+        ...
+
+
+class IntakeRuleStore(Protocol):
+    """The intake rules of a deployment."""
+
+    def read(self, *, consistent: bool) -> IntakeRules:
+        """Read all of them; there are none while nothing is stored."""
+        ...
+
+    def save(self, rules: IntakeRules, nonce: str) -> bool:
+        """Store all of them, if they still have the version that was read.
+
+        Safe to resend: a rejection by an item with the save's own nonce is a success.
+
+        Returns:
+            Whether they are stored.
+
+        Raises:
+            IntakeRulesFull: they are too large together.
         """
         ...
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.bulk import DynamoBulkStore
     from duetime.adapters.dynamodb.circuit_breakers import DynamoCircuitStore
     from duetime.adapters.dynamodb.groups import DynamoGroupStore
+    from duetime.adapters.dynamodb.intake_rules import DynamoIntakeRuleStore
     from duetime.adapters.dynamodb.keys import DynamoKeyStore, DynamoUniqueKeyStore
     from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
     from duetime.adapters.dynamodb.locks import DynamoLockStore
@@ -155,6 +156,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 
         return DynamoSwitchStore(self._client, self._table)
+
+    @cached_property
+    def intake_rules(self) -> DynamoIntakeRuleStore:
+        """Intake rules."""
+        from duetime.adapters.dynamodb.intake_rules import DynamoIntakeRuleStore
+
+        return DynamoIntakeRuleStore(self._client, self._table)
 
     @cached_property
     def quotas(self) -> DynamoQuotaStore:

@@ -128,6 +128,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/schedules/{name}": (for_schedules.ScheduleNotFound,),
     "/types/{name}": (errors.TypeNotFound,),
+    "/intake-rules/{name}": (errors.IntakeRuleNotFound,),
     "/calendars/{name}": (for_schedules.CalendarNotFound,),
     "/{backfill_id}": (for_schedules.BackfillNotFound,),
 }

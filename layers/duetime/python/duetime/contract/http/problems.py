@@ -115,6 +115,9 @@ class ProblemCode(StrEnum):
     SWITCH_NOT_FOUND = "switch_not_found"
     SWITCHES_FULL = "switches_full"
     QUOTA_EXCEEDED = "quota_exceeded"
+    INTAKE_OFF = "intake_off"
+    INTAKE_RULE_NOT_FOUND = "intake_rule_not_found"
+    INTAKE_RULES_FULL = "intake_rules_full"
     QUOTAS_OFF = "quotas_off"
     QUOTAS_NOT_FOUND = "quotas_not_found"
     QUOTAS_FULL = "quotas_full"
@@ -195,6 +198,11 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.SwitchNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SWITCH_NOT_FOUND, "There is no such switch"),
     errors.SwitchesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.SWITCHES_FULL, "There are too many switches"),
     errors.QuotaExceeded: Kind(HTTPStatus.TOO_MANY_REQUESTS, ProblemCode.QUOTA_EXCEEDED, "A quota is used up"),
+    errors.IntakeOff: Kind(HTTPStatus.CONFLICT, ProblemCode.INTAKE_OFF, "The deployment has no intake of events"),
+    errors.IntakeRuleNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.INTAKE_RULE_NOT_FOUND, "The intake rule does not exist"
+    ),
+    errors.IntakeRulesFull: Kind(HTTPStatus.CONFLICT, ProblemCode.INTAKE_RULES_FULL, "There are too many intake rules"),
     errors.QuotasOff: Kind(HTTPStatus.CONFLICT, ProblemCode.QUOTAS_OFF, "The deployment has no quotas"),
     errors.QuotasNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.QUOTAS_NOT_FOUND, "The owner has no quotas of its own"

@@ -39,6 +39,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),
+    "intake-rules": ("duetime.contract.intake_rules",),
     "quotas": ("duetime.contract.quotas",),
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),

@@ -1,24 +1,33 @@
-"""Events that create tasks: a bare task as in the API, or a task as the detail of an event in EventBridge's format."""
+"""Events that create or cancel tasks, in EventBridge's format or brought to it; and tasks as their detail."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import base64
+import binascii
+import gzip
+import json
+import zlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from duetime.contract.http import request_json
-from duetime.contract.http.request_json import reject_invalid_values
+from duetime.contract.http.request_errors import BodyUnreadable, FaultyRequest
+from duetime.contract.http.request_json import Document, reject_invalid_values
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.decoding import task_spec_at
 from duetime.domain.limits import MAX_EVENT_NAME_LENGTH, MAX_JSON_DEPTH
 from duetime.domain.tasks.creation import Origin
-from duetime.domain.times import Millis
+from duetime.domain.times import SECOND, Millis, to_iso
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from duetime.domain.tasks.task_spec import TaskSpec
 
-_DETAIL = "detail"
+_DETAIL, _DETAIL_TYPE = "detail", "detail-type"
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
 
 
@@ -35,21 +44,200 @@ class Event(BaseModel):
     time: Annotated[Millis, BeforeValidator(instant_of)]
 
 
-def task_of_event(body: str, delivered: Origin) -> tuple[TaskSpec, Origin]:
+@dataclass(frozen=True, slots=True)
+class IntakeEvent:
+    """An event for intake rules.
+
+    Attributes:
+        document: the event in EventBridge's format.
+        origin: its source, id and time.
+    """
+
+    document: Document
+    origin: Origin
+
+    @property
+    def value(self) -> Mapping[str, Any]:
+        """The parsed event."""
+        return cast("Mapping[str, Any]", self.document.value)
+
+
+def read_message(body: str) -> Document:
+    """Parses the message of a queue.
+
+    Raises:
+        FaultyRequest: it is not JSON, too large or nested too deeply.
+    """
+    return request_json.read(body, depth=MAX_JSON_DEPTH + 1)
+
+
+def is_for_rules(document: Document, detail_type: str) -> bool:
+    """Whether a message of the intake's own queue is an event for intake rules; others are tasks.
+
+    Args:
+        document: the message.
+        detail_type: of events whose detail is a task.
+    """
+    value = document.value
+    return isinstance(value, dict) and _DETAIL in value and value.get(_DETAIL_TYPE, detail_type) != detail_type
+
+
+def task_of_event(document: Document, delivered: Origin) -> tuple[TaskSpec, Origin]:
     """Decodes the task in a message, and the event from which it is created.
 
     Args:
-        body: of the message.
+        document: the message.
         delivered: the message itself, which is the event for a bare task.
 
     Raises:
-        FaultyRequest: the body is unreadable, or some fields are invalid.
+        FaultyRequest: some fields are invalid.
     """
-    document = request_json.read(body, depth=MAX_JSON_DEPTH + 1)
     value = document.value
     if not isinstance(value, dict) or _DETAIL not in value:
         return task_spec_at(value, (), document), delivered
+    return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
+
+
+def event_of(document: Document) -> IntakeEvent:
+    """Decodes an event in EventBridge's format.
+
+    Raises:
+        FaultyRequest: some fields are invalid.
+    """
+    reject_invalid_values(document.value, document)
+    return IntakeEvent(document, _origin(document))
+
+
+def event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
+    """The event of a message from a queue of the settings: the one that it contains, or the message itself.
+
+    Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS".
+
+    Raises:
+        FaultyRequest: some fields are invalid.
+    """
+    body: Any
+    try:
+        document = read_message(record["body"])
+        reject_invalid_values(document.value, document)
+        body = document.value
+    except FaultyRequest:
+        # A queue may have messages of any form.
+        body = record["body"]
+    if isinstance(body, dict) and {_DETAIL, _DETAIL_TYPE, "id", "source", "time"} <= body.keys():
+        return event_of(document)
+    attributes = {
+        name: each["stringValue"]
+        for name, each in record.get("messageAttributes", {}).items()
+        if each.get("stringValue") is not None
+    }
+    return _made(
+        "aws.sqs",
+        "SQS message",
+        record["messageId"],
+        int(record["attributes"]["SentTimestamp"]),
+        record["eventSourceARN"],
+        {"body": body, "attributes": attributes},
+    )
+
+
+def event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
+    """The event of a change in a DynamoDB table: `keys`, `new` and `old`, whose attributes are JSON.
+
+    Binary attributes are base64, sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
+
+    Raises:
+        FaultyRequest: some fields are invalid.
+    """
+    change = record["dynamodb"]
+    detail = {
+        "eventName": record["eventName"],
+        "keys": _json_of(change.get("Keys")),
+        "new": _json_of(change.get("NewImage")),
+        "old": _json_of(change.get("OldImage")),
+    }
+    at = int(change["ApproximateCreationDateTime"] * SECOND)
+    return _made("aws.dynamodb", "DynamoDB stream record", record["eventID"], at, record["eventSourceARN"], detail)
+
+
+def events_of_logs(data: str) -> Iterator[IntakeEvent]:
+    """The events of lines in CloudWatch Logs, each with its `message`, and its `json` if it is an object.
+
+    Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
+
+    Args:
+        data: as delivered: JSON, compressed by gzip, in base64.
+
+    Raises:
+        BodyUnreadable: the data have another form.
+    """
+    try:
+        found = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
+    except (binascii.Error, OSError, EOFError, zlib.error, ValueError) as error:
+        raise BodyUnreadable("is not a delivery of CloudWatch Logs") from error
+    if found["messageType"] != "DATA_MESSAGE":
+        # CloudWatch Logs checks whether it can deliver.
+        return
+    place = {"logGroup": found["logGroup"], "logStream": found["logStream"]}
+    for line in found["logEvents"]:
+        detail = {**place, "message": line["message"], "json": _object_in(line["message"])}
+        yield _made("aws.logs", "CloudWatch Logs event", line["id"], line["timestamp"], found["logGroup"], detail)
+
+
+def _object_in(message: str) -> Mapping[str, Any] | None:
+    try:
+        document = read_message(message)
+        reject_invalid_values(document.value, document)
+    except FaultyRequest:
+        return None
+    return document.value if isinstance(document.value, dict) else None
+
+
+def _made(source: str, detail_type: str, id_: str, at: Millis, resource: str, detail: object) -> IntakeEvent:
+    """An event in EventBridge's format."""
+    event = {
+        "id": id_,
+        "source": source,
+        _DETAIL_TYPE: detail_type,
+        "time": to_iso(at),
+        "resources": [resource],
+        _DETAIL: detail,
+    }
+    return event_of(Document(event, marked=False))
+
+
+def _origin(document: Document) -> Origin:
+    value = cast("Mapping[str, Any]", document.value)
     around = {name: part for name, part in value.items() if name in Event.model_fields}
     reject_invalid_values(around, document)
     event = validated(Event, around)
-    return task_spec_at(value[_DETAIL], (_DETAIL,), document), Origin(event.source, event.id, event.time)
+    return Origin(event.source, event.id, event.time)
+
+
+def _json_of(image: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return None if image is None else {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """An attribute as JSON (Source: DynamoDB API Reference, "AttributeValue")."""
+    ((kind, given),) = value.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            return _number(given)
+        case "NS":
+            return [_number(each) for each in given]
+        case "L":
+            return [_plain(each) for each in given]
+        case "M":
+            return _json_of(given)
+        case _:
+            return given
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.filters import TaskFilter
+    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -75,6 +76,19 @@ class BulkRequest:
     force: bool = False
     change: TaskChange | None = None
     by: Attribution = BY_SYSTEM
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """An event's request to cancel tasks.
+
+    Attributes:
+        request: which tasks.
+        key: by which a repeated delivery is recognized.
+    """
+
+    request: BulkRequest
+    key: IdempotencyKey
 
 
 @dataclass(frozen=True, slots=True)

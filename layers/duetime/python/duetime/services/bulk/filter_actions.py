@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.bulk.filter_action import FilterResult
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
 from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavailable, VersionMismatch
-from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_EXAMINED, MAX_PAGE
+from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.content import unless_referenced
@@ -63,8 +63,10 @@ class BulkRequests:
         """Do one piece of the request, with no follow-up."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE), request.by)
 
-    def take(self, owner: str, request: BulkRequest, key: IdempotencyKey | None) -> Accepted[BulkOperation]:
-        """Do a request at once if it is small; otherwise start a bulk operation.
+    def take(
+        self, owner: str, request: BulkRequest, key: IdempotencyKey | None, *, at_once: bool = True
+    ) -> Accepted[BulkOperation]:
+        """Do a request at once if it is small and someone waits for it; otherwise start a bulk operation.
 
         Returns:
             The operation, ended or still running. One that ended at once and has no key is not stored.
@@ -80,7 +82,7 @@ class BulkRequests:
             operation, known = self._remembered(operation, key)
             if known is not None:
                 return Accepted(known, is_replay=True)
-        progress = self._done_at_once(operation, request)
+        progress = self._done_at_once(operation, request) if at_once else operation.progress
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
             # Stored long enough to never expire while the operation runs.
@@ -143,7 +145,7 @@ class BulkRequests:
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
         """The operation that belongs to the idempotency key, and its stored copy if there is one."""
         now = operation.created_at
-        wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + IDEMPOTENCY_KEY_LIFE)
+        wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + key.life)
         known = self.stores.keys.remember(operation.owner, key.text, wanted, now)
         if known.body_hash != key.body_hash:
             raise KeyReused

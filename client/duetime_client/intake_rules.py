@@ -1,0 +1,77 @@
+"""`client.intake_rules`: what events create and cancel, for operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations when the class is made
+from datetime import datetime  # noqa: TC003 - same
+from typing import Any
+
+from duetime_client.io_operations import Request
+from duetime_client.resource import AsyncResource, Operation, Resource, SyncResource
+from duetime_client.responses import one
+from duetime_client.session import segment
+from duetime_client.task import ResponseModel
+
+INTAKE_RULES = "/v1/intake-rules"
+
+
+class IntakeRule(ResponseModel):
+    """An intake rule: what events that match a pattern do.
+
+    Attributes:
+        pattern: event pattern of EventBridge.
+        create: the `task` that each event creates, and the `fields` that are set from the event; `None` for a cancel.
+        cancel: the `filter` of the tasks that each event cancels, and its `fields`; `None` for a creation.
+        owner: owner of the tasks.
+    """
+
+    name: str
+    pattern: Mapping[str, Any]
+    create: Mapping[str, Any] | None = None
+    cancel: Mapping[str, Any] | None = None
+    owner: str
+    description: str = ""
+    updated_at: datetime
+    updated_by: str
+
+
+class IntakeRuleList(ResponseModel):
+    """The intake rules of a deployment, by name."""
+
+    rules: list[IntakeRule]
+
+
+class IntakeRuleOperations(Resource):
+    """Intake rules."""
+
+    @Operation
+    def list(self) -> Request[IntakeRuleList]:
+        """All rules, by name."""
+        return Request("GET", INTAKE_RULES, one(IntakeRuleList))
+
+    @Operation
+    def get(self, name: str) -> Request[IntakeRule]:
+        """One rule."""
+        return Request("GET", _path_of(name), one(IntakeRule))
+
+    @Operation
+    def put(self, name: str, rule: Mapping[str, Any]) -> Request[IntakeRule]:
+        """Set a rule, such as `{"pattern": …, "create": {"task": …, "fields": …}}`; replaces the rule of that name."""
+        return Request("PUT", _path_of(name), one(IntakeRule), body=dict(rule), repeatable=True)
+
+    @Operation
+    def delete(self, name: str) -> Request[IntakeRule]:
+        """Delete a rule and return it."""
+        return Request("DELETE", _path_of(name), one(IntakeRule))
+
+
+class IntakeRules(IntakeRuleOperations, SyncResource):
+    """`client.intake_rules` of `Client`."""
+
+
+class AsyncIntakeRules(IntakeRuleOperations, AsyncResource):
+    """`client.intake_rules` of `AsyncClient`."""
+
+
+def _path_of(name: str) -> str:
+    return f"{INTAKE_RULES}/{segment(name)}"

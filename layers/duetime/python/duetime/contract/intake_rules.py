@@ -1,0 +1,330 @@
+"""Intake rules over REST: bodies, responses and operations; and what a rule makes of an event."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from pydantic import ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.bulk import bodies as bulk_bodies
+from duetime.contract.bulk.bodies import BulkCancel, OpenTaskFilter, read_filter_action
+from duetime.contract.http.operation import Operation, Returns
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_json import Document, path_of
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.tasks.bodies import TaskCreate
+from duetime.contract.tasks.decoding import spec_of, task_spec_at
+from duetime.contract.tasks.fields import OWNER_PATTERN, SCHEDULE_NAME_PATTERN
+from duetime.contract.tasks.responses import Instant
+from duetime.domain import errors
+from duetime.domain.bulk.filter_action import Cancellation
+from duetime.domain.callers import Role
+from duetime.domain.event_patterns import EventTooLarge, PatternInvalid, reject_pattern
+from duetime.domain.intake_rules import IntakeAction, IntakeRule
+from duetime.domain.limits import MAX_ACTION_REASON_LENGTH, MAX_INTAKE_RULE_FIELDS, MAX_INTAKE_RULES
+from duetime.domain.operating_parameters import INTAKE_KEPT, INTAKE_RULES_LIFE
+from duetime.domain.tasks.creation import Order, Origin
+from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.times import SECOND, to_iso
+from duetime_common.conditions import BudgetSpent, ConditionInvalid, evaluate, reject_expression
+
+if TYPE_CHECKING:
+    from duetime.contract.tasks.intake_events import IntakeEvent
+    from duetime.domain.intake_rules import IntakeRules
+
+_NAME = re.compile(SCHEDULE_NAME_PATTERN)
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_MAX_FIELD_LENGTH = 128
+
+_Fields = Annotated[
+    dict[str, str],
+    Field(
+        max_length=MAX_INTAKE_RULE_FIELDS,
+        description="Fields that are set from the event, by name; a dotted name such as `tags.order` is a field in a "
+        "field. Each value is a JMESPath expression over the event, such as `detail.order.id`.",
+    ),
+]
+
+
+class IntakeCreate(Body):
+    """The task that each matching event creates."""
+
+    task: Annotated[
+        TaskCreate,
+        Field(description="The task, as in its creation. Its `delay_seconds` count from the time of the event."),
+    ]
+    fields: _Fields = Field(default_factory=dict)
+
+
+class IntakeCancel(Body):
+    """The tasks that each matching event cancels."""
+
+    filter: Annotated[OpenTaskFilter, Field(description="Which tasks of the owner; all conditions must be met.")] = (
+        OpenTaskFilter()
+    )
+    fields: _Fields = Field(default_factory=dict)
+    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
+
+
+class IntakeRulePut(Body):
+    """An intake rule: what events that match a pattern do."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [{"required": ["create"]}, {"required": ["cancel"]}],
+            "examples": [
+                {
+                    "pattern": {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]},
+                    "create": {
+                        "task": {"type": "mail.send", "delay_seconds": 3600},
+                        "fields": {"payload": "detail.order", "tags.order": "detail.order.id"},
+                    },
+                }
+            ],
+        }
+    )
+
+    pattern: Annotated[
+        dict[str, Any],
+        Field(description="Which events: an event pattern of EventBridge, with all of its comparison operators."),
+    ]
+    create: Annotated[IntakeCreate | None, Field(description="The task that each event creates.")] = None
+    cancel: Annotated[IntakeCancel | None, Field(description="The tasks that each event cancels.")] = None
+    owner: Annotated[
+        str | None,
+        Field(pattern=f"^{OWNER_PATTERN}$", description="Owner of the tasks; null for the setting `intake_owner`."),
+    ] = None
+    description: Annotated[str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="For people.")] = ""
+
+
+class IntakeRuleResponse(TypedDict):
+    """An intake rule."""
+
+    name: Annotated[str, Field(description="Its name.")]
+    pattern: Annotated[Mapping[str, Any], Field(description="Which events: an event pattern of EventBridge.")]
+    create: Annotated[Mapping[str, Any] | None, Field(description="The task that each event creates, and its fields.")]
+    cancel: Annotated[
+        Mapping[str, Any] | None, Field(description="The filter of the tasks that each event cancels, and its fields.")
+    ]
+    owner: Annotated[str, Field(description="Owner of the tasks.")]
+    description: Annotated[str, Field(description="For people.")]
+    updated_at: Annotated[Instant, Field(description="When it was last set.")]
+    updated_by: Annotated[str, Field(description="Who set it.")]
+
+
+class IntakeRuleList(TypedDict):
+    """The intake rules of a deployment."""
+
+    rules: Annotated[Sequence[IntakeRuleResponse], Field(description="All of them, by name.")]
+
+
+def rule_name(text: str) -> str:
+    """Parses the name in a path.
+
+    Raises:
+        IntakeRuleNotFound: the text cannot be a name.
+    """
+    if _NAME.fullmatch(text) is None:
+        raise errors.IntakeRuleNotFound(text)
+    return text
+
+
+def new_rule_name(text: str) -> str:
+    """Parses the name in the path of a PUT.
+
+    Raises:
+        ParametersInvalid: the text cannot be a name.
+    """
+    if _NAME.fullmatch(text) is None:
+        reason = words_of(SCHEDULE_NAME_PATTERN) or "is not a name"
+        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
+    return text
+
+
+def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
+    """Decodes a rule.
+
+    Args:
+        name: of the rule.
+        document: the body.
+        owner: owner of the tasks if the body names none.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(IntakeRulePut, document)
+    try:
+        reject_pattern(body.pattern)
+    except PatternInvalid as fault:
+        raise _refused(("pattern", *fault.place), str(fault)) from None
+    if (body.create is None) is (body.cancel is None):
+        raise _refused((), "should have either create or cancel")
+    given = cast("Mapping[str, Any]", document.value)
+    if body.create is not None:
+        spec_of(body.create.task, ("create", "task"))
+        action, request, fields = IntakeAction.CREATE, given["create"]["task"], body.create.fields
+    else:
+        cancel = body.cancel or IntakeCancel()
+        if cancel.filter.is_empty and not cancel.fields:
+            raise _refused(("cancel", "filter"), "is empty: it would cancel every task of the owner")
+        request = {"filter": given["cancel"].get("filter", {}), "force": cancel.force}
+        action, fields = IntakeAction.CANCEL, cancel.fields
+    _reject_fields(fields, action)
+    return IntakeRule(name, body.pattern, action, request, fields, body.owner or owner, body.description)
+
+
+def _reject_fields(fields: Mapping[str, str], action: IntakeAction) -> None:
+    model = TaskCreate if action is IntakeAction.CREATE else OpenTaskFilter
+    for name, expression in fields.items():
+        place = (action.value, "fields", name)
+        if len(name) > _MAX_FIELD_LENGTH or _FIELD.fullmatch(name) is None:
+            raise _refused(place, "should be the name of a field, or names joined by dots")
+        if name.split(".")[0] not in model.model_fields:
+            raise _refused(place, "is not a known field")
+        try:
+            reject_expression(expression)
+        except ConditionInvalid as fault:
+            raise _refused(place, str(fault)) from None
+
+
+def rule_response(rule: IntakeRule) -> IntakeRuleResponse:
+    """The response for a rule."""
+    is_creation = rule.action is IntakeAction.CREATE
+    return IntakeRuleResponse(
+        name=rule.name,
+        pattern=rule.pattern,
+        create={"task": rule.request, "fields": rule.fields} if is_creation else None,
+        cancel=None if is_creation else {**rule.request, "fields": rule.fields},
+        owner=rule.owner,
+        description=rule.description,
+        updated_at=to_iso(rule.updated_at),
+        updated_by=rule.updated_by,
+    )
+
+
+def arrivals_of(
+    rules: IntakeRules, event: IntakeEvent
+) -> Sequence[tuple[str, Order | Cancellation | RuleNotApplicable]]:
+    """What an event does: for each rule that it matches, the owner and the request, or why there is none.
+
+    Raises:
+        RuleNotApplicable: the event has too many values for its comparison with the rules.
+    """
+    try:
+        matching = rules.matching(event.value)
+    except EventTooLarge as error:
+        raise RuleNotApplicable(str(error)) from None
+    return [(rule.owner, _request_of(rule, event)) for rule in matching]
+
+
+def _request_of(rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation | RuleNotApplicable:
+    try:
+        if rule.action is IntakeAction.CANCEL:
+            return _cancellation(rule, event)
+        spec = task_spec_at(_filled(rule.request, rule, event), (), event.document)
+        return Order(spec, origin=_origin(rule, event))
+    except FieldsInvalid as fault:
+        return RuleNotApplicable(f"intake rule {rule.name}: {fault}")
+
+
+class RuleNotApplicable(errors.RequestError):
+    """An event cannot do what the rules say; it does not give what they need, or is too large for them."""
+
+
+def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
+    # Each rule makes a task of its own of an event.
+    return Origin(f"{event.origin.source}#{rule.name}", event.origin.id, event.origin.at)
+
+
+def _cancellation(rule: IntakeRule, event: IntakeEvent) -> Cancellation:
+    filled = _filled(rule.request["filter"], rule, event)
+    body = {"filter": filled, "force": rule.request["force"], "reason": f"intake rule {rule.name}"}
+    document = Document(body, marked=event.document.marked)
+    text = json.dumps(body, ensure_ascii=False).encode()
+    request = bulk_bodies.request_of(read_filter_action(BulkCancel, document), "", text, None)
+    origin = _origin(rule, event)
+    digest = sha256(f"{origin.source}\0{origin.id}".encode()).hexdigest()
+    return Cancellation(request, IdempotencyKey(f"intake:{digest}", sha256(text).hexdigest(), INTAKE_KEPT))
+
+
+def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
+    """The request of a rule with the fields that it sets from an event.
+
+    A field whose expression has no value keeps the value in the rule; a filter would match more tasks without it.
+    """
+    filled: Mapping[str, Any] = request
+    for name, expression in rule.fields.items():
+        value = _value(name, expression, event)
+        if value is None and rule.action is IntakeAction.CANCEL:
+            raise _refused((name,), f"has no value: {expression} is null in the event")
+        if value is not None:
+            filled = _with(filled, name.split("."), value)
+    return filled
+
+
+def _value(name: str, expression: str, event: IntakeEvent) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return evaluate(expression, event.document.value)
+    except BudgetSpent as spent:
+        raise _refused((name,), str(spent)) from None
+    except Exception as error:  # noqa: BLE001 - of any kind, for values of another type
+        raise _refused((name,), f"{expression} has no value for the event: {' '.join(str(error).split())}") from None
+
+
+def _with(request: Mapping[str, Any], names: Sequence[str], value: object) -> Mapping[str, Any]:
+    name, *inner = names
+    known = request.get(name)
+    return {**request, name: _with(known if isinstance(known, dict) else {}, inner, value) if inner else value}
+
+
+def _refused(place: Sequence[str], reason: str) -> FieldsInvalid:
+    return FieldsInvalid([Fault(path_of(place), reason, FaultCode.INVALID)])
+
+
+_OFF = (errors.IntakeOff,)
+LIST = Operation(
+    "listIntakeRules",
+    "GET /v1/intake-rules",
+    "List intake rules",
+    Returns(IntakeRuleList, "The rules."),
+    description="For operators.",
+    role=Role.OPERATOR,
+    errors=_OFF,
+)
+READ = Operation(
+    "getIntakeRule",
+    "GET /v1/intake-rules/{name}",
+    "Get an intake rule",
+    Returns(IntakeRuleResponse, "The rule."),
+    description="For operators.",
+    role=Role.OPERATOR,
+    errors=_OFF,
+)
+PUT = Operation(
+    "putIntakeRule",
+    "PUT /v1/intake-rules/{name}",
+    "Set an intake rule",
+    Returns(IntakeRuleResponse, "The rule."),
+    description="For operators. Replaces the rule of the same name as a whole. It is in force within "
+    f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules does what each of them says; one that "
+    f"matches none is dropped. A deployment has at most {MAX_INTAKE_RULES} rules.",
+    body=IntakeRulePut,
+    role=Role.OPERATOR,
+    errors=(*_OFF, errors.IntakeRulesFull),
+    nesting=2,
+)
+DELETE = Operation(
+    "deleteIntakeRule",
+    "DELETE /v1/intake-rules/{name}",
+    "Delete an intake rule",
+    Returns(IntakeRuleResponse, "The rule as it was."),
+    description=f"For operators. Events are not taken any more after {INTAKE_RULES_LIFE // SECOND} seconds.",
+    role=Role.OPERATOR,
+    errors=_OFF,
+)

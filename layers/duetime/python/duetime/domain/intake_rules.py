@@ -1,0 +1,76 @@
+"""Intake rules: which events create or cancel tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.event_patterns import matches
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetime.domain.times import Millis
+
+
+class IntakeAction(StrEnum):
+    """What an event does."""
+
+    CREATE = "create"
+    CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeRule:
+    """A declaration of what events that match a pattern do.
+
+    Attributes:
+        name: unique in a deployment.
+        pattern: event pattern of EventBridge.
+        action: what a matching event does.
+        request: the task to create, or the filter of the tasks to cancel, in the form of the REST contract.
+        fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
+        owner: owner of the tasks.
+        description: for people.
+        updated_at: when it was last set.
+        updated_by: who set it.
+    """
+
+    name: str
+    pattern: Mapping[str, Any]
+    action: IntakeAction
+    request: Mapping[str, Any]
+    fields: Mapping[str, str]
+    owner: str
+    description: str = ""
+    updated_at: Millis = 0
+    updated_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeRules:
+    """All rules of a deployment.
+
+    Attributes:
+        version: incremented by every change; 0 if nothing is stored.
+    """
+
+    by_name: Mapping[str, IntakeRule] = field(default_factory=dict)
+    version: int = 0
+
+    def put(self, rule: IntakeRule) -> IntakeRules:
+        """A copy with a rule set."""
+        return replace(self, by_name={**self.by_name, rule.name: rule})
+
+    def without(self, name: str) -> IntakeRules:
+        """A copy without a rule."""
+        return replace(self, by_name={other: rule for other, rule in self.by_name.items() if other != name})
+
+    def matching(self, event: Mapping[str, Any]) -> Sequence[IntakeRule]:
+        """The rules whose pattern matches an event, by name.
+
+        Raises:
+            EventTooLarge: the comparison takes too many steps.
+        """
+        return [self.by_name[name] for name in sorted(self.by_name) if matches(self.by_name[name].pattern, event)]

@@ -1,0 +1,209 @@
+"""The intake of events: the rules for them, and the tasks that they create and cancel."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import IntakeRuleNotFound, IntakeRulesFull, RequestError, Unavailable
+from duetime.domain.limits import MAX_INTAKE_RULES
+from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_TRUST
+from duetime.domain.tasks.creation import Order
+from duetime.domain.tracebacks import places_of
+from duetime.ports.queues import Reject
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from duetime.domain.bulk.filter_action import Cancellation
+    from duetime.domain.callers import Caller
+    from duetime.domain.intake_rules import IntakeRule, IntakeRules
+    from duetime.domain.times import Millis
+    from duetime.ports.queues import Rejects
+    from duetime.ports.runtime import Runtime, Telemetry
+    from duetime.ports.stores import IntakeRuleStore
+    from duetime.services.bulk.filter_actions import BulkRequests
+    from duetime.services.tasks.create import BatchCreator
+
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeRuleAdmin:
+    """Shows and sets the rules of a deployment."""
+
+    store: IntakeRuleStore
+    runtime: Runtime
+
+    def list(self) -> Sequence[IntakeRule]:
+        """All rules, by name."""
+        found = self.store.read(consistent=True).by_name
+        return [found[name] for name in sorted(found)]
+
+    def get(self, name: str) -> IntakeRule:
+        """One rule.
+
+        Raises:
+            IntakeRuleNotFound: there is none with the name.
+        """
+        return _rule(self.store.read(consistent=True), name)
+
+    def put(self, caller: Caller, rule: IntakeRule) -> IntakeRule:
+        """Set a rule, replacing one of the same name; it is in force within `INTAKE_RULES_LIFE`.
+
+        Raises:
+            IntakeRulesFull: there are too many rules, or they are too large together.
+            Unavailable: too many concurrent writes.
+        """
+        wanted = replace(rule, updated_at=self.runtime.now(), updated_by=caller.owner)
+
+        def change(rules: IntakeRules) -> IntakeRules:
+            changed = rules.put(wanted)
+            if len(changed.by_name) > MAX_INTAKE_RULES:
+                raise IntakeRulesFull(f"{MAX_INTAKE_RULES} intake rules")
+            return changed
+
+        self._change(change)
+        return wanted
+
+    def delete(self, name: str) -> IntakeRule:
+        """Delete a rule, and return it as it was.
+
+        Raises:
+            IntakeRuleNotFound: there is none with the name.
+            Unavailable: too many concurrent writes.
+        """
+
+        def change(rules: IntakeRules) -> IntakeRules:
+            _rule(rules, name)
+            return rules.without(name)
+
+        return _rule(self._change(change), name)
+
+    def _change(self, change: Callable[[IntakeRules], IntakeRules]) -> IntakeRules:
+        """Apply a change to the present rules; returns those before it."""
+        for _ in range(_TRIES):
+            before = self.store.read(consistent=True)
+            if self.store.save(change(before), self.runtime.nonce()):
+                return before
+        raise Unavailable("too many concurrent writes to the intake rules; try again")
+
+
+@dataclass(slots=True)
+class IntakeRuleCache:
+    """The rules as one process knows them; reads them at most every `INTAKE_RULES_LIFE`."""
+
+    store: IntakeRuleStore
+    runtime: Runtime
+    _known: IntakeRules | None = field(default=None, init=False)
+    _read_at: Millis = field(default=0, init=False)
+
+    def rules(self) -> IntakeRules:
+        """The rules as of a moment ago.
+
+        Raises:
+            Unavailable: they cannot be read, and the last ones are older than `INTAKE_RULES_TRUST`.
+        """
+        now = self.runtime.now()
+        if self._known is not None and now - self._read_at < INTAKE_RULES_LIFE:
+            return self._known
+        try:
+            # An event that meets no rule is dropped: a rule set before must not be missed.
+            self._known, self._read_at = self.store.read(consistent=True), now
+        except Unavailable:
+            if self._known is None or now - self._read_at >= INTAKE_RULES_TRUST:
+                raise
+        return self._known
+
+
+def _rule(rules: IntakeRules, name: str) -> IntakeRule:
+    found = rules.by_name.get(name)
+    if found is None:
+        raise IntakeRuleNotFound(name)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What a delivered event asks for; an event that matches several intake rules is several arrivals.
+
+    Attributes:
+        id: id of the delivery.
+        body: the event, for a person.
+        wanted: the requested task, or the tasks to cancel; or why there is none.
+        owner: owner of these tasks.
+    """
+
+    id: str
+    body: str
+    wanted: Order | Cancellation | Exception
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTaskCreator:
+    """Creates a task for each event, or cancels tasks; a repeated delivery changes nothing.
+
+    An event that can never be carried out is put aside at once, with the reason, and not delivered again.
+
+    Attributes:
+        bulk_requests: cancels tasks by a filter.
+    """
+
+    batch_creator: BatchCreator
+    bulk_requests: Callable[[], BulkRequests]
+    rejects: Rejects
+    telemetry: Telemetry
+
+    def take_in(self, arrivals: Sequence[Arrival]) -> list[str]:
+        """Process a batch.
+
+        Returns:
+            Ids of deliveries to repeat: the store or the queue of rejects did not answer, or duetime has a defect.
+        """
+        failures = [*zip(arrivals, self._carry_out(arrivals), strict=True)]
+        refused: dict[str, list[str]] = defaultdict(list)
+        again: dict[str, None] = {}
+        for arrival, failure in failures:
+            if isinstance(failure, RequestError):
+                refused[arrival.id].append(str(failure))
+                self.telemetry.note("an event cannot become a task", event=arrival.id, error=type(failure).__name__)
+            elif failure is not None:
+                again[arrival.id] = None
+                self.telemetry.note("an event must be delivered again", event=arrival.id, error=places_of(failure))
+        # Put aside at its last delivery only.
+        bodies = {arrival.id: arrival.body for arrival in arrivals}
+        aside = {id_: Reject(bodies[id_], "; ".join(reasons)) for id_, reasons in refused.items() if id_ not in again}
+        lost = self.rejects.put(list(aside.values())) if aside else []
+        self.telemetry.count("intake_refused", len(aside) - len(lost))
+        again |= {id_: None for id_, reject in aside.items() if reject in lost}
+        return [*again]
+
+    def _carry_out(self, arrivals: Sequence[Arrival]) -> list[Exception | None]:
+        """Create and cancel tasks; returns the failure of each arrival, in order."""
+        failures: list[Exception | None] = [
+            self._cancelled(arrival) if not isinstance(arrival.wanted, Order) else None for arrival in arrivals
+        ]
+        by_owner: dict[str, list[tuple[int, Order]]] = defaultdict(list)
+        for index, arrival in enumerate(arrivals):
+            if isinstance(arrival.wanted, Order):
+                by_owner[arrival.owner].append((index, arrival.wanted))
+        for owner, orders in by_owner.items():
+            ends = self.batch_creator.create_each(owner, [order for _, order in orders])
+            for (index, _), end in zip(orders, ends, strict=True):
+                failures[index] = end if isinstance(end, Exception) else None
+        created = sum(failures[index] is None for orders in by_owner.values() for index, _ in orders)
+        self.telemetry.count("intake_tasks", created)
+        return failures
+
+    def _cancelled(self, arrival: Arrival) -> Exception | None:
+        wanted = arrival.wanted
+        if isinstance(wanted, Order | Exception):
+            return wanted if isinstance(wanted, Exception) else None
+        try:
+            self.bulk_requests().take(arrival.owner, wanted.request, wanted.key, at_once=False)
+        except Exception as failure:  # noqa: BLE001 - another event of the batch must not suffer
+            return failure
+        self.telemetry.count("intake_cancels", 1)
+        return None

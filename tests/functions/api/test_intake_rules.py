@@ -1,0 +1,124 @@
+"""Intake rules over REST: who may set them, and which are refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.limits import MAX_INTAKE_RULES
+from duetime.environment_variables import Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.functions.api.gateway import Gateway
+
+PATH = "/v1/intake-rules"
+ORDERS = f"{PATH}/order-placed"
+EVENTS = "123456789012:role/Events"
+PATTERN = {"source": ["com.example.orders"]}
+TASK = {"type": "report", "delay_seconds": 60}
+CREATE = {"pattern": PATTERN, "create": {"task": TASK, "fields": {"payload": "detail"}}}
+CANCEL = {"pattern": PATTERN, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"pattern": PATTERN}, "body"),
+    ({**CREATE, "cancel": CANCEL["cancel"]}, "body"),
+    ({**CREATE, "pattern": {}}, "pattern"),
+    ({**CREATE, "pattern": {"detail": {"a": [{"begins": "x"}]}}}, "pattern.detail.a"),
+    ({"pattern": PATTERN, "create": {"fields": {}}}, "create.task"),
+    ({"pattern": PATTERN, "create": {"task": {"type": "report", "payload_": 1}}}, "create.task.payload_"),
+    ({"pattern": PATTERN, "create": {"task": {**TASK, "timeout_seconds": 0}}}, "create.task.timeout_seconds"),
+    ({"pattern": PATTERN, "create": {"task": TASK, "fields": {"owner": "detail"}}}, "create.fields.owner"),
+    ({"pattern": PATTERN, "create": {"task": TASK, "fields": {"tags..a": "detail"}}}, "create.fields.tags..a"),
+    ({"pattern": PATTERN, "create": {"task": TASK, "fields": {"payload": "detail."}}}, "create.fields.payload"),
+    ({"pattern": PATTERN, "create": {"task": TASK, "fields": {"payload": "sum()"}}}, "create.fields.payload"),
+    (
+        {"pattern": PATTERN, "create": {"task": TASK, "fields": {"payload": "[@,@]" + "|[@,@]" * 30}}},
+        "create.fields.payload",
+    ),
+    ({"pattern": PATTERN, "cancel": {}}, "cancel.filter"),
+    ({"pattern": PATTERN, "cancel": {"filter": {"priority_": "low"}}}, "cancel.filter.priority_"),
+    ({"pattern": PATTERN, "cancel": {"fields": {"payload": "detail"}}}, "cancel.fields.payload"),
+    ({**CREATE, "owner": "two words"}, "owner"),
+    ({**CREATE, "description": "x" * 257}, "description"),
+    ({**CREATE, "other": 1}, "other"),
+]
+
+
+@pytest.fixture
+def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
+    """The function of a deployment with an intake, called by an operator."""
+    environ |= {Variable.OPERATORS: "boss", Variable.INTAKE_OWNER: EVENTS}
+    compose()
+    return replace(api, headers={"X-Duetime-Owner": "boss"})
+
+
+def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
+    """An answer has the rule as it was sent, the owner of its tasks, and who set it."""
+    put = ops.send("PUT", ORDERS, CREATE)
+    shown = {
+        "name": "order-placed",
+        "pattern": PATTERN,
+        "create": CREATE["create"],
+        "cancel": None,
+        "owner": EVENTS,
+        "description": "",
+        "updated_at": "2026-11-21T02:33:07.250Z",
+        "updated_by": "boss",
+    }
+    assert (put.status, put.body) == (200, shown)
+    assert ops.send("GET", ORDERS).body == shown
+    ops.send("PUT", f"{PATH}/a", CANCEL)
+    replaced = ops.send("PUT", ORDERS, {**CANCEL, "owner": "ann", "description": "why"}).body
+    assert replaced["cancel"] == {**CANCEL["cancel"], "force": False}  # type: ignore[dict-item]
+    assert (replaced["create"], replaced["owner"], replaced["description"]) == (None, "ann", "why")
+    assert [each["name"] for each in ops.send("GET", PATH).body["rules"]] == ["a", "order-placed"]
+    assert ops.send("DELETE", ORDERS).body == replaced
+    assert ops.send("GET", ORDERS).status == ops.send("DELETE", ORDERS).status == 404
+
+
+@pytest.mark.parametrize(("body", "field"), BAD, ids=[field + str(at) for at, (_, field) in enumerate(BAD)])
+def test_an_invalid_rule_is_refused(ops: Gateway, body: dict[str, Any], field: str) -> None:
+    """With an error that names the field; nothing is stored."""
+    answer = ops.send("PUT", ORDERS, body)
+    assert answer.status == 422
+    assert [fault["field"] for fault in answer.body["errors"]] == [field]
+    assert ops.send("GET", PATH).body == {"rules": []}
+
+
+def test_only_operators_see_and_set_rules(ops: Gateway) -> None:
+    """A rule sees every event of the bus, and creates tasks of any owner."""
+    ann = replace(ops, headers={"X-Duetime-Owner": "ann"})
+    for method, path, body in (
+        ("GET", PATH, None),
+        ("GET", ORDERS, None),
+        ("PUT", ORDERS, CREATE),
+        ("DELETE", ORDERS, None),
+    ):
+        assert ann.send(method, path, body).status == 403
+
+
+def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict[str, str]) -> None:
+    """It says which setting is missing."""
+    environ[Variable.INTAKE_OWNER] = ""
+    for method, path, body in (("GET", PATH, None), ("PUT", ORDERS, CREATE)):
+        answer = ops.send(method, path, body)
+        assert (answer.status, answer.body["code"]) == (409, "intake_off")
+        assert "intake_owner" in answer.body["detail"]
+
+
+def test_there_is_a_most_of_rules(ops: Gateway) -> None:
+    """A new one is refused, and one of the present ones can still be replaced."""
+    for index in range(MAX_INTAKE_RULES):
+        assert ops.send("PUT", f"{PATH}/rule-{index}", CANCEL).status == 200
+    answer = ops.send("PUT", ORDERS, CREATE)
+    assert (answer.status, answer.body["code"]) == (409, "intake_rules_full")
+    assert ops.send("PUT", f"{PATH}/rule-0", CREATE).status == 200
+
+
+def test_a_name_is_checked(ops: Gateway) -> None:
+    """What cannot be a name is refused by a PUT, and not found by a GET."""
+    assert ops.send("PUT", f"{PATH}/a%20b", CREATE).status == 400
+    assert ops.send("GET", f"{PATH}/a%20b").status == 404

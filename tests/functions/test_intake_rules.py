@@ -1,0 +1,292 @@
+"""Intake rules: what events of each source create and cancel."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.composition import composed
+from duetime.composition.core import CoreServices
+from duetime.composition.intake import IntakeServices
+from duetime.contract.http import request_json
+from duetime.contract.intake_rules import rule_of
+from duetime.domain.callers import Caller
+from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_TRUST
+from duetime.domain.tasks.states import State
+from duetime.domain.times import MINUTE, SECOND
+from duetime.environment_variables import Variable
+from tests.functions.test_intake import EVENTS, event, intake, message, rejected, take, tasks_of
+
+if TYPE_CHECKING:
+    from tests.functions.stack import Stack
+
+__all__ = ["intake"]
+QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
+STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000"
+TASK = {"type": "report"}
+SOURCE = {"source": ["com.example.orders"]}
+
+
+def set_rule(name: str, rule: dict[str, Any]) -> None:
+    """Set a rule, as the API does."""
+    services = composed(IntakeServices)
+    document = request_json.read(json.dumps(rule))
+    services.rule_admin.put(Caller("boss"), rule_of(name, document, services.owner))
+
+
+def placed(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of an event
+    """A message with an event that is no task."""
+    return message(stack, event(stack, detail, **{"detail-type": "OrderPlaced", **changes}))
+
+
+def lines(*texts: str) -> dict[str, Any]:
+    """A delivery of CloudWatch Logs (Source: CloudWatch Logs User Guide, "Subscription filters")."""
+    found = {
+        "messageType": "DATA_MESSAGE",
+        "owner": "123456789012",
+        "logGroup": "/app/orders",
+        "logStream": "a",
+        "subscriptionFilters": ["duetime"],
+        "logEvents": [
+            {"id": f"{at:056d}", "timestamp": 1795228387250 + at, "message": text} for at, text in enumerate(texts)
+        ],
+    }
+    return {"awslogs": {"data": base64.b64encode(gzip.compress(json.dumps(found).encode())).decode()}}
+
+
+def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a record
+    """A record of a DynamoDB stream (Source: DynamoDB Developer Guide, "Streams and Lambda")."""
+    return {
+        "eventID": "c4ca4238a0b923820dcc509a6f75849b",
+        "eventName": "MODIFY",
+        "eventSource": "aws:dynamodb",
+        "eventSourceARN": STREAM,
+        "dynamodb": {
+            "ApproximateCreationDateTime": 1795228380.0,
+            "Keys": {"id": {"S": "o-17"}},
+            "OldImage": {"id": {"S": "o-17"}, "state": {"S": "new"}},
+            "NewImage": {
+                "id": {"S": "o-17"},
+                "state": {"S": "paid"},
+                "total": {"N": "12.50"},
+                "items": {"L": [{"N": "3"}, {"NULL": True}, {"BOOL": False}]},
+                "tags": {"SS": ["a", "b"]},
+                "customer": {"M": {"name": {"S": "Ann"}}},
+            },
+            "SequenceNumber": "4421584500000000017450439091",
+        },
+        **changes,
+    }
+
+
+def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
+    """With the fields that the rule sets from it; the delay counts from the event; a repeat changes nothing."""
+    fields = {
+        "payload": "detail.order",
+        "tags.order": "detail.order.id",
+        "name": "join('-', ['order', detail.order.id])",
+    }
+    set_rule("placed", {"pattern": SOURCE, "create": {"task": {**TASK, "delay_seconds": 60}, "fields": fields}})
+    record = placed(intake, {"order": {"id": "o-17", "lines": 2}})
+    assert take(intake, record) == take(intake, record) == []
+    (task,) = tasks_of()
+    assert (task.type, task.name, task.tags) == ("report", "order-o-17", {"order": "o-17"})
+    assert json.loads(task.payload.data or b"") == {
+        "id": "o-17",
+        "lines": 2,
+    }
+    assert task.due_at == intake.clock.now() // SECOND * SECOND + MINUTE
+    assert rejected(intake) == []
+
+
+def test_an_event_that_matches_no_rule_is_dropped(intake: Stack) -> None:
+    """It is neither a task nor a reject: a bus has many events."""
+    set_rule("placed", {"pattern": {"source": ["com.example.billing"]}, "create": {"task": TASK}})
+    assert take(intake, placed(intake, {})) == []
+    assert (tasks_of(), rejected(intake)) == ([], [])
+
+
+def test_an_event_does_what_each_rule_says_that_it_matches(intake: Stack) -> None:
+    """Tasks of several owners; one rule that cannot be applied does not stop the others."""
+    set_rule("a", {"pattern": SOURCE, "create": {"task": TASK}})
+    set_rule("b", {"pattern": SOURCE, "create": {"task": TASK}, "owner": "ann"})
+    set_rule("c", {"pattern": SOURCE, "create": {"task": TASK, "fields": {"name": "detail.number"}}})
+    record = placed(intake, {"number": 5})
+    assert take(intake, record) == []
+    assert (len(tasks_of()), len(tasks_of("ann"))) == (1, 1)
+    assert rejected(intake) == [(record["body"], "intake rule c: name: should be text, not a number")]
+
+
+def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
+    """Their detail type is the one of the settings; a rule that matches everything does not double them."""
+    set_rule("all", {"pattern": {"source": [{"exists": True}]}, "create": {"task": TASK}})
+    assert take(intake, message(intake, event(intake, TASK)), message(intake, TASK)) == []
+    assert len(tasks_of()) == 2
+    intake.environ[Variable.INTAKE_DETAIL_TYPE] = "OrderPlaced"
+    assert take(intake, placed(intake, TASK), message(intake, event(intake, TASK))) == []
+    assert len(tasks_of()) == 4
+
+
+def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
+    """By a bulk operation of the rule's owner; a repeated delivery starts no other one."""
+    later = {**TASK, "delay_seconds": 600}
+    take(intake, *(message(intake, {**later, "tags": {"order": each}}) for each in ("o-17", "o-18")))
+    rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
+    set_rule("cancelled", rule)
+    record = placed(intake, {"id": "o-17"})
+    assert take(intake, record) == take(intake, record) == []
+    (operation,) = composed(CoreServices).stores.bulk.list(EVENTS, 10)
+    intake.call("bulk", {"operation": operation.id.text})
+    assert {task.tags["order"]: task.state for task in tasks_of()} == {
+        "o-17": State.CANCELLED,
+        "o-18": State.SCHEDULED,
+    }
+    take(intake, message(intake, {**later, "tags": {"order": "o-17"}}))
+    intake.clock.at += MINUTE
+    assert take(intake, record) == []
+    assert len(composed(CoreServices).stores.bulk.list(EVENTS, 10)) == 1
+
+
+def test_a_cancel_without_a_value_for_its_filter_is_put_aside(intake: Stack) -> None:
+    """Without the condition, it would cancel more tasks than meant."""
+    rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
+    set_rule("cancelled", rule)
+    assert take(intake, placed(intake, {})) == []
+    ((_, reason),) = rejected(intake)
+    assert reason == "intake rule cancelled: tags.order: has no value: detail.id is null in the event"
+    assert composed(CoreServices).stores.bulk.list(EVENTS, 10) == []
+
+
+def test_messages_of_other_queues_are_events(intake: Stack) -> None:
+    """JSON or text in `detail.body`; an event of EventBridge in such a queue is that event."""
+    intake.environ[Variable.INTAKE_QUEUES] = QUEUE
+    fields = {"payload": "detail.body", "name": "detail.attributes.kind"}
+    set_rule(
+        "queued", {"pattern": {"source": ["aws.sqs"], "resources": [QUEUE]}, "create": {"task": TASK, "fields": fields}}
+    )
+    set_rule("placed", {"pattern": SOURCE, "create": {"task": {**TASK, "name": "event"}}})
+    attributes = {"kind": {"stringValue": "text", "dataType": "String"}}
+    records = [
+        message(intake, {"id": 17}, eventSourceARN=QUEUE),
+        message(intake, "no JSON", eventSourceARN=QUEUE, messageAttributes=attributes),
+        message(intake, event(intake, TASK), eventSourceARN=QUEUE),
+    ]
+    assert take(intake, *records) == take(intake, *records) == []
+    found = {task.name: task.payload.data for task in tasks_of()}
+    assert found == {"": b'{"id":17}', "text": b'"no JSON"', "event": b"null"}
+    assert rejected(intake) == []
+
+
+def test_changes_of_a_table_are_events(intake: Stack) -> None:
+    """Attributes are JSON; a repeated record is the same task, and an invalid one is put aside."""
+    pattern = {"source": ["aws.dynamodb"], "detail": {"new": {"state": ["paid"]}, "old": {"state": ["new"]}}}
+    fields = {"payload": "detail.new", "name": "detail.keys.id"}
+    set_rule("paid", {"pattern": pattern, "create": {"task": TASK, "fields": fields}})
+    set_rule(
+        "other",
+        {"pattern": {"detail": {"eventName": ["REMOVE"]}}, "create": {"task": TASK, "fields": {"name": "detail"}}},
+    )
+    assert take(intake, change()) == take(intake, change()) == []
+    (task,) = tasks_of()
+    assert task.name == "o-17"
+    assert json.loads(task.payload.data or b"") == {
+        "id": "o-17",
+        "state": "paid",
+        "total": 12.5,
+        "items": [3, None, False],
+        "tags": ["a", "b"],
+        "customer": {"name": "Ann"},
+    }
+    assert take(intake, change(eventName="REMOVE", eventID="2")) == []
+    ((body, reason),) = rejected(intake)
+    assert (json.loads(body)["eventName"], reason) == (
+        "REMOVE",
+        "intake rule other: name: should be text, not an object",
+    )
+
+
+def test_lines_of_a_log_are_events(intake: Stack) -> None:
+    """An object in a line is its `json`; what CloudWatch Logs sends to check the way is no event."""
+    pattern = {"source": ["aws.logs"], "resources": ["/app/orders"], "detail": {"json": {"level": ["ERROR"]}}}
+    set_rule("errors", {"pattern": pattern, "create": {"task": TASK, "fields": {"payload": "detail.json.error"}}})
+    delivery = lines('{"level": "ERROR", "error": "disk full"}', '{"level": "INFO"}', "plain text")
+    assert intake.call("intake", delivery) == intake.call("intake", delivery) == {}
+    (task,) = tasks_of()
+    assert task.payload.data == b'"disk full"'
+    check = json.loads(gzip.decompress(base64.b64decode(delivery["awslogs"]["data"])))
+    data = base64.b64encode(gzip.compress(json.dumps({**check, "messageType": "CONTROL_MESSAGE"}).encode())).decode()
+    assert intake.call("intake", {"awslogs": {"data": data}}) == {}
+    assert len(tasks_of()) == 1
+
+
+def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
+    """As S3 sends it to the bus (Source: Amazon S3 User Guide, "EventBridge event message structure")."""
+    pattern = {
+        "source": ["aws.s3"],
+        "detail-type": ["Object Created"],
+        "detail": {"object": {"key": [{"suffix": ".csv"}]}},
+    }
+    fields = {"payload": "detail.{bucket: bucket.name, key: object.key}"}
+    set_rule("imports", {"pattern": pattern, "create": {"task": TASK, "fields": fields}})
+    detail = {
+        "version": "0",
+        "bucket": {"name": "incoming"},
+        "object": {"key": "2026/orders.csv", "size": 5, "etag": "b1946ac92492d2347c6235b4d2611184", "sequencer": "1"},
+        "request-id": "N4N7GDK58NMKJ12R",
+        "requester": "123456789012",
+        "reason": "PutObject",
+    }
+    created = {"source": "aws.s3", "detail-type": "Object Created"}
+    assert take(intake, message(intake, event(intake, detail, **created))) == []
+    (task,) = tasks_of()
+    payload = json.loads(task.payload.data or b"")
+    assert payload == {"bucket": "incoming", "key": "2026/orders.csv"}
+
+
+def test_rules_are_in_force_within_seconds_and_outlive_an_outage(
+    intake: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read every ten seconds; while they cannot be, the last ones apply, and after that events come again."""
+    set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
+    assert take(intake, placed(intake, {})) == []
+    set_rule("more", {"pattern": SOURCE, "create": {"task": TASK}})
+    intake.clock.at += INTAKE_RULES_LIFE
+    assert take(intake, placed(intake, {})) == []
+    assert len(tasks_of()) == 3
+
+    def unanswered(*, consistent: bool) -> None:
+        raise Unavailable(f"throttled, {consistent}")
+
+    monkeypatch.setattr(composed(CoreServices).stores.intake_rules, "read", unanswered)
+    intake.clock.at += INTAKE_RULES_LIFE
+    assert take(intake, placed(intake, {})) == []
+    assert len(tasks_of()) == 5
+    intake.clock.at += INTAKE_RULES_TRUST
+    record = placed(intake, {})
+    assert take(intake, record) == [record["messageId"]]
+    monkeypatch.undo()
+    monkeypatch.setattr(composed(CoreServices).stores.intake_rules, "read", unanswered)
+    with pytest.raises(Exception, match="1 lines of a log must be delivered again"):
+        intake.call("intake", lines("x"))
+
+
+def test_a_large_event_is_put_aside(intake: Stack) -> None:
+    """Its comparison with the rules has a budget."""
+    set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
+    assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
+    ((_, reason),) = rejected(intake)
+    assert "more than 200_000 steps" in reason
+
+
+def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
+    """The budget of conditions holds for the fields of rules, too."""
+    fields = {"payload": "detail.a[].[@,@][].[@,@][].[@,@][].[@,@][].[@,@][].[@,@]"}
+    set_rule("bomb", {"pattern": SOURCE, "create": {"task": TASK, "fields": fields}})
+    assert take(intake, placed(intake, {"a": list(range(20_000))})) == []
+    ((_, reason),) = rejected(intake)
+    assert reason.startswith("intake rule bomb: payload: it needs more than")
