@@ -32,6 +32,8 @@ WITHOUT = {
         "mcp",
         "init",
         "deploy",
+        "restore",
+        "uninstall",
     ),
     "template",
     *("dev", "local up", "local demo", "secrets rotate"),
