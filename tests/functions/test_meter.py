@@ -300,8 +300,13 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
     stack.environ[Variable.INTAKE_OWNER] = OWNER
     stack.environ[Variable.INTAKE_REJECTS] = stack.queues[Priority.LOW]
     body = json.dumps({"type": "report", "payload": json.loads(PAYLOAD)})
-    sent = {"SentTimestamp": str(stack.clock.now())}
-    records = [{"messageId": f"m{number}", "body": body, "attributes": sent} for number in range(10)]
+    delivered = {
+        "body": body,
+        "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
+    }
+    records = [{"messageId": f"m{number}", **delivered} for number in range(10)]
     assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
     assert (meter.table_units, meter.index_units, meter.read_units) == (10, 10, 0)
     assert meter.requests == {"BatchExecuteStatement": 1, "SendMessageBatch": 1}

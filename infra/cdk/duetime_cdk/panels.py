@@ -297,7 +297,12 @@ def _requests() -> list[Panel]:
             Unit.COUNT,
             _sums("long_polls_refused", "leases_too_late", "leases_unacknowledged"),
         ),
-        Panel("Events", "that became tasks", Unit.COUNT, _sums("intake_tasks", "intake_cancels", "intake_unmatched", "intake_refused")),
+        Panel(
+            "Events",
+            "that became tasks, cancelled tasks, matched no rule or were refused",
+            Unit.COUNT,
+            _sums("intake_tasks", "intake_cancels", "intake_unmatched", "intake_refused"),
+        ),
     ]
 
 

@@ -225,7 +225,7 @@ class Run:
             changes["progress"] = self.progress
         if (waits := self._late_waits()) is not None:
             changes["waits"] = waits
-        if self.task.started_at is None or self.task.fence == 1:
+        if self.task.started_at is None or self.task.claims == 1:
             changes["started_at"] = self.started_at
         if self.was_called:
             changes |= late_start(self.task, changes.get("started_at", self.task.started_at))

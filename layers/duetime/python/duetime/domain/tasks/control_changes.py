@@ -10,7 +10,7 @@ from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_history import Action, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -136,6 +136,15 @@ def resumes_at(task: Task) -> Millis:
 def no_pause(task: Task) -> TaskChanges:
     """Withdraws a pause request from a task that is paused or resumed; a stop request remains."""
     return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}
+
+
+def fence_raised(task: Task, epoch: int) -> TaskChanges:
+    """Raises the fence of a task that is reopened, if it ended in an earlier epoch; empty otherwise.
+
+    In the table that was lost, the ended task may have been reopened as well, by an attempt with the next fence.
+    """
+    fence = fence_of_epoch(task.fence, epoch)
+    return {"fence": fence} if fence != task.fence else {}
 
 
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:

@@ -49,6 +49,7 @@ class TaskChanges(TypedDict, total=False):
     after: Dependencies | None
     has_dependents: bool
     generation: int
+    fence: int
     attempt: int
     sent: bool
     lease_worker: str | None

@@ -192,7 +192,7 @@ class TaskUpdater:
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
             return {}
-        if task.fence and isinstance(task.target, TopologyTarget):
+        if task.claims and isinstance(task.target, TopologyTarget):
             # Its nodes may already have tasks, with the ids and edges of the first graph.
             raise StateConflict(task, "given another graph: an attempt at it has begun")
         if not is_topology:
