@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docs.sections import api, celery, cron, events, limits, metrics, prices, roles, settings, states
+from docs.sections import api, celery, cron, diagnosis, events, limits, metrics, prices, roles, settings, states
 from docs.site import llms
 from duetime.contract.live_updates import asyncapi
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 REFERENCE = Path(__file__).resolve().parent / "reference"
 MIGRATIONS = REFERENCE.parent / "migrations"
 SECURITY = REFERENCE.parent / "security.md"
+DIAGNOSIS = REFERENCE.parent / "how-to" / "diagnose-a-deployment.md"
 README = REFERENCE.parents[1] / "README.md"
 SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -37,6 +38,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "limits": limits.limit_list,
     "intervals": limits.interval_list,
     "metrics": metrics.metric_list,
+    "checks": diagnosis.check_table,
+    "diagnosis-policy": diagnosis.policy,
     "prices": prices.price_table,
     "default-bill": prices.default_bill,
     "month": prices.month_table,
@@ -120,7 +123,7 @@ def generated_in(page: str) -> list[str]:
 
 def generated_pages() -> list[Path]:
     """The pages that may have generated sections."""
-    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, README])
+    return sorted([*REFERENCE.glob("*.md"), *MIGRATIONS.glob("*.md"), SECURITY, DIAGNOSIS, README])
 
 
 def main() -> int:

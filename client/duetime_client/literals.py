@@ -101,6 +101,8 @@ ScheduleCause: TypeAlias = Literal["schedule", "catch_up", "manual", "backfill"]
 """Why a schedule created a task."""
 ScheduleState: TypeAlias = Literal["active", "paused", "ended"]
 """Whether a schedule creates tasks."""
+TaskLockMode: TypeAlias = Literal["exclusive", "shared"]
+"""Whether tasks hold a lock together."""
 TaskPriority: TypeAlias = Literal["high", "normal", "low"]
 """Which of several tasks due at the same time starts first."""
 TaskState: TypeAlias = Literal[

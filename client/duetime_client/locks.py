@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from duetime_client.io_operations import Request
+from duetime_client.literals import TaskLockMode  # noqa: TC001 - pydantic reads the annotations
 from duetime_client.pages import pages
 from duetime_client.resource import AsyncResource, Operation, Resource, Stream, SyncResource
 from duetime_client.responses import one, read
@@ -25,6 +26,7 @@ class LockHolder(ResponseModel):
     """A task that holds a lock; its fence is `None` while the lock is only reserved for it."""
 
     task_id: str
+    mode: TaskLockMode = "exclusive"
     fence: int | None
     expires_at: datetime
 
@@ -33,6 +35,7 @@ class LockWaiter(ResponseModel):
     """A task that waits for a lock."""
 
     task_id: str
+    mode: TaskLockMode = "exclusive"
     due_at: datetime
 
 

@@ -230,6 +230,7 @@ class Task(ResponseModel):
     requested_action: RequestedAction | None = None
     traceparent: str | None = None
     lock: Mapping[str, object] | None = None
+    locks: tuple[Mapping[str, object], ...] = ()
     rate: Mapping[str, object] | None = None
     unique: Mapping[str, object] | None = None
     debounce: Mapping[str, object] | None = None

@@ -169,6 +169,7 @@ class TaskOptions(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    locks: Sequence[LockSpec]
     rate: RateSpec | None
     target: Target
     callback_url: str | None

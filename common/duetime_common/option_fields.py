@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence  # noqa: TC003 - pydantic reads the annotations
 from typing import Literal, NotRequired, TypedDict
 
 
@@ -16,10 +17,14 @@ class RetryPolicy(TypedDict, total=False):
 
 
 class LockSpec(TypedDict):
-    """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`."""
+    """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`.
+
+    Tasks whose `mode` is `shared` hold it together, an `exclusive` one only without them.
+    """
 
     key: str
-    max_holders: NotRequired[int]
+    mode: NotRequired[Literal["exclusive", "shared"]]
+    max_holders: NotRequired[int | None]
     scope: NotRequired[Literal["task", "run"]]
     wait_seconds: NotRequired[int | None]
 
@@ -75,6 +80,7 @@ class TypeOptions(TypedDict, total=False):
     notify_within_seconds: int | None
     rollback_on_failure: bool | None
     lock: LockSpec | None
+    locks: Sequence[LockSpec] | None
     rate: RateSpec | None
     notify_on: NotifyOn | None
     expires_seconds: int | None

@@ -36,7 +36,7 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
 )
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
-from duetime.domain.tasks.task_options import LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
+from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 
 # Each property is run on three implementations; one store serves all examples, each under a task id of its own.
@@ -144,6 +144,14 @@ REQUESTS = st.just(HttpRequest()) | st.builds(
 )
 
 
+LOCKS = st.builds(
+    LockSpec,
+    st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
+    st.none() | st.integers(1, 100),
+    st.sampled_from(LockScope),
+    st.none() | st.integers(1, 9),
+    st.sampled_from(LockMode),
+)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "type": NAMES,
     "due_at": INSTANTS,
@@ -164,13 +172,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "timeout_seconds": st.just(60) | st.integers(1, 1_209_600),
     "notify_within_seconds": st.just(3600) | st.integers(1, 2_592_000),
     "rollback_on_failure": st.booleans(),
-    "lock": st.none()
-    | st.builds(
-        LockSpec,
-        st.from_regex(r"[A-Za-z0-9_.:-]{1,64}", fullmatch=True),
-        st.integers(1, 100),
-        st.sampled_from(LockScope),
-    ),
+    "lock": st.none() | LOCKS,
+    "locks": st.just(()) | st.lists(LOCKS, min_size=2, max_size=5).map(tuple),
     "rate": st.none()
     | st.builds(
         Rate,

@@ -7,7 +7,8 @@ import pytest
 
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.domain.limits import MAX_LOCK_HOLDERS
-from duetime.domain.locks import Holder, Lock, LockName, Waiter
+from duetime.domain.locks import Holder, Lock, LockClaim, LockName, Waiter
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, numbered
@@ -162,7 +163,7 @@ def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
     def contend(number: int, who: int) -> bool:
         while True:
             lock, _ = store.read(LockName("ann", f"{number}"), 1)
-            if lock.room(4) <= 0:
+            if lock.room(LockClaim(lock.name, 4, LockScope.TASK)) <= 0:
                 return False
             if store.save(lock.held_by(Holder(numbered(who), 1, UNTIL)), f"{who} {lock.version}", LATER):
                 return True

@@ -51,7 +51,17 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
-from duetime.domain.tasks.task_options import AfterFailure, LockSpec, NotifyOn, OrderKey, Priority, Rate, RetryPolicy
+from duetime.domain.tasks.task_options import (
+    AfterFailure,
+    LockMode,
+    LockScope,
+    LockSpec,
+    NotifyOn,
+    OrderKey,
+    Priority,
+    Rate,
+    RetryPolicy,
+)
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
@@ -102,6 +112,7 @@ FULL = StoredSchedule(
             notify_within_seconds=8,
             rollback_on_failure=True,
             lock=LockSpec("db-17", 2, wait_seconds=30),
+            locks=(LockSpec("db-18"), LockSpec("gpu", None, LockScope.RUN, mode=LockMode.SHARED)),
             rate=Rate("crm", 50, 2, 10),
             order=OrderKey("customer-17", AfterFailure.STOP),
             callback_url="https://example.org/y",

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer._click.exceptions import UsageError
 
 import duetime_client
 from duetime_client.commands import deferred_commands
@@ -28,6 +29,15 @@ def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
     summary, loaded = command.summarized(), command.load()
     assert (summary.name, loaded.name) == (command.name, command.name)
     assert (loaded.help or "").split("\n")[0] == summary.help
+
+
+def test_a_command_of_another_distribution_names_it() -> None:
+    """If that is not installed; an error inside of the command's own module stays what it is."""
+    absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
+    with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
+        absent.load()
+    with pytest.raises(ModuleNotFoundError):
+        DeferredCommand("own", "absent_distribution.own", "own", "Own.").load()
 
 
 def test_every_group_of_commands_is_listed() -> None:

@@ -27,6 +27,7 @@ OPTIONS = {
     "notify_within_seconds": ("--notify-within", "61"),
     "rollback_on_failure": ("--rollback-on-failure",),
     "lock": ("--lock", "db-17"),
+    "locks": ("--lock", "db-17", "--lock", "gpu=shared"),
     "rate": ("--rate-key", "crm", "--rate-limit", "50"),
     "callback_url": ("--callback-url", "https://example.org/ended"),
     "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300", "--notify-running", "900"),
@@ -38,6 +39,7 @@ OPTIONS = {
 SHOWN: dict[str, tuple[Any, str]] = {
     "priority": ("low", "low"),
     "lock": ({"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}, "db-17"),
+    "locks": ([{"key": "db-17", "mode": "exclusive"}, {"key": "gpu", "mode": "shared"}], "gpu (shared)"),
     "rate": ({"key": "crm", "limit": 50, "per_seconds": 1, "burst": 0}, "crm"),
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
@@ -53,7 +55,8 @@ NOT_OF_A_RUN = {
     "payload": "the parameters of the definition take its place",
     "target": "it is the definition that the run names",
     **dict.fromkeys(
-        ("retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure", "lock", "rate"), _OF_A_NODE
+        ("retry", "timeout_seconds", "notify_within_seconds", "rollback_on_failure", "lock", "locks", "rate"),
+        _OF_A_NODE,
     ),
     "allow_unknown_type": "the types of the nodes were checked when the definition was put",
 }
@@ -85,9 +88,12 @@ def test_every_field_has_an_option_of_the_command(
     if action == "update":
         duetime("tasks", "create", "mail")
         (task,) = deployment.tasks
-    result = duetime("tasks", action, task, *(word for words in OPTIONS.values() for word in words))
-    assert result.exit_code == 0, result.output
-    assert set(deployment.received[-1].document) - {"type"} == set(TASK_OPTIONS)
+    for other in ("lock", "locks"):
+        # The two are forms of one option.
+        said = [word for name, words in OPTIONS.items() if name != other for word in words]
+        result = duetime("tasks", action, task, *said)
+        assert result.exit_code == 0, result.output
+        assert set(deployment.received[-1].document) - {"type"} == set(TASK_OPTIONS) - {other}
 
 
 def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
@@ -113,3 +119,17 @@ def test_an_ordered_key_is_said_by_its_options_and_shown(
     refused = duetime("tasks", "create", "mail", "--order-stop")
     assert refused.exit_code == 2
     assert "--order" in refused.output
+
+
+def test_locks_are_repeated_options(duetime: Callable[..., Result], deployment: Deployment) -> None:
+    """Each `--lock` is one lock, shared if it says so; a time limit is for all, a number of holders for one."""
+    duetime("tasks", "create", "mail", "--lock", "db:17=shared", "--lock", "gpu", "--lock-wait", "9")
+    assert deployment.received[-1].document["locks"] == [
+        {"key": "db:17", "mode": "shared", "wait_seconds": 9},
+        {"key": "gpu", "wait_seconds": 9},
+    ]
+    duetime("tasks", "create", "mail", "--lock", "gpu=shared", "--lock-max-holders", "3")
+    assert deployment.received[-1].document["lock"] == {"key": "gpu", "mode": "shared", "max_holders": 3}
+    refused = duetime("tasks", "create", "mail", "--lock", "a", "--lock", "b", "--lock-max-holders", "3")
+    assert refused.exit_code == 2
+    assert "--lock-max-holders" in refused.output

@@ -258,7 +258,7 @@ def _holds(claim: LockClaim) -> None:
     hand_over = HandOver(Lock(claim.name))
     for number in range(claim.limit + 2):
         record = due_task(id=TaskId.of(NOW, 0, number))
-        hand_over = hand_over.admit(Waiter(NOW, record.id, 1), record, claim.limit, NOW + MINUTE)
+        hand_over = hand_over.admit(Waiter(NOW, record.id, 1), record, claim, NOW + MINUTE)
     assert (len(hand_over.admitted), len(hand_over.lock.holders), hand_over.is_full) == (claim.limit, claim.limit, True)
 
 
@@ -274,9 +274,14 @@ def _caps(tasks: int) -> None:
     _holds(claim)
 
 
-def _waits_for_a_lock(seconds: int) -> None:
+def _waits_for_a_lock_of_two(seconds: int) -> None:
+    """Each of several locks has a time limit of its own."""
+    _waits_for_a_lock(seconds, locks=[{"key": "gpu"}, {"key": "db-17", "wait_seconds": seconds}])
+
+
+def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JSON
     """It gives up so long after it was first put back, whatever it has waited for in between."""
-    waiting = task(lock={"key": "db-17", "wait_seconds": seconds})
+    waiting = task(**(fields or {"lock": {"key": "db-17", "wait_seconds": seconds}}))
     for step in range(40):
         reason = "lock type/report" if step % 2 else "lock db-17"
         waiting = replace(waiting, waits=waits_with(waiting, reason, NOW + step * seconds * SECOND // 50))
@@ -514,6 +519,10 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.notify_within_seconds": _notifies,
     "task.lock.max_holders": lambda most: _holds(claims_of(task(lock={"key": "db-17", "max_holders": most}))[0]),
     "task.lock.wait_seconds": _waits_for_a_lock,
+    "task.locks.max_holders": lambda most: _holds(
+        claims_of(task(locks=[{"key": "db-17", "max_holders": most}, {"key": "gpu"}]))[0]
+    ),
+    "task.locks.wait_seconds": _waits_for_a_lock_of_two,
     "task.rate.limit": lambda starts: _task_starts("limit", starts),
     "task.rate.per_seconds": lambda seconds: _task_starts("per_seconds", seconds),
     "task.rate.burst": lambda starts: _task_starts("burst", starts),

@@ -45,6 +45,8 @@ CODE_ALONE_SEES = (
     "report\n",
     "https://me:secret@example.org",
     {"to": "https://example.org"},
+    {"key": "a", "mode": "shared", "max_holders": 1},
+    [{"key": "a"}, {"key": "a", "mode": "shared"}],
     {"to": "arn:aws:sns:eu-west-1:123456789012:alerts.fifo", "failed": True},
     {"to": "arn:aws:sqs:eu-west-1:123456789012:alerts", "failed": True},
 )

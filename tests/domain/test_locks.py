@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_LEASE_SECONDS
-from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockName, Waiter, is_dead
+from duetime.domain.locks import RESERVED, HandOver, Holder, Lock, LockClaim, LockName, Waiter, is_dead
 from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE, TOPOLOGY_MARGIN
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import MINUTE, SECOND
 from tests.clocks import NOW
 from tests.domain.factories import task as waiting_task
@@ -27,6 +28,55 @@ HOLDERS = st.lists(
 )
 
 
+def _claim(limit: int = 1, *, is_shared: bool = False) -> LockClaim:
+    return LockClaim(NAME, limit, LockScope.TASK, is_shared)
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Beside a holder of the other mode there is no room, whatever the limit; beside one of the same, under it."""
+    lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared),))
+    assert lock.room(_claim(100, is_shared=not is_shared)) == 0
+    assert lock.room(_claim(100, is_shared=is_shared)) == 99
+
+
+def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
+    """Otherwise tasks that share it could keep one that wants it for itself waiting for ever."""
+    lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared=True),))
+    sharing, alone = Waiter(NOW, TASKS[1], 0, is_shared=True), Waiter(NOW, TASKS[1], 0)
+    shared = _claim(100, is_shared=True)
+    assert not lock.is_closed_for(shared, TASKS[2], [])
+    assert not lock.is_closed_for(shared, TASKS[2], [sharing])
+    assert lock.is_closed_for(shared, TASKS[2], [alone])
+    assert Lock(NAME).is_closed_for(_claim(2), TASKS[2], [sharing])
+
+
+def test_a_hold_of_the_other_mode_is_no_place() -> None:
+    """A task whose lock was shared when it was reserved, and is exclusive now, waits until it would be alone."""
+    lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW, is_shared=True), Holder(TASKS[1], 1, NOW, is_shared=True)))
+    assert lock.is_closed_for(_claim(), TASKS[0], [])
+    assert not lock.without(TASKS[1], 1).is_closed_for(_claim(), TASKS[0], [])
+
+
+def test_an_exclusive_lock_frees_when_all_who_share_it_have_ended() -> None:
+    """The last of them by every clock, because one beside it is one too many."""
+    lock = Lock(NAME, tuple(Holder(task, 1, NOW + number, is_shared=True) for number, task in enumerate(TASKS)))
+    assert lock.frees_at(_claim(9)) == NOW + len(TASKS) - 1 + MAX_CLOCK_DIFFERENCE
+    assert lock.frees_at(_claim(9, is_shared=True)) == 0
+
+
+def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
+    """Those who share are let in together up to the first that does not, and nobody behind it."""
+    made = [waiting_task(id=task_id) for task_id in TASKS]
+    hand_over = HandOver(Lock(NAME))
+    for task, is_shared in zip(made, (True, True, False, True), strict=True):
+        if not hand_over.is_full:
+            claim = _claim(100 if is_shared else 1, is_shared=is_shared)
+            hand_over = hand_over.admit(Waiter(NOW, task.id, 0, is_shared), task, claim, NOW)
+    assert [task.id for _, task in hand_over.admitted] == TASKS[:2]
+    assert hand_over.is_full
+
+
 def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
     """Clocks may differ by five seconds: until then whoever holds it may still be at work."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW),))
@@ -37,9 +87,9 @@ def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
 def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
     """With a limit of two, the first of two holds that end; with room left, at once."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW + MINUTE), Holder(TASKS[1], 1, NOW)))
-    assert lock.frees_at(2) == NOW + MAX_CLOCK_DIFFERENCE
-    assert lock.frees_at(1) == NOW + MINUTE + MAX_CLOCK_DIFFERENCE
-    assert lock.frees_at(3) == 0
+    assert lock.frees_at(_claim(2)) == NOW + MAX_CLOCK_DIFFERENCE
+    assert lock.frees_at(_claim(1)) == NOW + MINUTE + MAX_CLOCK_DIFFERENCE
+    assert lock.frees_at(_claim(3)) == 0
 
 
 @given(HOLDERS, st.sampled_from(TASKS), st.integers(RESERVED, 200))
@@ -82,19 +132,19 @@ def test_a_waiter_is_let_in_only_while_there_is_room_under_its_own_limit() -> No
     """Of two waiting tasks with a limit of one, the first gets a reservation; the second finds the lock full."""
     first, second = (waiting_task(id=task_id) for task_id in TASKS[:2])
     waiters = [Waiter(NOW, task.id, task.generation) for task in (first, second)]
-    one = HandOver(Lock(NAME)).admit(waiters[0], first, 1, NOW + SECOND)
+    one = HandOver(Lock(NAME)).admit(waiters[0], first, _claim(1), NOW + SECOND)
     assert one.lock.holders == (Holder(first.id, RESERVED, NOW + SECOND),)
     assert not one.is_full
-    both = one.admit(waiters[1], second, 1, NOW + SECOND)
+    both = one.admit(waiters[1], second, _claim(1), NOW + SECOND)
     assert (both.is_full, both.lock, both.admitted) == (True, one.lock, ((waiters[0], first),))
-    assert one.admit(waiters[1], second, 2, NOW + SECOND).lock.holder(second.id) is not None
+    assert one.admit(waiters[1], second, _claim(2), NOW + SECOND).lock.holder(second.id) is not None
 
 
 def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() -> None:
     """A hand-over that crashed after its write is repeated: the task is woken again, and holds one place."""
     task = waiting_task()
     reserved = Lock(NAME, (Holder(task.id, RESERVED, NOW),))
-    again = HandOver(reserved).admit(Waiter(NOW, task.id, 0), task, 1, NOW + SECOND)
+    again = HandOver(reserved).admit(Waiter(NOW, task.id, 0), task, _claim(1), NOW + SECOND)
     assert (again.lock, len(again.admitted), again.is_full) == (reserved, 1, False)
 
 

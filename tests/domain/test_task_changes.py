@@ -9,7 +9,7 @@ from duetime.domain.tasks.task_changes import TaskChanges
 KEPT = {
     *("id", "owner", "type", "state", "created_at", "schedule_ref", "topology_schedule_ref", "traceparent"),
     *("parent_task_id", "group", "completes", "order_number"),
-    *("version", "fence", "nonce"),
+    *("version", "nonce"),
 }
 """What no write sets: it is for ever, or every write, or a claim, changes it by itself."""
 

@@ -40,6 +40,7 @@ from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
     INLINE_CONTENT_BYTES,
     MAX_LOCK_KEY_LENGTH,
+    MAX_LOCKS,
     MAX_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
     MAX_TAG_VALUE_LENGTH,
@@ -60,7 +61,7 @@ from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBod
 from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
-from duetime.domain.tasks.task_options import LockSpec, NotifyOn, Priority, Rate, RetryPolicy
+from duetime.domain.tasks.task_options import LockMode, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
@@ -207,7 +208,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
     composed(HttpServices).__dict__["caller"] = _Heard()
     plain = TaskSpec("report", payload=PAYLOAD)
     noise = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(500)) + b'"'
-    run(stack, replace(plain, lock=LockSpec("db-17")))
+    run(stack, replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))))
     for spec in (
         plain,
         replace(plain, lock=LockSpec("db-17")),
@@ -215,6 +216,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, notify_on=NotifyOn("https://example.org/late", late_seconds=600)),
         replace(plain, callback_url="https://example.org/ended"),
         replace(plain, payload=noise),
+        replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))),
     ):
         meter.reset()
         found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
@@ -300,8 +302,13 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
     stack.environ[Variable.INTAKE_OWNER] = OWNER
     stack.environ[Variable.INTAKE_REJECTS] = stack.queues[Priority.LOW]
     body = json.dumps({"type": "report", "payload": json.loads(PAYLOAD)})
-    sent = {"SentTimestamp": str(stack.clock.now())}
-    records = [{"messageId": f"m{number}", "body": body, "attributes": sent} for number in range(10)]
+    delivered = {
+        "body": body,
+        "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
+    }
+    records = [{"messageId": f"m{number}", **delivered} for number in range(10)]
     assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
     assert (meter.table_units, meter.index_units, meter.read_units) == (10, 10, 0)
     assert meter.requests == {"BatchExecuteStatement": 1, "SendMessageBatch": 1}
@@ -399,6 +406,17 @@ def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack,
     create(stack, lock=LockSpec("db-17"))
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (3 + 2, 1, 2)
+
+
+def test_each_further_lock_costs_the_same_again(metered: tuple[Stack, Meter]) -> None:
+    """Two units and two reads, whether it is shared or not."""
+    stack, meter = metered
+    locks = (LockSpec("a"), LockSpec("b", None, mode=LockMode.SHARED), LockSpec("c"))
+    for _ in range(2):
+        meter.reset()
+        create(stack, locks=locks)
+        assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (3 + 3 * 2, 1, 3 * 2)
 
 
 def test_a_prepared_task_costs_two_units_more(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -685,14 +703,14 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
         callback_url=("https://example.org/" + dense(MAX_URL_LENGTH))[:MAX_URL_LENGTH],
         name=FOUR_BYTES * MAX_NAME_LENGTH,
         tags={f"{key:x>{MAX_TAG_KEY_LENGTH}}": FOUR_BYTES * MAX_TAG_VALUE_LENGTH for key in range(MAX_TAGS)},
-        lock=LockSpec("k" * MAX_LOCK_KEY_LENGTH),
+        locks=tuple(LockSpec(f"{number:k>{MAX_LOCK_KEY_LENGTH}}") for number in range(MAX_LOCKS)),
     )
     composed(TaskServices).creator.create(OWNER, Order(spec))
-    assert (meter.table_units, meter.index_units) == (6, 1)
+    assert (meter.table_units, meter.index_units) == (7, 1)
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome with its result, `finished_at`; the lock is taken and given back; the callback's record and its
+    # Claim, outcome with its result, `finished_at`; each lock is taken and given back; the callback's record and its
     # payload outside, twice.
-    assert (meter.table_units, meter.index_units) == (6 + 6 + 7 + 7 + 2 + 12, 1 + 1 + 1)
+    assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
 
 def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[Stack, Meter]) -> None:

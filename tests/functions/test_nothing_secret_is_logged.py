@@ -170,6 +170,8 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
         "messageId": "1",
         "body": json.dumps(event),
         "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
         "messageAttributes": {},
     }
     assert stack.call("intake", {"Records": [record]})["batchItemFailures"] != []

@@ -145,6 +145,8 @@ def test_an_event_on_the_queue_brings_its_trace_as_an_attribute(stack: Stack) ->
         "messageId": "1",
         "body": json.dumps({"type": "report"}),
         "attributes": {"SentTimestamp": str(stack.clock.now())},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:intake",
         "messageAttributes": {"traceparent": {"dataType": "String", "stringValue": PARENT}},
     }
     assert stack.call("intake", {"Records": [record]}) == {"batchItemFailures": []}

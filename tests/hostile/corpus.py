@@ -32,7 +32,10 @@ TASK: Mapping[str, Any] = {
     "timeout_seconds": 30,
     "notify_within_seconds": 60,
     "rollback_on_failure": True,
-    "lock": {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": 30},
+    "locks": [
+        {"key": "db-17", "mode": "exclusive", "max_holders": 1, "scope": "task", "wait_seconds": 30},
+        {"key": "gpu", "mode": "shared"},
+    ],
     "rate": {"key": "crm", "limit": 50, "per_seconds": 1, "burst": 10},
     "target": {
         "kind": "http",
@@ -98,7 +101,8 @@ BODIES: Mapping[str, Any] = {
         "due_at": "2026-12-01T09:00:00Z",
         "payload": {"nodes": {"a": {"type": "echo"}}},
         "tags": {"a": "b"},
-        "lock": None,
+        "lock": {"key": "db", "mode": "shared"},
+        "locks": None,
     },
     **{key: {"reason": "why"} for key in ("pauseTask", "resumeTask", "runTask", "retryTask", "rollbackTask")},
     **{key: {"reason": "why"} for key in ("pauseTopology", "resumeTopology", "cancelTopology")},
@@ -154,7 +158,7 @@ BODIES: Mapping[str, Any] = {
         "timeout_seconds": 30,
         "notify_within_seconds": 60,
         "rollback_on_failure": False,
-        "lock": {"key": "db"},
+        "locks": [{"key": "db"}],
         "rate": {"key": "smtp", "limit": 10},
         "notify_on": {"to": "https://example.org/alerts", "failed": True},
         "expires_seconds": 600,
@@ -246,6 +250,7 @@ _PREVIEWED = (
     *("extra_dates", "excluded_dates", "spread_seconds", "jitter_seconds", "calendars", "on_excluded", "name"),
 )
 _CREATIONS: Sequence[Any] = [
+    {"type": "echo", "lock": {"key": "db-17", "mode": "shared", "max_holders": 2, "scope": "run", "wait_seconds": 30}},
     {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
     {"type": "echo", "group": {"id": "open"}},
     {"type": "echo", "after": [], "trigger_rule": "all_done"},
@@ -279,6 +284,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             "payload": {"nodes": {"a": {"type": "echo"}}},
         }
     ],
+    "putType": [{"lock": {"key": "db", "mode": "shared"}}],
     "createPurge": [{"task_ids": ["01M7XZ8CGJ0013P2ZBN3YDT3DX"]}, {"all": True, "owner": "nobody"}],
     "signalTask": [{"approve": False, "reason": "why"}],
     "runSchedule": [{"delay_seconds": 60}],

@@ -210,6 +210,7 @@ def _locks_and_leases(account: Recorder) -> None:
     waiting = next(task for task in made if account.record(task).waiting_for)
     account.ask("GET", f"/v1/tasks/{waiting}/explain")
     account.ask("GET", "/v1/locks/db-18")
+    account.create(delay_seconds=3600, locks=[{"key": "db-18"}, {"key": "gpu", "mode": "shared"}])
     # The lock is taken away below: the lease that holds it comes last.
     leases.sort(key=lambda lease: lease["task"]["lock"] is not None)
     ids = [lease["id"] for lease in leases]

@@ -18,6 +18,7 @@ from rich.progress import track
 
 from tests.simulation.fault_simulation import Theme  # noqa: TC001 - typer reads the annotations
 from tests.simulation.outcomes import Outcome, outcome_of, rate_of, run_functions, simulated, spread
+from tests.simulation.restoring import restored
 from tests.simulation.trace_text import told, told_before
 
 _LAST_LINES = 200
@@ -27,7 +28,7 @@ BROKEN, CRASHED = 1, 3
 """Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
 
-def main(
+def main(  # noqa: PLR0913, PLR0917 - the options of a command
     first: Annotated[int, typer.Option(help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     rate: Annotated[
@@ -39,13 +40,14 @@ def main(
     ] = None,
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
+    restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
     console = Console()
-    if seeds == 1:
+    if seeds == 1 and not restore:
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
-    run = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    run = restored if restore else partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
     broken: list[int] = []
     crashed: list[int] = []
     totals: Counter[str] = Counter()

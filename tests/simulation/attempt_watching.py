@@ -39,11 +39,11 @@ MOVES: Mapping[str, str] = {
     "cancelled": "blocked cancelled",
 }
 """By state, the states that may follow it."""
-_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS = (
+_STATE, _FENCE, _LEASE, _ATTEMPT_HISTORY, _ASKED, _DEFERRED, _ACTIONS, _DEPENDENTS = (
     ATTRIBUTES[name].name
     for name in (
         *("state", "fence", "lease_expires_at", "attempt_history", "requested_action", "deferred_fence"),
-        "actions",
+        *("actions", "has_dependents"),
     )
 )
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
@@ -133,8 +133,8 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Of whoever works on a task, unless the write is a request of its user's."""
-        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS)):
+        """Of whoever works on a task, unless the write is a request of its user's, or of a task that waits for it."""
+        if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS, _DEPENDENTS)):
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
@@ -271,7 +271,9 @@ class AttemptWatching:
             late = now - effect.attempt_began - effect.timeout
             self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
         asked_at = self._asked_at.get(effect.task_id)
-        if asked_at is not None and effect.phase == "run" and not self._account.faulty:
+        # One that runs in the call of another task ends with that one, whatever its own user asks.
+        is_alone = effect.task_id not in self._account.joined
+        if asked_at is not None and effect.phase == "run" and is_alone and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)
             is_notified = task is None or task.fence != effect.fence or not isinstance(task.target, HandlerTarget)
             ago = now - max(asked_at, effect.began)

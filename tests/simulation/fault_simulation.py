@@ -209,7 +209,7 @@ class FaultSimulation(Account):
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
         self.steps = StepWatching(self)
-        self._joined: set[str] = set()
+        self.joined: set[str] = set()
         self.crash: Exception | None = None
         self.table.watch = self.reporting(self.watching.written)
         self.users = Users(self)
@@ -678,8 +678,8 @@ class FaultSimulation(Account):
                 for effect in effects:
                     self.attempts.fails(effect, Boom.__name__)
                 raise Boom("all of them")
-            self._joined |= {item.context.task_id for item in items[1:]}
-            self._joined.discard(items[0].context.task_id)
+            self.joined |= {item.context.task_id for item in items[1:]}
+            self.joined.discard(items[0].context.task_id)
             return [self._one_of_several(item, effect) for item, effect in zip(items, effects, strict=True)]
         finally:
             for effect in effects:
@@ -706,7 +706,7 @@ class FaultSimulation(Account):
         if not isinstance(context, Asked) and apart.random() < _REPORTS:
             context.progress(50, f"reading {FILE}")
         until = self.time.now() + self.random.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 70 * SECOND])
-        while self.time.now() < until and context.requested_action is None and context.task_id not in self._joined:
+        while self.time.now() < until and context.requested_action is None and context.task_id not in self.joined:
             self.take(min(5 * SECOND, until - self.time.now()))
         if draw < self.rate:
             self.count("target hangs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
@@ -17,30 +18,37 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from tests.simulation.fault_simulation import FaultSimulation
 
-_HOLDERS = "m"
+_HOLDERS, _SHARED = "m", "sh"
+_PATIENCE = 10 * SECOND
+"""How long a task must have waited before nobody may overtake it: whoever joins the line looks once more."""
 _CLOCKS = 2 * SKEW
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING})
 
 
 class LockWatching:
-    """Watches the holders of locks."""
+    """Watches the holders and the lines of locks."""
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._freed_at: dict[str, Millis] = {}
+        self._held: dict[str, Mapping[str, Any]] = {}
+        self._lines: defaultdict[str, dict[tuple[str, str], tuple[Millis, bool]]] = defaultdict(dict)
 
     def freed(self, key: str) -> None:
         """Somebody takes a lock away by force from all who hold it."""
         self._freed_at[key] = self._account.time.now()
 
     def was_freed(self, task: Task | None, since: Millis) -> bool:
-        """Whether the lock of a task was taken away by force since an instant."""
-        return task is not None and task.lock is not None and self._freed_at.get(task.lock.key, 0) >= since
+        """Whether a lock of a task was taken away by force since an instant."""
+        return task is not None and any(self._freed_at.get(lock.key, 0) >= since for lock in task.all_locks)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table; it may be of something else."""
         item = new or old
-        if item is None or not item[schema.PARTITION_KEY]["S"].startswith(schema.LOCK_PREFIX) or _HOLDERS not in item:
+        if item is None or not item[schema.PARTITION_KEY]["S"].startswith(schema.LOCK_PREFIX):
+            return
+        if _HOLDERS not in item:
+            self._note_line(item, is_there=new is not None)
             return
         before, after = _holders(old), _holders(new)
         key = item[schema.SORT_KEY]["S"].removeprefix("#")
@@ -53,7 +61,41 @@ class LockWatching:
             elif RESERVED < now_by < fence:
                 self._violated(f"{task_id} holds a lock by fence {now_by} after fence {fence}")
         if new is not None:
+            self._held[item[schema.PARTITION_KEY]["S"]] = new
             self._check_ttl(new, after)
+            if len(_modes(new)) > 1:
+                self._violated(f"the lock {key} is shared and exclusive at once")
+            for task_id in after.keys() - before.keys():
+                self._check_line(new, key, task_id)
+
+    def check_end(self) -> None:
+        """Without faults each hold was given back by the attempt that had it, and did not have to expire."""
+        for partition, item in self._held.items():
+            for task_id, (fence, _until) in _holders(item).items():
+                task = self._account.watching.record(task_id)
+                is_over = task is None or task.finished_at is not None
+                if is_over and fence != RESERVED and not self._account.faulty:
+                    self._violated(f"{task_id} has ended, and did not give back {partition}")
+
+    def _note_line(self, item: Mapping[str, Any], *, is_there: bool) -> None:
+        """Note who waits, and since when."""
+        line = self._lines[item[schema.PARTITION_KEY]["S"]]
+        _mark, due, task_id = item[schema.SORT_KEY]["S"].split("#")
+        line.pop((due, task_id), None)
+        if is_there:
+            line[due, task_id] = self._account.time.now(), _SHARED in item
+
+    def _check_line(self, item: Mapping[str, Any], key: str, task_id: str) -> None:
+        """Nobody overtakes a task of the other mode that is due earlier, and has waited for some seconds."""
+        task, now = self._account.watching.record(task_id), self._account.time.now()
+        is_shared = item[_HOLDERS]["M"][task_id]["S"].endswith(" s")
+        if task is None or self._account.faulty:
+            return
+        for (due, waiter), (since, shares) in self._lines[item[schema.PARTITION_KEY]["S"]].items():
+            is_before = (int(due), waiter) < (task.due_at, task_id) and now - since > _PATIENCE
+            waiting = self._account.watching.record(waiter) if is_before and shares != is_shared else None
+            if waiting is not None and waiting.state is State.WAITING and waiting.waiting_for == f"lock {key}":
+                self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
         """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
@@ -79,4 +121,9 @@ def _holders(item: Mapping[str, Any] | None) -> dict[str, tuple[int, Millis]]:
     if item is None:
         return {}
     held = ((task_id, value["S"].split()) for task_id, value in item[_HOLDERS]["M"].items())
-    return {task_id: (int(fence), int(until)) for task_id, (fence, until) in held}
+    return {task_id: (int(fence), int(until)) for task_id, (fence, until, _mode) in held}
+
+
+def _modes(item: Mapping[str, Any]) -> set[str]:
+    """The modes of the holders that a lock has."""
+    return {value["S"].split()[2] for value in item[_HOLDERS]["M"].values()}

@@ -80,7 +80,7 @@ class UniqueWatching:
                 self._due_since[name] = max(task.due_at, now)
             return
         self._due_since.pop(name, None)
-        is_held = task.lock is not None or task.rate is not None or task.pull_queue
+        is_held = bool(task.all_locks) or task.rate is not None or task.pull_queue
         if since is None or is_held or task.state is not State.RUNNING:
             return
         late = now - max(since, account.received_from)

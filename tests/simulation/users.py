@@ -508,6 +508,9 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
     pick = Random(f"{name} more").choice  # noqa: S311 - same
     if (seconds := pick([None, None, None, 1, 30, 200])) is not None:
         made["retry"] = {**made["retry"], "max_duration_seconds": seconds}
+    if several := _several_locks(Random(f"{name} locks")):  # noqa: S311 - same
+        made.pop("lock", None)
+        made["locks"] = several
     if "lock" in made and (seconds := pick([None, None, 1, 10])) is not None:
         made["lock"] = {**made["lock"], "wait_seconds": seconds}
     # Others than those drawn above, which the draws of older seeds depend on.
@@ -523,3 +526,19 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
     order = {"key": pick_order(["p", "q", "r"]), "on_failure": pick_order(["continue", "continue", "stop"])}
     made |= pick_order([{}, {}, {}, {"order": order}])
     return made
+
+
+def _several_locks(random: Random) -> list[dict[str, Any]]:
+    """Two or three locks in any order, each exclusive or shared; for most tasks none."""
+    if random.random() < 0.75:
+        return []
+    keys = random.sample(["a", "b", "c", "d"], random.choice([2, 2, 3]))
+    return [_one_lock(key, random) for key in keys]
+
+
+def _one_lock(key: str, random: Random) -> dict[str, Any]:
+    """A lock whose exclusive holders all name the same limit for its key."""
+    mode = random.choice(["exclusive", "shared"])
+    lock = {"key": key, "mode": mode, "scope": random.choice(["task", "task", "run"])}
+    wait = {"wait_seconds": random.choice([None, None, None, 60])}
+    return lock | wait | ({"max_holders": 2} if key == "b" and mode == "exclusive" else {})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_options import LockSpec
+    from duetime.domain.tasks.task_options import LockMode, LockSpec
     from duetime_testing.simulation.virtual_time import Strand
     from tests.simulation.fault_simulation import FaultSimulation
 
@@ -66,7 +66,7 @@ class Effect:
     fence: int
     began: Millis
     process: Strand = field(repr=False)
-    lock: LockSpec | None = None
+    locks: tuple[LockSpec, ...] = ()
     timeout: Millis = 0
     attempt_began: Millis = 0
     ended: Millis | None = None
@@ -80,9 +80,9 @@ class Effect:
         return self.ended is None and not self.process.done
 
     @property
-    def is_locked(self) -> bool:
-        """Whether it must be under the task's lock."""
-        return self.lock is not None and (self.lock.scope is LockScope.TASK or self.phase in {"run", "rollback"})
+    def held_locks(self) -> list[LockSpec]:
+        """The locks that it must be under."""
+        return [lock for lock in self.locks if lock.scope is LockScope.TASK or self.phase in {"run", "rollback"}]
 
 
 @dataclass
@@ -252,8 +252,8 @@ class Watching:
         attempt_began = self.attempts.setdefault((task_id, fence), now)
         # Taken away by force, it is missed by the next heartbeat only: a phase may begin before that.
         is_freed = self.account.locks.was_freed(task, self.claimed_at.get(task_id, now))
-        lock = None if is_freed else task.lock
-        effect = Effect(task_id, phase, fence, now, process, lock, task.timeout_seconds * SECOND, attempt_began)
+        locks = () if is_freed else task.all_locks
+        effect = Effect(task_id, phase, fence, now, process, locks, task.timeout_seconds * SECOND, attempt_began)
         effect.task_type, effect.owner = task.type, task.owner
         self._check_lock(effect, what)
         self.live.append(effect)
@@ -274,8 +274,8 @@ class Watching:
         """A lock is taken away by force from whoever works under it."""
         self.account.locks.freed(key)
         for effect in self.live:
-            if effect.lives and effect.lock is not None and effect.lock.key == key:
-                effect.lock = None
+            if effect.lives:
+                effect.locks = tuple(lock for lock in effect.locks if lock.key != key)
 
     def freezes(self, process: Strand) -> None:
         """A process stands still: what it does may be taken over without its noticing."""
@@ -305,7 +305,7 @@ class Watching:
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
         # How many pull workers there are is not the scheduler's to say.
         if (
-            task.lock is not None
+            task.all_locks
             or task.completes is not None
             or task.rate is not None
             or task.pull_queue
@@ -334,29 +334,33 @@ class Watching:
         self.check(is_in_time, f"{what} began {now - start_by} ms after it had expired")
 
     def _check_lock(self, effect: Effect, what: str) -> None:
-        lock = effect.lock
-        if lock is None or not effect.is_locked:
-            return
-        others = {
-            each.task_id
-            for each in self.live
-            if each.is_locked and each.lock and (each.lock.key, each.owner) == (lock.key, effect.owner)
-            if not each.was_frozen
-        }
-        others |= self._deferred_under(lock, effect.owner)
-        count = len(others | {effect.task_id})
-        self.check(count <= lock.max_holders, f"{what} began as number {count} under lock {lock.key}")
+        for lock in effect.held_locks:
+            modes = {
+                each.task_id: held.mode
+                for each in self.live
+                if each.owner == effect.owner and not each.was_frozen
+                for held in each.held_locks
+                if held.key == lock.key
+            }
+            modes |= self._deferred_under(lock, effect.owner)
+            modes[effect.task_id] = lock.mode
+            self.check(len(modes) <= lock.limit, f"{what} began as number {len(modes)} under lock {lock.key}")
+            self.check(len({*modes.values()}) == 1, f"{what} began under lock {lock.key} beside another mode: {modes}")
 
-    def _deferred_under(self, lock: LockSpec, owner: str) -> set[str]:
+    def _deferred_under(self, lock: LockSpec, owner: str) -> dict[str, LockMode]:
         """The tasks that hold a lock of an owner because their targets have accepted the work, and are to notify."""
         now = self.account.time.now()
-        found = set()
+        found: dict[str, LockMode] = {}
         for task_id, until in self.account.attempts.deferred.items():
             task = self.record(task_id) if until > now else None
-            if task is None or task.lock is None or (task.lock.key, task.owner) != (lock.key, owner):
+            if (
+                task is None
+                or task.owner != owner
+                or self.account.locks.was_freed(task, self.claimed_at.get(task_id, now))
+            ):
                 continue
-            if not self.account.locks.was_freed(task, self.claimed_at.get(task_id, now)):
-                found.add(task_id)
+            if held := _named(task, lock.key):
+                found[task_id] = held.mode
         return found
 
     def record(self, task_id: str) -> Task | None:
@@ -396,6 +400,7 @@ class Watching:
         for name in self.events:
             self.check(name in names, f"the event {name} became no task")
         self._check_outside()
+        self.account.locks.check_end()
         self.account.bulk_users.check_changed()
         self.account.expiries.check_end()
         self.account.events.check_end()
@@ -453,3 +458,8 @@ class Watching:
 def _is_late(task: Task) -> bool:
     """Whether the attempt that has ended was none: it came too late."""
     return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}
+
+
+def _named(task: Task, key: str) -> LockSpec | None:
+    """A task's lock with a key."""
+    return next((lock for lock in task.all_locks if lock.key == key), None)

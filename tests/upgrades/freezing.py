@@ -56,7 +56,7 @@ def scheduled(life: Life) -> None:
     life.create(
         delay_seconds=60,
         retry={"max_duration_seconds": 600},
-        lock={"key": "db-17", "wait_seconds": 30},
+        locks=[{"key": "db-17", "wait_seconds": 30}, {"key": "gpu", "mode": "shared"}],
         rate={"key": "crm", "limit": 10, "per_seconds": 60},
         expires_seconds=86_400,
         unique={"key": "one"},
@@ -162,6 +162,9 @@ def locked(life: Life) -> None:
             held := composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0])
         ) is not None:
             composed(WorkerServices).batch_worker.attempt_runner.phases.outcome_writer.postpone(task, held)
+    shared = {"key": "gpu", "mode": "shared"}
+    task = claimed_by_a_worker(life.create(lock=shared), life.stack.clock)
+    assert composed(LockServices).manager.take(task, composed(LockServices).manager.claims(task)[0]) is None
 
 
 def switched(life: Life) -> None:

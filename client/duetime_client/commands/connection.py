@@ -167,14 +167,19 @@ def resolved() -> Choice:
 @contextmanager
 def connected(context: typer.Context, deployment: Deployment) -> Iterator[Client]:
     """A client of a deployment; client errors end the command with a message and an exit code."""
-    clock = context.ensure_object(Clock)
-    with _errors():
-        used = deployment.resolved()
-        signed = _authentication(used)
-        with Client(
-            used.url or "", auth=signed, api_key=used.api_key, owner=used.owner, sleep=clock.sleep, now=clock.now
-        ) as client:
-            yield client
+    with _errors(), client_of(context, deployment) as client:
+        yield client
+
+
+def client_of(context: typer.Context, deployment: Deployment) -> Client:
+    """A client of a deployment.
+
+    Raises:
+        ClientError: no deployment is named, or its address or credentials are not valid.
+    """
+    clock, used = context.ensure_object(Clock), deployment.resolved()
+    signed = _authentication(used)
+    return Client(used.url or "", auth=signed, api_key=used.api_key, owner=used.owner, sleep=clock.sleep, now=clock.now)
 
 
 @contextmanager

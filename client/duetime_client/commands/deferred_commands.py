@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import typer
+from typer._click.exceptions import UsageError  # typer has no public name for it
 from typer.main import get_command, get_group
 
 from duetime_client.commands.option_bundles import CommandGroup
@@ -26,17 +27,29 @@ class DeferredCommand:
         module: the module that defines it.
         attribute: the group's app, or the command's function.
         summary: the first line of its help.
+        distribution: the distribution that it comes with, if that is another one.
     """
 
     name: str
     module: str
     attribute: str
     summary: str
+    distribution: str = ""
 
     @cache  # noqa: B019 - commands live as long as the process
     def load(self) -> Command:
-        """Import it, once."""
-        found = getattr(import_module(self.module), self.attribute)
+        """Import it, once.
+
+        Raises:
+            UsageError: its distribution is not installed.
+        """
+        try:
+            found = getattr(import_module(self.module), self.attribute)
+        except ModuleNotFoundError as error:
+            if not self.distribution or error.name != self.module.partition(".")[0]:
+                raise
+            comes_with = f"{self.name!r} comes with {self.distribution}: pip install {self.distribution}"
+            raise UsageError(comes_with) from None
         if isinstance(found, typer.Typer):
             command: Command = get_group(found)
         else:
@@ -80,6 +93,8 @@ _SUMMARIES = {
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy this project with the CDK: show what changes, and ask.",
+    "restore": "Put the table of an earlier time in the place of the present one; say what had run since.",
+    "uninstall": "Show what deleting a stack deletes and keeps; with --yes, delete it.",
     "template": "Write the stack as a template for Terraform, SAM and others.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
     " --at.",
@@ -87,6 +102,7 @@ _SUMMARIES = {
     "audit": "Print who controlled or administered what, why and from where.",
     "summary": "Show how many tasks there are: by type and state, some seconds old.",
     "dispatch": "Show when the trigger last ran, and how long the queues are; for operators.",
+    "doctor": "Find out what is wrong with a deployment, and what to do.",
     "mcp": "Serve the API's operations to an AI assistant: the Model Context Protocol over standard input and output.",
     "verify": "Run real tasks on a deployment, and check each guarantee.",
     "watch": "Print changes as they happen: of a task, of a topology, of a schedule, or of all of your tasks.",
@@ -104,18 +120,28 @@ _FUNCTIONS = {
     "template": "template",
     "why": "why",
     "logs": "show_logs",
+    "restore": "restore",
+    "uninstall": "uninstall",
     "audit": "audit",
     "summary": "summary",
     "export": "export",
     "purge": "purge",
     "dispatch": "dispatch",
+    "doctor": "doctor",
     "mcp": "mcp",
     "verify": "verify",
     "watch": "watch",
 }
 """Commands that are not groups, by name."""
+_OF_THE_CONSTRUCTS = {"restore": "duetime_cdk.restore_command", "uninstall": "duetime_cdk.uninstall_command"}
+"""Modules of `duetime-cdk`: the commands need the core, which this distribution does not import."""
 
-BUILTIN = {
-    name: DeferredCommand(name, f"{_PACKAGE}.{_NAMED_OTHERWISE.get(name, name)}", _FUNCTIONS.get(name, "app"), summary)
-    for name, summary in _SUMMARIES.items()
-}
+
+def _command(name: str, summary: str) -> DeferredCommand:
+    module, attribute = f"{_PACKAGE}.{_NAMED_OTHERWISE.get(name, name)}", _FUNCTIONS.get(name, "app")
+    if name in _OF_THE_CONSTRUCTS:
+        return DeferredCommand(name, _OF_THE_CONSTRUCTS[name], attribute, summary, "duetime-cdk")
+    return DeferredCommand(name, module, attribute, summary)
+
+
+BUILTIN = {name: _command(name, summary) for name, summary in _SUMMARIES.items()}

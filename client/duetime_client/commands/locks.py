@@ -96,10 +96,12 @@ def rows(lock: Lock, clock: Clock) -> Iterator[tuple[Text, Text, Text]]:
     if not lock.holders and not lock.waiters:
         yield key, Text(), Text("free", "green")
     for holder in lock.holders:
-        held = "held until " if holder.fence is not None else "reserved until "
+        shared = "shared, " if holder.mode == "shared" else ""
+        held = f"{shared}held until " if holder.fence is not None else f"{shared}reserved until "
         yield key, printable(holder.task_id), Text.assemble(held, timed(holder.expires_at, clock, now, units=1))
         key = Text()
     for position, waiter in enumerate(lock.waiters, 1):
         due = timed(waiter.due_at, clock, now, units=1)
-        yield key, printable(waiter.task_id), Text.assemble(f"waiting, position {position}, due ", due)
+        shared = " to share it" if waiter.mode == "shared" else ""
+        yield key, printable(waiter.task_id), Text.assemble(f"waiting{shared}, position {position}, due ", due)
         key = Text()

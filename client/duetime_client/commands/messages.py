@@ -42,6 +42,8 @@ _OPTIONS = {
     "notify_on.late_seconds": "--notify-late",
     "notify_on.running_seconds": "--notify-running",
     "notify_on": "--notify-to",
+    "locks": "--lock",
+    "lock.mode": "--lock",
     "lock.max_holders": "--lock-max-holders",
     "lock.wait_seconds": "--lock-wait",
     "rate.key": "--rate-key",

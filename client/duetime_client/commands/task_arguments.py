@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _GRAPH = ("nodes", "on_failure", "timeout_seconds", "outputs")
 """Fields of a topology that belong to its graph; the others are those of any task."""
-_CONVERTED = frozenset({"payload", "lock", "rate", "unique", "debounce", "order"})
+_CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce", "order"})
 """Fields whose options need conversion: JSON, and the keys of a lock, a rate, a unique task and an ordered one."""
 
 
@@ -43,10 +43,21 @@ def task_fields(options: TaskOptions) -> TaskFields:
 
 
 def lock_fields(options: TaskOptions) -> TaskFields:
-    """The lock set by options."""
-    _reject_without("--lock", options.lock, lock_max_holders=options.lock_max_holders, lock_wait=options.lock_wait)
-    lock = given(key=options.lock, max_holders=options.lock_max_holders, wait_seconds=options.lock_wait)
-    return cast("TaskFields", given(lock=lock or None))
+    """The locks set by options."""
+    named = options.lock or []
+    _reject_without("--lock", named or None, lock_max_holders=options.lock_max_holders, lock_wait=options.lock_wait)
+    if len(named) > 1 and options.lock_max_holders is not None:
+        raise typer.BadParameter("is for a single --lock", param_hint="--lock-max-holders")
+    locks = [
+        {**_lock(text), **given(max_holders=options.lock_max_holders, wait_seconds=options.lock_wait)} for text in named
+    ]
+    return cast("TaskFields", given(lock=locks[0]) if len(locks) == 1 else given(locks=locks or None))
+
+
+def _lock(text: str) -> dict[str, str]:
+    """A lock from `KEY` or `KEY=shared`: keys may contain colons, but no equals sign."""
+    key, mark, mode = text.partition("=")
+    return {"key": key, "mode": mode} if mark else {"key": key}
 
 
 def rate_fields(options: TaskOptions) -> TaskFields:

@@ -254,7 +254,10 @@ class TaskOptions:
             help="Fail it, with the error Expired, if it has not started this long after its due time.",
         ),
     ] = None
-    lock: Annotated[str | None, _start(metavar="KEY", help="A lock that the task holds while it runs.")] = None
+    lock: Annotated[
+        list[str] | None,
+        _start(metavar="KEY[=shared]", help="A lock that the task holds while it runs; may be repeated."),
+    ] = None
     lock_max_holders: Annotated[
         int | None, _start(metavar="N", min=1, help="How many tasks may hold the lock at a time. Needs --lock.")
     ] = None
@@ -263,7 +266,7 @@ class TaskOptions:
         _start(
             metavar="SECONDS",
             min=1,
-            help="Fail it, with the error LockWaitExpired, if it has waited this long for the lock. Needs --lock.",
+            help="Fail it, with the error LockWaitExpired, if it has waited this long for a lock. Needs --lock.",
         ),
     ] = None
     rate_key: Annotated[

@@ -107,6 +107,7 @@ def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     """The target, what decides about the start besides the due time, the payload and the outcome."""
     for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
+    yield "locks", ", ".join(f"{each.get('key')} ({each.get('mode')})" for each in task.locks) or None
     expires = task.expires_seconds
     yield "expires", None if expires is None else f"{expires} s after its due time, if it has not started"
     yield "callback", task.callback_url

@@ -52,6 +52,7 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "rollback_on_failure": False,
     "name": "",
     "tags": {},
+    "locks": [],
 }
 """The defaults of a schedule's task; fields not listed default to null."""
 RETRY_DEFAULTS: Mapping[str, Any] = {
@@ -62,7 +63,7 @@ RETRY_DEFAULTS: Mapping[str, Any] = {
     "max_duration_seconds": None,
 }
 NOTIFY_ON_DEFAULTS: Mapping[str, Any] = {"failed": False, "late_seconds": None, "running_seconds": None}
-LOCK_DEFAULTS: Mapping[str, Any] = {"max_holders": 1, "scope": "task", "wait_seconds": None}
+LOCK_DEFAULTS: Mapping[str, Any] = {"mode": "exclusive", "scope": "task", "wait_seconds": None}
 RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
 """The body of a target, which the API replaces as a whole."""
@@ -206,14 +207,26 @@ def _complete_task(task: Mapping[str, Any]) -> dict[str, Any]:
     """A task with its defaults; where the API returns null for "none", the default is used."""
     given = {name: value for name, value in task.items() if value is not None and name != _SAID_ONCE}
     complete = {**TASK_DEFAULTS, **given, "retry": {**RETRY_DEFAULTS, **_mapping(given.get("retry"))}}
-    if complete["lock"] is not None:
-        complete["lock"] = {**LOCK_DEFAULTS, **_mapping(complete["lock"])}
+    complete |= _complete_locks(complete["lock"], complete["locks"])
     if complete["rate"] is not None:
         complete["rate"] = {**RATE_DEFAULTS, **_mapping(complete["rate"])}
     if complete["notify_on"] is not None:
         complete["notify_on"] = {**NOTIFY_ON_DEFAULTS, **_mapping(complete["notify_on"])}
     target = complete.pop("target", None)
     return complete if target in _BY_TYPE else {**complete, "target": _complete_target(_mapping(target))}
+
+
+def _complete_locks(lock: object, locks: object) -> dict[str, Any]:
+    """A task's locks as the API returns them: one as `lock`, several as `locks` in the order of their keys."""
+    listed = [lock] if lock is not None else locks if isinstance(locks, list) else []
+    several = sorted((_complete_lock(_mapping(each)) for each in listed), key=lambda each: str(each.get("key")))
+    return {"lock": several[0], "locks": []} if len(several) == 1 else {"lock": None, "locks": several}
+
+
+def _complete_lock(lock: Mapping[str, Any]) -> dict[str, Any]:
+    complete = {**LOCK_DEFAULTS, **lock}
+    usual = 1 if complete["mode"] == "exclusive" else None
+    return {**complete, "max_holders": usual if complete.get("max_holders") is None else complete["max_holders"]}
 
 
 def _complete_target(target: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _GUARANTEE = "no function is denied a call"
-_PATTERN = '?AccessDenied ?AccessDeniedException ?"is not authorized to perform"'
+DENIALS = '?AccessDenied ?AccessDeniedException ?"is not authorized to perform"'
+"""Filter pattern of CloudWatch Logs for calls of AWS that were denied."""
 _MOST_PAGES = 20
 
 
@@ -52,7 +53,7 @@ def _denials(session: Any, group: str, since_ms: int) -> Iterator[dict[str, Any]
     token: dict[str, str] = {}
     for _ in range(_MOST_PAGES):
         try:
-            page = logs.filter_log_events(logGroupName=group, startTime=since_ms, filterPattern=_PATTERN, **token)
+            page = logs.filter_log_events(logGroupName=group, startTime=since_ms, filterPattern=DENIALS, **token)
         except logs.exceptions.ResourceNotFoundException:
             return  # nothing has been logged yet
         yield from page.get("events", [])

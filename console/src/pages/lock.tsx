@@ -52,7 +52,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
               <li key={holder.task_id}>
                 <TaskLink id={holder.task_id} task={tasks.get(holder.task_id)} />{" "}
                 <span class="muted">
-                  · {holder.fence === null ? "reserved" : `fence ${holder.fence}`}, taken back <Relative at={holder.expires_at} /> unless a heartbeat renews it
+                  {holder.mode === "shared" && "· shared "}· {holder.fence === null ? "reserved" : `fence ${holder.fence}`}, taken back <Relative at={holder.expires_at} /> unless a heartbeat renews it
                 </span>
               </li>
             ))}
@@ -68,7 +68,7 @@ export function LockDetail({ subject: key }: { subject: string }) {
               <li key={waiter.task_id}>
                 <TaskLink id={waiter.task_id} task={tasks.get(waiter.task_id)} />{" "}
                 <span class="muted">
-                  · due <Time at={waiter.due_at} /> <Relative at={waiter.due_at} />
+                  {waiter.mode === "shared" && "· to share it "}· due <Time at={waiter.due_at} /> <Relative at={waiter.due_at} />
                 </span>
               </li>
             ))}

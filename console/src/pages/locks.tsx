@@ -44,7 +44,7 @@ export function Locks() {
                     <div key={holder.task_id}>
                       <TaskLink id={holder.task_id} task={tasks.get(holder.task_id)} />{" "}
                       <span class="muted">
-                        · ends <Relative at={holder.expires_at} />, unless renewed
+                        {holder.mode === "shared" && "· shared "}· ends <Relative at={holder.expires_at} />, unless renewed
                       </span>
                     </div>
                   ))}

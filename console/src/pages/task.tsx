@@ -142,6 +142,10 @@ function Children({ page: { tasks: children, next_token: token } }: { page: List
   );
 }
 
+function LockLink({ lock }: { lock: NonNullable<Task["lock"]> }) {
+  return <><a href={href(["locks", lock.key])}>{lock.key}</a>{lock.mode === "shared" && ", shared"}</>;
+}
+
 function About({ task }: { task: Task }) {
   const { schedule, topology, lock, order } = task;
   const tags = Object.entries(task.tags);
@@ -168,7 +172,8 @@ function About({ task }: { task: Task }) {
           ...(task.completes_group ? ([["After the group", <a href={href(["groups", task.completes_group])}>{task.completes_group}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
-          ...(lock ? ([["Lock", <a href={href(["locks", lock.key])}>{lock.key}</a>]] as const) : []),
+          ...(lock ? ([["Lock", <LockLink lock={lock} />]] as const) : []),
+          ...(task.locks ? ([["Locks", task.locks.map((each) => <div key={each.key}><LockLink lock={each} /></div>)]] as const) : []),
           ...(order ? ([["Ordered key", `${order.key}${order.on_failure === "stop" ? ", stops on failure" : ""}`]] as const) : []),
           ...(task.rate ? ([["Rate", <><a href={href(["rates", task.rate.key])}>{task.rate.key}</a>: {often(task.rate)}</>]] as const) : []),
           ...(task.expires_at ? ([["Expires", <><Time at={task.expires_at} /> if it has not started</>]] as const) : []),

@@ -18,6 +18,7 @@ from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.ids import MAX_SHARDS
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
+    MAX_EPOCH,
     MAX_METRIC_VALUES,
     MAX_QUOTA,
     MAX_WORKER_BATCH,
@@ -63,6 +64,10 @@ _LOG_GROUP = re.compile(r"[A-Za-z0-9_/.#-]{1,512}")
 _DOMAIN = re.compile(r"([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}")
 _KMS_KEY = re.compile(r"arn:aws(-[a-z]+)*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+")
 _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-f0-9-]+")
+_TABLE_STREAM = re.compile(
+    r"arn:aws(-[a-z]+)*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/(?P<table>[A-Za-z0-9_.-]{3,255})/stream/\S+"
+)
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
 
@@ -222,6 +227,16 @@ class Environment:
     sizes: Mapping[FunctionName, FunctionSize] = field(default_factory=lambda: SIZES)
     """Memory and timeout of each function."""
 
+    table: str = ""
+    """Name of an existing table of tasks that the stack uses in place of its own: a restored one (`duetime restore`
+    prints it), or one that a deleted stack has left. Empty: the stack creates its table."""
+    table_stream_arn: str = ""
+    """ARN of the stream of that table; needed with `table`, and only with it."""
+    content_bucket: str = ""
+    """Name of an existing bucket of large payloads and results, left by a deleted stack. Empty: the stack creates
+    one."""
+    epoch: int = 0
+    """How often the table was restored; `duetime restore` prints it. It is part of every fence, and must never fall."""
     shards: int = 16
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
     look_ahead_seconds: int = 180
@@ -483,6 +498,7 @@ class Environment:
                 f"environment {self.name!r}: a lease of {self.lease_seconds} s cannot be renewed in time;"
                 f" {SHORTEST_WORKER_LEASE_SECONDS} s is the minimum"
             )
+        self._check_table()
         api = self.reserved.get(FunctionName.API)
         if not 0 < self.long_polls < (api or _LEAST_UNRESERVED):
             raise UnsafeEnvironment(
@@ -515,6 +531,21 @@ class Environment:
                     f"environment {self.name!r}: at most {MAX_METRIC_VALUES} owners and types, without spaces, can have"
                     " metrics of their own"
                 )
+
+    def _check_table(self) -> None:
+        """Check the existing table and bucket."""
+        if bool(self.table) != bool(self.table_stream_arn):
+            raise UnsafeEnvironment(f"environment {self.name!r}: `table` and `table_stream_arn` need each other")
+        stream = _TABLE_STREAM.fullmatch(self.table_stream_arn)
+        if self.table and (stream is None or stream["table"] != self.table):
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.table_stream_arn!r} is not the ARN of a stream of the table"
+                f" {self.table!r}; `duetime restore` prints it"
+            )
+        if self.content_bucket and _BUCKET.fullmatch(self.content_bucket) is None:
+            raise UnsafeEnvironment(f"environment {self.name!r}: {self.content_bucket!r} is not the name of a bucket")
+        if not 0 <= self.epoch <= MAX_EPOCH:
+            raise UnsafeEnvironment(f"environment {self.name!r}: `epoch` must be 0 to {MAX_EPOCH}, not {self.epoch}")
 
     def _check_worker(self) -> None:
         """Check the function that runs handlers."""

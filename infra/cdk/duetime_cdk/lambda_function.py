@@ -225,6 +225,7 @@ def _observability(name: FunctionName, environment: Environment, stack: str) -> 
         Variable.SERVICE_NAME: service_of(name),
         Variable.METRICS_NAMESPACE: namespace_of(stack),
         Variable.LOG_LEVEL: environment.log_level,
+        **({Variable.EPOCH: str(environment.epoch)} if environment.epoch else {}),
         **({Variable.PYDANTIC_PLUGINS: "__all__"} if name in _VALIDATING else {}),
         **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
     }

@@ -299,7 +299,7 @@ def _requests() -> list[Panel]:
         ),
         Panel(
             "Events",
-            "that became tasks",
+            "that became tasks, cancelled tasks, matched no rule or were refused",
             Unit.COUNT,
             _sums("intake_tasks", "intake_cancels", "intake_unmatched", "intake_refused"),
         ),

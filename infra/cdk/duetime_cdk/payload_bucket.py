@@ -20,15 +20,25 @@ if TYPE_CHECKING:
     from duetime_cdk.lambda_function import LambdaFunction
 
 
+_OBJECTS = "Objects are named after tasks, which cannot be listed in a policy; it is our own bucket"
+
+
 class Content(Construct):
     """The bucket of large content; objects are written before their record, and expire after it."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        self.bucket: s3.IBucket = (
+            s3.Bucket.from_bucket_name(self, "Bucket", environment.content_bucket)
+            if environment.content_bucket
+            else self._created(environment)
+        )
+
+    def _created(self, environment: Environment) -> s3.Bucket:
         key, value = schema.EXPIRING_TAG
         kept = environment.longest_retention_days + CONTENT_OUTLIVES_RECORD // DAY
         _, unreferenced = schema.UNREFERENCED_TAG
-        self.bucket = private_bucket(
+        return private_bucket(
             self,
             environment=environment,
             lifecycle_rules=[
@@ -58,10 +68,15 @@ class Content(Construct):
         function.allow(["s3:DeleteObject"], [self.bucket.arn_for_objects("*")])
 
     def _acknowledge(self, function: LambdaFunction) -> None:
+        if self.bucket.node.default_child is None:
+            # An existing bucket is named by the user.
+            resource = f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:s3:::{self.bucket.bucket_name}/*]"
+            Validations.of(function.role).acknowledge(Acknowledgment(id=resource, reason=_OBJECTS))
+            return
         logical_id = Stack.of(self).get_logical_id(cast("CfnElement", self.bucket.node.default_child))
         Validations.of(function.role).acknowledge(
             Acknowledgment(
                 id=f"AwsSolutions-IAM5[Resource::<{logical_id}.Arn>/*]",
-                reason="Objects are named after tasks, which cannot be listed in a policy; it is our own bucket",
+                reason=_OBJECTS,
             )
         )

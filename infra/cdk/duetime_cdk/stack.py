@@ -66,9 +66,9 @@ class DuetimeStack(Stack):
     """Its address, for `DUETIME_URL` of a client: your own domain if there is one."""
     api_domain: apigateway.DomainName | None
     """The API's own domain; `None` without `domain_name`. A DNS alias leads to its `regional_domain_name`."""
-    table: dynamodb.Table
+    table: dynamodb.ITable
     """The table of tasks."""
-    bucket: s3.Bucket
+    bucket: s3.IBucket
     """Large payloads and results."""
     archive_bucket: s3.Bucket | None
     """The archive of ended tasks; `None` without `archive_days`."""

@@ -16,12 +16,21 @@ if TYPE_CHECKING:
 
 
 class Tables(Construct):
-    """A single table: tasks by due minute, and separate items that the trigger need not read."""
+    """A single table, new or existing: tasks by due minute, and separate items that the trigger need not read."""
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        self.tasks: dynamodb.ITable = self._existing(environment) if environment.table else self._created(environment)
+
+    def _existing(self, environment: Environment) -> dynamodb.ITable:
+        """A table that the stack does not own: its stream, TTL and backup are as they are."""
+        return dynamodb.Table.from_table_attributes(
+            self, "Tasks", table_name=environment.table, table_stream_arn=environment.table_stream_arn
+        )
+
+    def _created(self, environment: Environment) -> dynamodb.Table:
         key = key_of(self, environment)
-        self.tasks = dynamodb.Table(
+        table = dynamodb.Table(
             self,
             "Tasks",
             partition_key=_string(schema.PARTITION_KEY),
@@ -38,12 +47,13 @@ class Tables(Construct):
             removal_policy=removal_of(environment),
         )
         for index in schema.INDEXES:
-            self.tasks.add_global_secondary_index(
+            table.add_global_secondary_index(
                 index_name=index.name,
                 partition_key=_string(index.partition_key),
                 sort_key=_string(schema.SORT_KEY),
                 projection_type=dynamodb.ProjectionType.KEYS_ONLY,
             )
+        return table
 
     def arns_of(self, *indexes: schema.Index) -> list[str]:
         """The ARNs of indexes, so that grants need no wildcard."""

@@ -77,8 +77,10 @@ class FakeDynamoDB:
         ExpressionAttributeNames: Mapping[str, str] | None = None,
         ExpressionAttributeValues: Mapping[str, Value] | None = None,
         ExclusiveStartKey: Item | None = None,
+        ConsistentRead: bool = False,
     ) -> dict[str, Any]:
-        """Read a page of the table."""
+        """Read a page of the table, always consistently."""
+        del ConsistentRead
         table = self._table(TableName, "Scan")
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         wanted = None if FilterExpression is None else condition(FilterExpression)

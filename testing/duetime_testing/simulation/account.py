@@ -144,6 +144,7 @@ class Account:
         sends_fail_until: until when the queues reject messages.
         creations_fail_until: until when the table rejects new records from the API.
         unread_until: queues from which nothing is received, with end times.
+        most_workers: the most concurrent invocations of the function of a queue.
         worker_batch: messages of an invocation of the worker, and the milliseconds that its poller waits for them.
         endpoint_down_until: until when the tasks' endpoint responds with errors.
         before_call: a scenario's hook before each AWS call: lets time pass, rejects it, or ends the process.
@@ -158,6 +159,7 @@ class Account:
     pulled_types: tuple[str, ...] = ()
     aws_targets = ""
     worker_batch: tuple[int, Millis] = _RECEIVED, 0
+    most_workers = MOST_WORKERS
 
     def __init__(
         self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000, start: Millis | None = None
@@ -540,7 +542,7 @@ class Account:
         while True:
             running = [each for each in running if not each.done]
             unread_until = self.unread_until.get(url, 0)
-            may_receive = self.receiving and len(running) < MOST_WORKERS and self.time.now() >= unread_until
+            may_receive = self.receiving and len(running) < self.most_workers and self.time.now() >= unread_until
             batch = self._gather(url, function) if may_receive else []
             if batch:
                 running.append(self.time.start_process(partial(self._work, url, function, batch)))

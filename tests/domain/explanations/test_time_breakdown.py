@@ -15,7 +15,7 @@ from duetime.domain.explanations.gate import GateName, GateState
 from duetime.domain.explanations.task_explanation import explain, timeline
 from duetime.domain.limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait
-from duetime.domain.tasks.attempt_run import waiting_since, waits_with
+from duetime.domain.tasks.attempt_run import waiting_for_locks_since, waits_with
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import LockSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
@@ -143,7 +143,7 @@ def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
     for number in range(20):
         reason = "lock db-17" if number % 2 else "lock type/report"
         record = replace(record, waits=waits_with(record, reason, NOW + number * MINUTE))
-    assert waiting_since(record, "lock db-17") == NOW + MINUTE
+    assert waiting_for_locks_since(record) == NOW + MINUTE
     assert [wait.reason for wait in record.waits] == [
         "lock type/report",
         "lock db-17",

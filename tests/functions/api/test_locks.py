@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tests.functions.api.gateway import Gateway
 
 LOCKED = {"type": "report", "lock": {"key": "db-17"}}
+WHOLE = {"key": "db-17", "mode": "exclusive", "max_holders": 1, "scope": "task", "wait_seconds": None}
 
 
 def taken(api: Gateway, clock: StandingClock, key: str = "db-17") -> str:
@@ -46,15 +47,101 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
     """What was left out of the lock is shown with its default."""
-    assert api.create(LOCKED)["lock"] == {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}
+    assert api.create(LOCKED)["lock"] == WHOLE
     assert api.create({"type": "report"})["lock"] is None
+
+
+def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
+    """As they are taken; a list of one is the same as `lock`, and there is no `locks` then."""
+    shared = {"key": "a", "mode": "shared"}
+    task = api.create({"type": "report", "locks": [{"key": "db-17"}, shared]})
+    assert task["locks"] == [{**WHOLE, **shared, "max_holders": None}, WHOLE]
+    assert task["lock"] is None
+    one = api.create({"type": "report", "locks": [{"key": "db-17"}]})
+    assert (one["lock"], "locks" in one) == (WHOLE, False)
+
+
+def test_lock_and_locks_are_not_given_together(api: Gateway) -> None:
+    """The refusal of a creation, of an update and of the defaults of a type names the field."""
+    both = {"lock": {"key": "a"}, "locks": [{"key": "b"}, {"key": "c"}]}
+    refused = api.send("POST", "/v1/tasks", {"type": "report", **both})
+    assert (refused.status, list(refused.faults)) == (422, ["locks"])
+    path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
+    assert list(api.send("PATCH", path, both).faults) == ["locks"]
+    assert api.send("PUT", "/v1/types/report", both).status == 422
+
+
+def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> None:
+    """A list replaces a lock, a lock replaces a list, and an empty list or null removes what it names."""
+    path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
+
+    def keys(patch: dict[str, Any]) -> tuple[str | None, list[str]]:
+        body = api.send("PATCH", path, patch).body
+        return body["lock"] and body["lock"]["key"], [lock["key"] for lock in body.get("locks", [])]
+
+    assert keys({"locks": [{"key": "b"}, {"key": "a"}]}) == (None, ["a", "b"])
+    assert keys({"lock": None}) == (None, ["a", "b"])
+    assert keys({"lock": {"key": "c"}}) == ("c", [])
+    assert keys({"locks": []}) == ("c", [])
+    assert keys({"locks": [{"key": "d"}]}) == ("d", [])
+    assert keys({"lock": None}) == (None, [])
+    assert keys({"locks": [{"key": "b"}, {"key": "a"}]}) == (None, ["a", "b"])
+    assert keys({"locks": None}) == (None, [])
+
+
+def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
+    """A shared lock has no limit of its own unless it is given one, an exclusive one has one holder."""
+    path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
+    assert api.send("PATCH", path, {"lock": {"mode": "shared"}}).status == 422
+    shared = api.send("PATCH", path, {"lock": {"mode": "shared", "max_holders": None}}).body["lock"]
+    assert shared == {**WHOLE, "mode": "shared", "max_holders": None}
+    assert api.send("PATCH", path, {"lock": {"mode": "exclusive"}}).body["lock"] == WHOLE
+
+
+def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
+    """Unless their creation says which they need, in either form, or that they need none."""
+    assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
+    task = api.create({"type": "report"})
+    assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
+    other = api.create(LOCKED)
+    assert (other["lock"]["key"], "locks" in other) == ("db-17", False)
+    forms: list[dict[str, Any]] = [{"lock": None}, {"locks": []}]
+    for none in forms:
+        free = api.create({"type": "report", **none})
+        assert (free["lock"], "locks" in free) == (None, False)
+
+
+def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
+    """One form replaces the other in an update of a schedule, too."""
+    timing = {"name": "nightly", "rate": "1 hour", "task": LOCKED}
+    assert api.send("POST", "/v1/schedules", timing).status == 201
+    locks = [{"key": "a"}, {"key": "b", "mode": "shared"}]
+    changed = api.send("PATCH", "/v1/schedules/nightly", {"task": {"locks": locks}}).body["task"]
+    assert (changed.get("lock"), [lock["key"] for lock in changed["locks"]]) == (None, ["a", "b"])
+    changed = api.send("PATCH", "/v1/schedules/nightly", {"task": {"lock": {"key": "c"}}}).body["task"]
+    assert (changed["lock"]["key"], changed.get("locks", [])) == ("c", [])
+
+
+def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingClock) -> None:
+    """Whoever shares a lock, and whoever waits for it to have it alone, is shown with that."""
+    shared = {"type": "report", "lock": {"key": "db-17", "mode": "shared"}}
+    manager, core = composed(LockServices).manager, composed(CoreServices)
+    task_id = api.create(shared)["id"]
+    claimed_by_a_worker(task_id, clock)
+    task = core.stores.tasks.read(TaskId(task_id))
+    assert task is not None
+    assert manager.take(task, manager.claims(task)[0]) is None
+    waiting(api, clock)
+    lock = api.send("GET", "/v1/locks/db-17").body
+    assert [each["mode"] for each in lock["holders"]] == ["shared"]
+    assert [each["mode"] for each in lock["waiters"]] == ["exclusive"]
 
 
 def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
     """As long as the task has not started; null takes it off."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
-    lock = {"key": "db-18", "max_holders": 3, "scope": "run", "wait_seconds": 60}
+    lock = {"key": "db-18", "mode": "exclusive", "max_holders": 3, "scope": "run", "wait_seconds": 60}
     assert api.send("PATCH", path, {"lock": lock}).body["lock"] == lock
     assert api.send("PATCH", path, {"lock": None}).body["lock"] is None
 

@@ -21,7 +21,7 @@ BEFORE: dict[str, Any] = {
         "max_seconds": 9.0,
         "max_duration_seconds": 90,
     },
-    "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
+    "lock": {"key": "db-17", "mode": "exclusive", "max_holders": 2, "scope": "run", "wait_seconds": 30},
     "callback_url": "https://example.org/ended",
     "name": "monthly",
     "priority": "low",
@@ -35,7 +35,7 @@ DEFAULT_RETRY = {
     "max_seconds": 300.0,
     "max_duration_seconds": None,
 }
-DEFAULT_LOCK = {"key": "db-17", "max_holders": 1, "scope": "task", "wait_seconds": None}
+DEFAULT_LOCK = {"key": "db-17", "mode": "exclusive", "max_holders": 1, "scope": "task", "wait_seconds": None}
 OTHER_TARGET = {"kind": "http", "url": "https://example.org/other", "phases": ["rollback"], "queries": ["status"]}
 
 

@@ -8,8 +8,8 @@ MUTANTS = (
     Mutant(
         "a lock is given to one more than its limit",
         "domain/locks.py",
-        "return limit - len(self.holders)",
-        "return limit + 1 - len(self.holders)",
+        "return claim.limit - len(self.holders)",
+        "return claim.limit + 1 - len(self.holders)",
     ),
     Mutant(
         "a lock's hold ends without the margin for clocks",
@@ -60,6 +60,31 @@ MUTANTS = (
         "domain/locks.py",
         "is_over = task.state in STARTABLE",
         "is_over = True or task.state in STARTABLE",
+    ),
+    Mutant(
+        "a shared lock is free for a task that wants it for itself",
+        "domain/locks.py",
+        "if any(holder.is_shared != claim.is_shared for holder in self.holders):",
+        "if any(holder.is_shared < claim.is_shared for holder in self.holders):",
+    ),
+    Mutant(
+        "tasks that share a lock overtake one that wants it for itself",
+        "domain/locks.py",
+        "return is_mixed or others.room(claim) <= len(ahead)",
+        "return others.room(claim) <= (0 if is_mixed else len(ahead))",
+    ),
+    Mutant(
+        "a task gives back only the first of its locks",
+        "services/worker/attempt_lease.py",
+        "for claim in sorted(claims - kept, key=lambda claim: claim.name):",
+        "for claim in sorted(claims - kept, key=lambda claim: claim.name)[:1]:",
+    ),
+    Mutant(
+        "tasks take their locks in orders of their own, and keep what they have got",
+        "services/locking.py",
+        "if claim.scope in scopes), key=lambda claim: claim.name))",
+        "if claim.scope in scopes), key=lambda claim: claim.name, reverse=task.id.text[-1] < 'G'))",
+        also=(("claim.name.key < held.keeps_before", "claim.name.key != held.keeps_before"),),
     ),
     Mutant(
         "a pull worker's task takes no lock",

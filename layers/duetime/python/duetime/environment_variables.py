@@ -26,6 +26,8 @@ class Variable(StrEnum):
     """URL of the queue of priority `low`."""
     SHARDS = "DUETIME_SHARDS"
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
+    EPOCH = "DUETIME_EPOCH"
+    """How often the table was restored: the high digits of new fences."""
     LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
     """How far ahead of the clock the trigger reads, in seconds."""
     PRECISION = "DUETIME_PRECISION"

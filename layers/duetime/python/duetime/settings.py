@@ -93,6 +93,11 @@ class Settings:
         return int(self.environ.get(Variable.SHARDS, "16"))
 
     @property
+    def epoch(self) -> int:
+        """The epoch of fences: how often the table was restored."""
+        return int(self.environ.get(Variable.EPOCH, "0"))
+
+    @property
     def look_ahead_ms(self) -> int:
         """How far ahead of the clock the trigger reads, in milliseconds."""
         return int(float(self.environ.get(Variable.LOOK_AHEAD_SECONDS, "180")) * 1000)

@@ -101,7 +101,8 @@ class Composition:
         """The runtime of every use case."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
-        return Runtime(platform.clock, platform.random_source, executor, self.telemetry, self.tracer)
+        random_source, epoch = platform.random_source, self.settings.epoch
+        return Runtime(platform.clock, random_source, executor, self.telemetry, self.tracer, epoch)
 
     def part(self, kind: type[P]) -> P:
         """The part of this class."""

@@ -16,6 +16,7 @@ from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import LockNotFound
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.locks import RESERVED
+from duetime.domain.tasks.task_options import LockMode
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class LockHolderResponse(TypedDict):
             description="Fence of its attempt; null while the lock is reserved for a task that has not claimed it yet."
         ),
     ]
+    mode: LockMode
     expires_at: Annotated[Instant, Field(description="When the lock is taken back, unless a heartbeat renews it.")]
 
 
@@ -43,6 +45,7 @@ class LockWaiterResponse(TypedDict):
     """A task that waits for a lock."""
 
     task_id: str
+    mode: LockMode
     due_at: Instant
 
 
@@ -91,13 +94,22 @@ def lock_entry(lock: Lock) -> LockSummary:
 
 def lock_response(lock: Lock, line: Sequence[Waiter]) -> LockResponse:
     """A lock with its waiting tasks."""
-    waiters = [LockWaiterResponse(task_id=waiter.task_id.text, due_at=to_iso(waiter.due_at)) for waiter in line]
+    waiters = [
+        LockWaiterResponse(task_id=waiter.task_id.text, mode=_mode(waiter), due_at=to_iso(waiter.due_at))
+        for waiter in line
+    ]
     return LockResponse(**lock_entry(lock), waiters=waiters)
 
 
 def _holder(holder: Holder) -> LockHolderResponse:
     fence = None if holder.fence == RESERVED else holder.fence
-    return LockHolderResponse(task_id=holder.task_id.text, fence=fence, expires_at=to_iso(holder.expires_at))
+    return LockHolderResponse(
+        task_id=holder.task_id.text, fence=fence, mode=_mode(holder), expires_at=to_iso(holder.expires_at)
+    )
+
+
+def _mode(task: Holder | Waiter) -> LockMode:
+    return LockMode.SHARED if task.is_shared else LockMode.EXCLUSIVE
 
 
 LIST = Operation(

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Self,  # pydantic requires it before Python 3.12
+)
 
-from pydantic import Field
-from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body, validated, words_of
-from duetime.contract.tasks.bodies import Lock, NotifyOn, Rate, Retry, Unique
+from duetime.contract.tasks.bodies import Lock, Locks, NotifyOn, Rate, Retry, Unique
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import (
     TYPE_PATTERN,
@@ -56,6 +62,7 @@ class TypeDefaultsPut(Body):
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
     lock: Annotated[Lock | None, Field(description="The lock that a task needs while it runs.")] = None
+    locks: Annotated[Locks | None, Field(description="The locks that a task needs, instead of `lock`.")] = None
     rate: Annotated[Rate | None, Field(description="How often attempts of tasks with the same key can start.")] = None
     notify_on: Annotated[NotifyOn | None, Field(description="Notices about a failure or a late start.")] = None
     expires_seconds: ExpiresSeconds | None = None
@@ -66,6 +73,12 @@ class TypeDefaultsPut(Body):
             "topologies, and creations with `debounce`."
         ),
     ] = None
+
+    @model_validator(mode="after")
+    def _has_one_form_of_locks(self) -> Self:
+        if self.lock is not None and self.locks:
+            raise ValueError("has both `lock` and `locks`: name all locks in `locks`")
+        return self
 
 
 class TypeListQuery(Parameters):

@@ -151,7 +151,7 @@ class TaskWorkloads:
         """Additional write units of a task's features."""
         target, notice = spec.target, spec.notify_on
         found = _UNIQUE * (unique_of(spec.unique, spec.debounce) is not None)
-        found += _LOCK * (spec.lock is not None) + _RATE * (spec.rate is not None)
+        found += _LOCK * len(spec.all_locks) + _RATE * (spec.rate is not None)
         found += _ORDER * (spec.order is not None)
         found += _PARENT * (spec.parent_task_id is not None) + _MEMBER * (spec.group is not None)
         if spec.after is not None:

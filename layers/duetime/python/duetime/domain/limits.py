@@ -160,6 +160,8 @@ MAX_WAIT_SECONDS = 25
 MAX_LOCK_KEY_LENGTH = 64
 MAX_LOCK_HOLDERS = 100
 """Largest `max_holders` of a lock; each holder takes about 50 bytes of the lock's item."""
+MAX_LOCKS = 5
+"""Locks of a task; each costs two write units."""
 MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
@@ -315,6 +317,8 @@ SHORTEST_WORKER_LEASE_SECONDS = 15
 """Shortest lease of the worker functions: it must allow for a second renewal before their process ends."""
 MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have their own metrics: CloudWatch bills for each one."""
+MAX_EPOCH = 999
+"""How often a table can be restored: a fence has at most twelve digits."""
 MAX_ARCHIVE_DAYS = 3_653
 """Days for which the archive can keep ended tasks: ten years."""
 MAX_SUMMARY_OWNERS = 25

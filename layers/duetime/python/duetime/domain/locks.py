@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
+from duetime.domain.tasks.task_options import LockMode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import LockScope
@@ -34,11 +37,13 @@ class LockClaim:
     Attributes:
         limit: maximum number of holders; if tasks disagree, each uses its own.
         scope: the part of an attempt during which it is held.
+        is_shared: whether others may share it; exclusive and shared holders exclude each other.
     """
 
     name: LockName
     limit: int
     scope: LockScope
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +53,13 @@ class Holder:
     Attributes:
         fence: of the attempt; `RESERVED` while the lock is reserved for the task.
         expires_at: when the hold expires unless a heartbeat renews it.
+        is_shared: whether it shares the lock.
     """
 
     task_id: TaskId
     fence: int
     expires_at: Millis
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,11 +68,13 @@ class Waiter:
 
     Attributes:
         generation: of the task while it waits; at another generation it no longer waits.
+        is_shared: whether it wants to share the lock.
     """
 
     due_at: Millis
     task_id: TaskId
     generation: int
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +93,25 @@ class Lock:
         """The hold of a task, if it has one."""
         return next((holder for holder in self.holders if holder.task_id == task_id), None)
 
-    def room(self, limit: int) -> int:
-        """Number of free places under a limit."""
-        return limit - len(self.holders)
+    def room(self, claim: LockClaim) -> int:
+        """Number of free places for tasks with this claim."""
+        if any(holder.is_shared != claim.is_shared for holder in self.holders):
+            return 0
+        return claim.limit - len(self.holders)
+
+    def is_closed_for(self, claim: LockClaim, task_id: TaskId, ahead: Sequence[Waiter]) -> bool:
+        """Whether a task must wait: it has no place, and each free one is for a task that waits before it.
+
+        A task of the other mode that waits before it keeps it out, too: otherwise tasks that share the lock could keep
+        an exclusive one waiting for ever.
+        """
+        held = self.holder(task_id)
+        others = self if held is None else self.without(task_id, held.fence)
+        if held is not None and held.is_shared == claim.is_shared:
+            # Tasks with a higher limit may have come beside it meanwhile.
+            return others.room(claim) <= 0
+        is_mixed = any(waiter.is_shared != claim.is_shared for waiter in ahead)
+        return is_mixed or others.room(claim) <= len(ahead)
 
     def living(self, now: Millis) -> Lock:
         """The lock without holders that have expired by every clock."""
@@ -123,17 +148,21 @@ class Lock:
         """
         return max(until, now + LONGEST_LOCK_HOLD) + LOCK_LIFE
 
-    def frees_at(self, limit: int) -> Millis:
+    def frees_at(self, claim: LockClaim) -> Millis:
         """When the next place becomes free without renewals; in the past if one is free."""
+        opposed = [holder.expires_at for holder in self.holders if holder.is_shared != claim.is_shared]
+        if opposed:
+            return max(opposed) + MAX_CLOCK_DIFFERENCE
         ends = sorted(holder.expires_at for holder in self.holders)
-        return ends[len(ends) - limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= limit else 0
+        return ends[len(ends) - claim.limit] + MAX_CLOCK_DIFFERENCE if len(ends) >= claim.limit else 0
 
 
 def claims_of(task: Task) -> tuple[LockClaim, ...]:
     """The locks that a task requests itself."""
-    if task.lock is None:
-        return ()
-    return (LockClaim(LockName(task.owner, task.lock.key), task.lock.max_holders, task.lock.scope),)
+    return tuple(
+        LockClaim(LockName(task.owner, lock.key), lock.limit, lock.scope, lock.mode is LockMode.SHARED)
+        for lock in task.all_locks
+    )
 
 
 class WaiterStatus(Enum):
@@ -183,13 +212,13 @@ class HandOver:
     departed: tuple[Waiter, ...] = ()
     is_full: bool = False
 
-    def admit(self, waiter: Waiter, task: Task, limit: int, until: Millis) -> HandOver:
-        """A copy with a place reserved until `until` for a waiting task, if its limit allows."""
+    def admit(self, waiter: Waiter, task: Task, claim: LockClaim, until: Millis) -> HandOver:
+        """A copy with a place reserved until `until` for a waiting task, if its claim allows."""
         lock = self.lock
         if lock.holder(task.id) is None:
-            if lock.room(limit) <= 0:
+            if lock.room(claim) <= 0:
                 return replace(self, is_full=True)
-            lock = lock.held_by(Holder(task.id, RESERVED, until))
+            lock = lock.held_by(Holder(task.id, RESERVED, until, claim.is_shared))
         return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
 
     def dismiss(self, waiter: Waiter) -> HandOver:

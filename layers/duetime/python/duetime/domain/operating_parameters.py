@@ -260,6 +260,9 @@ LEASE_RETURN_MARGIN = MAX_CLOCK_DIFFERENCE + SECOND
 MAX_UNACKNOWLEDGED_LEASES = 3
 """Consecutive leases of a task that may end without a response by pull workers before further ones count as attempts:
 the task may be crashing its workers."""
+FENCES_PER_EPOCH = 1_000_000_000
+"""A fence is `epoch * FENCES_PER_EPOCH + claims`. The epoch rises when a table is restored, so the fences of the lost
+table's attempts are below all others."""
 TIMER_LIFE = 400 * DAY
 """A timer is removed this long after its minute. The trigger and its last recovery scan must have read it before: this
 is the longest outage of the trigger that loses nothing."""

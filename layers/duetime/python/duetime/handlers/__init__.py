@@ -248,7 +248,7 @@ def handler(
         retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
         options: Options that tasks of the type have unless their creation gives them: `priority`, `retry`,
-            `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `rate`, `notify_on`,
+            `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,
             `expires_seconds` and `unique`, with the values of a creation.
 
     Raises:

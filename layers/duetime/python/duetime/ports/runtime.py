@@ -192,6 +192,7 @@ class Runtime:
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
+        epoch: the epoch of the fences of new and reopened tasks; rises when the table is restored.
     """
 
     clock: Clock
@@ -199,6 +200,7 @@ class Runtime:
     executor: Executor
     telemetry: Telemetry
     tracer: Tracer = UNTRACED
+    epoch: int = 0
 
     def now(self) -> Millis:
         """The time by this runtime's clock."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.conditional_writes import ConditionFailed, Guard
+from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, WriteResult
 from duetime.domain.errors import LockNotFound, Unavailable
 from duetime.domain.locks import (
     RESERVED,
@@ -28,7 +28,7 @@ from duetime.domain.locks import (
 from duetime.domain.operating_parameters import LOCK_CHECK_INTERVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
-from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.states import STARTABLE, Move
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND
 
@@ -84,15 +84,15 @@ class LockManager:
         for _ in range(_TRIES):
             now = self.runtime.now()
             lock, line = self.stores.locks.read(claim.name, claim.limit)
-            lock = self._living(lock, claim.limit, now)
-            taken = Holder(task.id, task.fence, now + self.lease)
+            lock = self._living(lock, claim, now)
+            taken = Holder(task.id, task.fence, now + self.lease, claim.is_shared)
             if lock.is_held_by_later(taken):
                 # This attempt's lease has ended. Postponing it will be rejected; it must not join the line either.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
-            ahead = sum(1 for waiter in line if waiter < place and waiter.task_id != task.id)
-            if lock.holder(task.id) is None and lock.room(claim.limit) <= ahead:
-                return self._in_line(task, claim, lock, ahead, now)
+            ahead = [waiter for waiter in line if waiter < place and waiter.task_id != task.id]
+            if lock.is_closed_for(claim, task.id, ahead):
+                return self._in_line(task, claim, lock, len(ahead), now)
             held = lock.held_by(taken)
             if self.stores.locks.save(held, self.runtime.nonce(), held.expires_at(now), taken):
                 return None
@@ -103,9 +103,48 @@ class LockManager:
         expires = Lock.renewal_expires_at(self.runtime.now(), until)
         # A cap may be set while a task runs that never took its lock: that is no reason to stop it.
         return (
-            self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until), expires)
+            self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until, claim.is_shared), expires)
             or claim.name.owner == SYSTEM
         )
+
+    def keep(self, end: WriteResult, task: Task, held: Postponed, taken: Collection[LockClaim]) -> set[LockClaim]:
+        """Reserve the locks that a task has for its next check, while it is the first in the line of another one.
+
+        Without this, a task that needs two busy locks might find one of them taken at every check. Only locks that sort
+        before the missing one are kept, so no two tasks keep what the other waits for.
+
+        Never raises `Unavailable`: what is not reserved is given back.
+
+        Args:
+            end: the write that postponed the task.
+            task: the claimed record.
+            held: why it is postponed.
+            taken: the locks that the attempt has.
+
+        Returns:
+            The locks that are kept; the others must be given back.
+        """
+        is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
+        if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
+            return set()
+        before = {claim for claim in taken if claim.name.owner == task.owner and claim.name.key < held.keeps_before}
+        with suppress(Unavailable):
+            return {claim for claim in before if self._reserved(task, claim, end.task.next_at + self.lease)}
+        return set()
+
+    def _reserved(self, task: Task, claim: LockClaim, until: Millis) -> bool:
+        """Reserve a lock that the attempt holds; returns whether it still held it."""
+        for _ in range(_TRIES):
+            stored, _line = self.stores.locks.read(claim.name, 0)
+            if (holder := stored.holder(task.id)) is None or holder.fence > task.fence:
+                return False
+            reserved = Holder(task.id, RESERVED, until, claim.is_shared)
+            lock = stored.without(task.id, task.fence).held_by(reserved)
+            if self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(self.runtime.now())):
+                # A place in its line would end the reservation when it is found to be outdated.
+                self.stores.locks.leave(claim.name, Waiter(task.due_at, task.id, task.generation))
+                return True
+        return False
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """Release a task's hold, and let in the first task in line.
@@ -122,7 +161,7 @@ class LockManager:
                 return
 
     def release_reservation(self, task: Task) -> None:
-        """Hand on a task's reservation at once if the task will not use it: it was cancelled, paused or postponed.
+        """Hand on a task's reservations at once if the task will not use them: it was cancelled, paused or postponed.
 
         Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
 
@@ -134,7 +173,8 @@ class LockManager:
         try:
             for claim in self.claims(task):
                 holder = self.stores.locks.read(claim.name, 0)[0].holder(task.id)
-                if holder is not None and holder.fence == RESERVED:
+                # A hold of its last attempt is just being reserved.
+                if holder is not None and holder.fence <= task.fence:
                     self.hand_over(claim.name, task)
         except Unavailable as error:
             self.runtime.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
@@ -177,8 +217,8 @@ class LockManager:
         claim = None if task is None or status is WaiterStatus.GONE else self._claim(task, hand_over.lock.name)
         if task is None or claim is None:
             return hand_over.dismiss(waiter)
-        hand_over = replace(hand_over, lock=self._living(hand_over.lock, claim.limit, now))
-        return hand_over.admit(waiter, task, claim.limit, now + self.lease)
+        hand_over = replace(hand_over, lock=self._living(hand_over.lock, claim, now))
+        return hand_over.admit(waiter, task, claim, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
         """Check a task that the lock is reserved for; returns whether the task was still there."""
@@ -200,16 +240,17 @@ class LockManager:
         generation = task.generation if task.is_terminal else task.generation + 1
         # Even the longest hold ends while the task is still in line.
         expires_at = Lock.renewal_expires_at(now, now)
-        self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation), expires_at)
+        self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation, claim.is_shared), expires_at)
         until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
         if not ahead:
-            until = min(until, max(lock.frees_at(claim.limit), now) + _BUSY_PAUSE)
-        return Postponed(until, f"lock {claim.name.key}")
+            until = min(until, max(lock.frees_at(claim), now) + _BUSY_PAUSE)
+        keeps_before = claim.name.key if not ahead and claim.name.owner == task.owner else None
+        return Postponed(until, f"lock {claim.name.key}", keeps_before=keeps_before)
 
-    def _living(self, lock: Lock, limit: int, now: Millis) -> Lock:
+    def _living(self, lock: Lock, claim: LockClaim, now: Millis) -> Lock:
         """The lock without crashed holders, even if their holds have not expired; checked only where it matters."""
         lock = lock.living(now)
-        if lock.room(limit) > 0:
+        if lock.room(claim) > 0:
             return lock
         for holder in lock.holders:
             lasts = holder.expires_at > now + 2 * self.lease + MAX_CLOCK_DIFFERENCE

@@ -44,6 +44,7 @@ from duetime.domain.tasks.task_options import (
     DEFAULT_RETRY,
     AfterFailure,
     Debounce,
+    LockMode,
     LockScope,
     LockSpec,
     NotifyOn,
@@ -116,7 +117,14 @@ RETRY = TextCodec(
     max_seconds=_FLOAT,
     max_duration_seconds=_OR_ZERO,
 )
-LOCK = TextCodec(LockSpec, max_holders=_INTEGER, scope=(str, LockScope), wait_seconds=_OR_ZERO, key=_TEXT)
+LOCK = TextCodec(
+    LockSpec,
+    max_holders=_OR_ZERO,
+    scope=(str, LockScope),
+    wait_seconds=_OR_ZERO,
+    mode=(lambda mode: mode.value[0], {mode.value[0]: mode for mode in LockMode}.__getitem__),
+    key=_TEXT,
+)
 RATE = TextCodec(Rate, limit=_INTEGER, per_seconds=_INTEGER, burst=_INTEGER, key=_TEXT)
 NOTIFY_ON = _NotifyOnCodec()
 UNIQUE = TextCodec(Unique, until=(str, Until), on_conflict=(str, OnConflict), key=_TEXT)
@@ -191,6 +199,16 @@ def read_content(field: str, value: Value) -> Content:
         place, name = value["L"]
         return Content(ContentPlace(place["S"]), name["S"])
     return Content(ContentPlace.RECORD, field, unpacked(value))
+
+
+def locks(value: tuple[LockSpec, ...]) -> Value | None:
+    """Several locks; `None` for none."""
+    return {"L": [LOCK.encode(each) for each in value]} if value else None
+
+
+def read_locks(value: Value) -> tuple[LockSpec, ...]:
+    """Decode several locks."""
+    return tuple(LOCK.decode(each) for each in value["L"])
 
 
 def retry(value: RetryPolicy) -> Value | None:

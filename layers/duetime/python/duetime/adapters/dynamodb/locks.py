@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Executor
 
-_HOLDERS, _GENERATION = "m", "t"
+_HOLDERS, _GENERATION, _SHARED = "m", "t", "sh"
 _HOLDERS_MARK = "#"
 """Precedes the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
 _WAITER_MARK = "w#"
+_MODES = "xs"
+"""Letters of a hold's mode: exclusive, shared."""
 _DIGITS = 15
 """Digits of a waiter's due time in its sort key: milliseconds for thirty thousand years."""
 
@@ -116,6 +118,8 @@ class DynamoLockStore:
             schema.TTL: attribute_values.expiry(expires_at),
             _GENERATION: attribute_values.number(waiter.generation),
         }
+        if waiter.is_shared:
+            item[_SHARED] = {"BOOL": True}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)
 
@@ -173,8 +177,8 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 def _unless_held_by_later(taker: Holder) -> Condition:
     """Condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is the text `fence until`, and every end has thirteen digits: the greater of two fences makes the longer
-    text, or the greater one of equal length.
+    A hold is the text `fence until mode`, and every end has thirteen digits, every mode one letter: the greater of two
+    fences makes the longer text, or the greater one of equal length.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
@@ -190,17 +194,17 @@ def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
 
 
 def _held(holder: Holder) -> Value:
-    return attribute_values.text(f"{holder.fence} {holder.expires_at}")
+    return attribute_values.text(f"{holder.fence} {holder.expires_at} {_MODES[holder.is_shared]}")
 
 
 def _lock(name: LockName, item: StoredItem) -> Lock:
     holders = []
     for task_id, held in item[_HOLDERS]["M"].items():
-        fence, until = str(held["S"]).split()
-        holders.append(Holder(TaskId(task_id), int(fence), int(until)))
+        fence, until, mode = str(held["S"]).split()
+        holders.append(Holder(TaskId(task_id), int(fence), int(until), mode == _MODES[True]))
     return Lock(name, tuple(sorted(holders, key=lambda holder: holder.task_id)), version_of(item))
 
 
 def _waiter(item: StoredItem) -> Waiter:
     _mark, due_at, task_id = item[schema.SORT_KEY]["S"].split("#")
-    return Waiter(int(due_at), TaskId(task_id), attribute_values.integer(item[_GENERATION]))
+    return Waiter(int(due_at), TaskId(task_id), attribute_values.integer(item[_GENERATION]), _SHARED in item)

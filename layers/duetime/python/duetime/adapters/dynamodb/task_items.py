@@ -61,6 +61,7 @@ ATTRIBUTES: dict[str, Attribute] = {
         ),
         Attribute("rollback_on_failure", "B", attribute_values.flag, attribute_values.truth),
         Attribute("lock", "K", field_codecs.LOCK.encode, field_codecs.LOCK.decode),
+        Attribute("locks", "xl", field_codecs.locks, field_codecs.read_locks),
         Attribute("rate", "xr", field_codecs.RATE.encode, field_codecs.RATE.decode),
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.NOTIFY_ON.encode, field_codecs.NOTIFY_ON.decode),

@@ -14,6 +14,7 @@ from duetime.domain.explanations.schedule_explanation import OccurrenceOutcome
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.switches import SwitchScope
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import LockMode
 
 
 class WaitedTaskResponse(TypedDict):
@@ -36,6 +37,7 @@ class WaitedLockResponse(TypedDict):
     """A lock that other tasks hold."""
 
     key: str
+    mode: Annotated[LockMode, Field(description="How the task wants it.")]
     max_holders: Annotated[int, Field(description="Maximum number of tasks that hold it at once.")]
     holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
     position: Annotated[

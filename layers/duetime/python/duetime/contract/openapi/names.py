@@ -92,6 +92,7 @@ NAMES: Mapping[str, str] = {
     "Dialect": "CronDialect",
     "Fold": "DstFold",
     "Gap": "DstGap",
+    "LockMode": "TaskLockMode",
     "LockScope": "TaskLockScope",
     "OnConflict": "UniqueKeyConflictPolicy",
     "OnExcluded": "ExcludedPolicy",

@@ -302,7 +302,12 @@ class TaskPatch:
         """
         # Null switches off what may be a default of the type; where an option cannot be null, it removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
-        fields = merged(template_fields(before), self.patch, opaque)
+        known = template_fields(before)
+        for given, other in (("lock", "locks"), ("locks", "lock")):
+            if self.patch.get(given) and not self.patch.get(other):
+                # Two forms of one option: one replaces the other.
+                known.pop(other, None)
+        fields = merged(known, self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))

@@ -60,6 +60,7 @@ from duetime.domain.limits import (
     MAX_DEBOUNCE_SECONDS,
     MAX_DEPENDENCIES,
     MAX_LATE_SECONDS,
+    MAX_LOCKS,
     MAX_PAYLOAD_BYTES,
     MAX_RETRY_MULTIPLIER,
     MAX_RETRY_WAIT_SECONDS,
@@ -71,7 +72,15 @@ from duetime.domain.limits import (
 from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
-from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, RetryPolicy, Until
+from duetime.domain.tasks.task_options import (
+    AfterFailure,
+    LockMode,
+    LockScope,
+    OnConflict,
+    Priority,
+    RetryPolicy,
+    Until,
+)
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -300,12 +309,53 @@ class Lock(Body):
     """A lock that a task holds while it runs; other tasks that need it wait, in the order of their due times."""
 
     key: LockKey
-    max_holders: MaxHolders = 1
+    mode: Annotated[
+        LockMode,
+        Field(
+            strict=False,
+            description="`shared` tasks hold the lock together, like readers; an `exclusive` one only without them.",
+        ),
+    ] = LockMode.EXCLUSIVE
+    max_holders: MaxHolders | None = None
     scope: Annotated[
         LockScope,
         Field(strict=False, description="Whether the lock is held for all phases of an attempt, or for `run` only."),
     ] = LockScope.TASK
     wait_seconds: LockWaitSeconds | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_one_holder(cls, value: object) -> object:
+        """An exclusive lock has one holder by default; the limit of a shared one stays null."""
+        is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
+        if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
+            return value
+        return {**value, "max_holders": 1}
+
+    @model_validator(mode="after")
+    def _can_be_shared(self) -> Self:
+        if self.mode is LockMode.SHARED and self.max_holders == 1:
+            raise ValueError("has `max_holders` 1, with which no two tasks can share it: set it to null, or more")
+        return self
+
+
+def _without_repeats(locks: list[Lock]) -> list[Lock]:
+    """Rejects a key that is named twice."""
+    keys = [lock.key for lock in locks]
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise ValueError(f"names the lock {twice} twice")
+    return locks
+
+
+Locks = Annotated[
+    list[Lock],
+    Field(
+        max_length=MAX_LOCKS,
+        description="The locks that a task needs while it runs, instead of `lock`; it starts when it has all of them. "
+        "A list of one is the same as `lock`.",
+    ),
+    AfterValidator(_without_repeats),
+]
 
 
 class Rate(Body):
@@ -338,7 +388,7 @@ class NotifyOn(Body):
 class _NullAsDefault(Body):
     """Null has the meaning of an omitted field, where a client cannot mean anything else."""
 
-    NULLABLE: ClassVar[frozenset[str]] = frozenset({"tags", "retry", "due_at", "delay_seconds", "target"})
+    NULLABLE: ClassVar[frozenset[str]] = frozenset({"tags", "locks", "retry", "due_at", "delay_seconds", "target"})
 
     @model_validator(mode="before")
     @classmethod
@@ -398,6 +448,7 @@ class TaskWork(_NullAsDefault):
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
     lock: Annotated[Lock | None, Field(description="The lock that it needs while it runs; null for none.")] = None
+    locks: Locks = []  # noqa: RUF012 - pydantic copies defaults
     rate: Annotated[
         Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
     ] = None
@@ -474,6 +525,10 @@ class LockPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     key: Annotated[LockKey | None, Field(description="Name of the lock, among the owner's locks.")] = None
+    mode: Annotated[
+        Annotated[LockMode, Field(strict=False)] | None,
+        Field(description="Whether tasks share it, or one has it for itself."),
+    ] = None
     max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of tasks that hold it at once.")] = None
     scope: Annotated[
         Annotated[LockScope, Field(strict=False)] | None,
@@ -604,4 +659,9 @@ class TaskPatch(Body):
     rate: Annotated[
         RatePatch | None, Field(description="How often attempts of its key can start; null for no limit.")
     ] = None
-    lock: Annotated[LockPatch | None, Field(description="The lock that it needs while it runs; null for none.")] = None
+    lock: Annotated[
+        LockPatch | None, Field(description="The lock that it needs while it runs, instead of `locks`; null for none.")
+    ] = None
+    locks: Annotated[
+        Locks | None, Field(description="The locks that it needs, replaced as a whole; null for none.")
+    ] = None

@@ -291,15 +291,24 @@ def _job_target(
 
 def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
     """The response for a task's options."""
-    return response_of(
+    response = response_of(
         TaskOptionsResponse,
         options,
         name=options.name or None,
         retry=response_of(RetryResponse, options.retry),
         lock=response_of(TaskLockResponse, options.lock),
+        locks=[_lock(lock) for lock in options.locks],
         rate=response_of(TaskRateResponse, options.rate),
         notify_on=response_of(NotifyOnResponse, options.notify_on),
     )
+    if not options.locks:
+        # Most tasks have none, and save the space in lists, events and callbacks.
+        del response["locks"]
+    return response
+
+
+def _lock(lock: task_options.LockSpec) -> TaskLockResponse:
+    return response_of(TaskLockResponse, lock)
 
 
 def schedule_response(schedule_ref: ScheduleRef | None) -> ScheduleReferenceResponse | None:

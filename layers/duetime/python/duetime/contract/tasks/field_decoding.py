@@ -45,7 +45,7 @@ from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
-    from duetime.contract.tasks.bodies import TaskPatch
+    from duetime.contract.tasks.bodies import Lock, TaskPatch
     from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 ROOT: Place = ()
 _BUILT_IN = TaskSpec("")
-_MADE = {"retry", "lock", "rate", "notify_on"}
+_MADE = {"retry", "lock", "locks", "rate", "notify_on"}
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
@@ -117,14 +117,22 @@ def _explicit(body: TaskCreate, spec: TaskSpec) -> frozenset[str]:
 
 def plain_fields(body: TaskFields) -> dict[str, Any]:
     """The fields that have the same name in the domain."""
+    lock, locks = task_options.one_form(
+        value_of(task_options.LockSpec, body.lock), [_lock(lock) for lock in body.locks]
+    )
     return {
         **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
         "target": _target(body.target) if "target" in body.model_fields_set else None,
         "retry": value_of(RetryPolicy, body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
-        "lock": value_of(task_options.LockSpec, body.lock),
+        "lock": lock,
+        "locks": locks,
         "rate": value_of(task_options.Rate, body.rate),
         "notify_on": value_of(task_options.NotifyOn, body.notify_on),
     }
+
+
+def _lock(body: Lock) -> task_options.LockSpec:
+    return value_of(task_options.LockSpec, body)
 
 
 def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
@@ -146,6 +154,9 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
 def _reject_contradictions(body: TaskFields, place: Place) -> None:
     """Rejects contradictions: two due times, or a rollback that the target does not support."""
     reject_two_due_times(body, place)
+    if body.lock is not None and body.locks:
+        reason = "cannot be given together with lock: name all locks in locks"
+        raise FieldsInvalid([Fault(path_of((*place, "locks")), reason, FaultCode.CONFLICT)])
     if body.rollback_on_failure and isinstance(body.target, HttpTarget) and "rollback" not in body.target.phases:
         reason = "needs 'rollback' among the phases of the target"
         raise FieldsInvalid([Fault(path_of((*place, "rollback_on_failure")), reason, FaultCode.CONFLICT)])

@@ -84,7 +84,7 @@ MaxHolders = Annotated[
         ge=1,
         le=MAX_LOCK_HOLDERS,
         description="Maximum number of tasks that hold the lock at once; the limit of the task that asks for it "
-        "applies.",
+        f"applies. By default 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
     ),
 ]
 TaskType = Annotated[
@@ -181,8 +181,8 @@ LockWaitSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_LOCK_WAIT_SECONDS,
-        description="How many seconds each attempt can wait for the lock; after that the task fails with the error "
-        "`LockWaitExpired`. Null for no limit.",
+        description="How many seconds each attempt can wait for the lock, since it first waited for one of its locks; "
+        "after that the task fails with the error `LockWaitExpired`. Null for no limit.",
     ),
 ]
 RateKey = Annotated[

@@ -9,11 +9,12 @@ from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
 from duetime.contract.http.problems import Problem
+from duetime.domain.limits import MAX_LOCK_HOLDERS
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.tasks.task_options import AfterFailure, LockScope, OnConflict, Priority, Until
+from duetime.domain.tasks.task_options import AfterFailure, LockMode, LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
@@ -205,10 +206,13 @@ class RetryResponse(TypedDict):
 
 
 class TaskLockResponse(TypedDict):
-    """The lock that a task holds while it runs."""
+    """A lock that a task holds while it runs."""
 
     key: str
-    max_holders: int
+    mode: LockMode
+    max_holders: Annotated[
+        int | None, Field(description=f"Maximum number of holders; null for a shared lock: {MAX_LOCK_HOLDERS}.")
+    ]
     scope: LockScope
     wait_seconds: Annotated[int | None, Field(description="How long an attempt can wait for it; null for no limit.")]
 
@@ -286,7 +290,13 @@ class TaskOptionsResponse(TypedDict):
     timeout_seconds: int
     notify_within_seconds: int
     rollback_on_failure: bool
-    lock: TaskLockResponse | None
+    lock: Annotated[
+        TaskLockResponse | None, Field(description="The lock that it needs while it runs; null for none, or several.")
+    ]
+    locks: Annotated[
+        NotRequired[Sequence[TaskLockResponse]],
+        Field(description="The locks that it needs while it runs, if it needs several; otherwise absent."),
+    ]
     rate: TaskRateResponse | None
     callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
     notify_on: NotifyOnResponse | None

@@ -59,6 +59,9 @@ class TaskFieldMerge:
             fault = refusal.faults[0]
             raise FieldInvalid(fault.field, fault.reason) from None
         changes: Any = {name: after[name] for name in self.patch}
+        if self.patch.get("lock") or self.patch.get("locks"):
+            # The two are forms of one option, and the record has one of them.
+            changes |= {"lock": after["lock"], "locks": after["locks"]}
         if changes.get("target", default_target) is None:
             changes["target"] = default_target
         if isinstance(changes.get("target", before.target), TopologyTarget) and _BY_GRAPH not in fields:
@@ -82,6 +85,9 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
         FieldsInvalid: it contradicts itself, or has no fields.
     """
     reject_two_due_times(body, place)
+    if body.lock is not None and body.locks:
+        reason = "cannot be given together with lock: name all locks in locks"
+        raise FieldsInvalid([Fault(path_of((*place, "locks")), reason, FaultCode.CONFLICT)])
     has_payload = "payload" in body.model_fields_set
     if has_payload and body.target is not None and body.target.definition is not None:
         reason = "cannot be given together with target.definition, whose graph is the payload"

@@ -46,10 +46,8 @@ class LockFacts:
 
     def is_closed_for(self, task_id: TaskId) -> bool:
         """Whether a task would not get the lock now."""
-        if self.lock.holder(task_id) is not None:
-            return False
         ahead = (self.position(task_id) or len(self.line) + 1) - 1
-        return self.lock.room(self.claim.limit) <= ahead
+        return self.lock.is_closed_for(self.claim, task_id, self.line[:ahead])
 
 
 @dataclass(frozen=True, slots=True)

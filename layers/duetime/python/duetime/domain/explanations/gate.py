@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.domain.switches import Switch
     from duetime.domain.tasks.attempt_records import TaskError
     from duetime.domain.tasks.states import State
-    from duetime.domain.tasks.task_options import Rate
+    from duetime.domain.tasks.task_options import LockMode, Rate
     from duetime.domain.times import Millis
 
 
@@ -126,12 +126,14 @@ class HeldLock:
 
     Attributes:
         key: of the lock.
+        mode: how the task wants it.
         max_holders: maximum number of concurrent holders.
         holders: the current holders.
         position: position in its line, from 1; `None` if it is not among the entries that were read.
     """
 
     key: str
+    mode: LockMode
     max_holders: int
     holders: tuple[OtherTask, ...]
     position: int | None

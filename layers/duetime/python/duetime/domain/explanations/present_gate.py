@@ -36,6 +36,7 @@ from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import LockMode
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import DAY, MINUTE, minute_of, start_of, to_iso
 from duetime.domain.topologies.watchdog_times import search_ends_at
@@ -295,10 +296,13 @@ def _order_text(earlier: EarlierTasks) -> str:
 def _lock(task: Task, facts: Facts, needed: LockFacts) -> Gate:
     limit, key = needed.claim.limit, needed.claim.name.key
     position = needed.position(task.id)
-    held = HeldLock(key, limit, needed.holders, position)
+    is_shared = needed.claim.is_shared
+    held = HeldLock(key, LockMode.SHARED if is_shared else LockMode.EXCLUSIVE, limit, needed.holders, position)
     by = ", ".join(_holder(each, facts.now) for each in needed.holders) or "nobody: it is being handed over"
     place = f" It is number {position} in line." if position else ""
-    several = f", which {limit} tasks may hold at once," if limit > 1 else ""
+    several = (
+        ", which it would share," if is_shared else f", which {limit} tasks may hold at once," if limit > 1 else ""
+    )
     return _ahead(GateName.LOCK, f"The lock {key}{several} is held by {by}.{place}", held)
 
 

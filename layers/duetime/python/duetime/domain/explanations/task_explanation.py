@@ -10,7 +10,7 @@ from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import Gate, GateName, GateState
 from duetime.domain.explanations.present_gate import closed_gates, present_gate
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
-from duetime.domain.tasks.attempt_run import ended_attempts, waiting_since
+from duetime.domain.tasks.attempt_run import ended_attempts, waiting_for_locks_since
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, State
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND, to_iso
@@ -102,11 +102,11 @@ def _expiry_text(task: Task) -> str:
         text = f" If it has not started by {to_iso(task.start_by)}, it expires."
     if task.retry_by is not None:
         text += f" No attempt starts after {to_iso(task.retry_by)}: it fails then."
-    lock = task.lock
-    if lock is not None and lock.wait_seconds is not None and task.waiting_for is not None:
-        since = waiting_since(task, f"lock {lock.key}")
-        if since is not None:
-            text += f" If it has not got its lock by {to_iso(since + lock.wait_seconds * SECOND)}, it fails."
+    since = None if task.waiting_for is None else waiting_for_locks_since(task)
+    for lock in task.all_locks:
+        if since is not None and lock.wait_seconds is not None:
+            which = f"the lock {lock.key}" if task.locks else "its lock"
+            text += f" If it has not got {which} by {to_iso(since + lock.wait_seconds * SECOND)}, it fails."
     return text
 
 

@@ -93,11 +93,13 @@ class Postponed:
         until: when to check again.
         reason: what the task waits for, for users: `lock db-17`.
         rate_places: its places in the lines of its rates; `None` leaves them unchanged.
+        keeps_before: key of the lock that it waits for as the first in line: it keeps its locks of smaller keys.
     """
 
     until: Millis
     reason: str
     rate_places: Mapping[str, int] | None = None
+    keeps_before: str | None = None
 
     def __post_init__(self) -> None:
         """Escape what UTF-8 cannot encode: the text may come from a broken package of handlers."""

@@ -225,7 +225,7 @@ class Run:
             changes["progress"] = self.progress
         if (waits := self._late_waits()) is not None:
             changes["waits"] = waits
-        if self.task.started_at is None or self.task.fence == 1:
+        if self.task.started_at is None or self.task.claims == 1:
             changes["started_at"] = self.started_at
         if self.was_called:
             changes |= late_start(self.task, changes.get("started_at", self.task.started_at))
@@ -279,25 +279,19 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
         return task.waits
     waits = (*task.waits, wait)
     # The time limit of a wait for a lock counts from then, whatever the task waits for in between.
-    for_its_lock = None if task.lock is None else _first_of(waits, f"lock {task.lock.key}", _began_anew(task))
-    return _bounded(waits, for_its_lock)
+    return _bounded(waits, _first_for_a_lock(task, waits))
 
 
-def waiting_since(task: Task, reason: str) -> Millis | None:
-    """Since when a task has waited for this reason, among others; `None` if it has not.
-
-    Args:
-        task: the record.
-        reason: as in its waits.
-    """
-    first = _first_of(task.waits, reason, _began_anew(task))
+def waiting_for_locks_since(task: Task) -> Millis | None:
+    """Since when an attempt has waited for a lock of the task, and for other things in between; `None` if never."""
+    first = _first_for_a_lock(task, task.waits)
     return None if first is None else first.since
 
 
-def _first_of(waits: Iterable[Wait], reason: str, after: Millis) -> Wait | None:
-    """The first wait for a reason that started after an instant."""
-    reason = reason[:MAX_RECORDED_WAIT_LENGTH]
-    return next((wait for wait in waits if wait.reason == reason and wait.since > after), None)
+def _first_for_a_lock(task: Task, waits: Iterable[Wait]) -> Wait | None:
+    reasons = {f"lock {lock.key}"[:MAX_RECORDED_WAIT_LENGTH] for lock in task.all_locks}
+    after = _began_anew(task)
+    return next((wait for wait in waits if wait.reason in reasons and wait.since > after), None)
 
 
 def _began_anew(task: Task) -> Millis:
@@ -370,12 +364,12 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
         held: the lock, and until when to wait.
         now: the time.
     """
-    lock = task.lock
-    if lock is None or lock.wait_seconds is None or held.reason != f"lock {lock.key}":
+    lock = next((each for each in task.all_locks if held.reason == f"lock {each.key}"), None)
+    if lock is None or lock.wait_seconds is None:
         return held
     if task.state is State.ROLLING_BACK or task.state in TERMINAL:
         return held
-    since = waiting_since(task, held.reason)
+    since = waiting_for_locks_since(task)
     ends = (now if since is None else since) + lock.wait_seconds * SECOND
     if now < ends:
         return replace(held, until=min(held.until, ends))

@@ -10,7 +10,7 @@ from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_history import Action, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -138,9 +138,19 @@ def no_pause(task: Task) -> TaskChanges:
     return {"requested_action": None} if task.requested_action is RequestedAction.PAUSE else {}
 
 
+def fence_raised(task: Task, epoch: int) -> TaskChanges:
+    """Raises the fence of a task that is reopened, if it ended in an earlier epoch; empty otherwise.
+
+    In the table that was lost, the ended task may have been reopened as well, by an attempt with the next fence.
+    """
+    fence = fence_of_epoch(task.fence, epoch)
+    return {"fence": fence} if fence != task.fence else {}
+
+
 def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     """Whether a change that keeps the due time requires a new check of a task."""
-    is_needed_differently = sets.get("lock", task.lock) != task.lock or sets.get("rate", task.rate) != task.rate
+    has_other_locks = sets.get("lock", task.lock) != task.lock or sets.get("locks", task.locks) != task.locks
+    is_needed_differently = has_other_locks or sets.get("rate", task.rate) != task.rate
     if task.waiting_for is not None and is_needed_differently:
         return True
     # Another queue: the message on the old one has an older generation, and is dropped.

@@ -12,7 +12,7 @@ from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
 from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task import Task, fence_of_epoch
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -209,8 +209,10 @@ def new_id(due: Millis, now: Millis, shard: int, tail: int) -> TaskId:
     return TaskId.of(max(due, now), shard, tail)
 
 
-def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Millis, payload: Content) -> Task:
-    """The record of a newly accepted task."""
+def new_task(
+    task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Millis, payload: Content, epoch: int = 0
+) -> Task:
+    """The record of a newly accepted task, with the first fence of the deployment's epoch."""
     return Task(
         id=task_id,
         owner=owner,
@@ -225,5 +227,6 @@ def new_task(task_id: TaskId, spec: TaskSpec, owner: str, due: Millis, now: Mill
         debounce=spec.debounce,
         group=spec.group,
         order=spec.order,
+        fence=fence_of_epoch(0, epoch),
         **spec.options(),
     )

@@ -40,7 +40,7 @@ class StepResult:
 
 def may_have_steps(task: Task, phase: Phase) -> bool:
     """Whether an earlier attempt may have stored steps of a phase."""
-    return task.fence > 1 or phase not in {Phase.PREPARE, Phase.RUN}
+    return task.claims > 1 or phase not in {Phase.PREPARE, Phase.RUN}
 
 
 def step_expiry(since: Millis, retention: Millis) -> Millis:

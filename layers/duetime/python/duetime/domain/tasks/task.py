@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.json_values import writable
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_PROGRESS_MESSAGE_LENGTH
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
 from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED
 from duetime.domain.tasks.states import TERMINAL, State
@@ -66,7 +67,7 @@ class Task(TaskOptions):
         next_at: time of its next check: the planned start of its next attempt.
         generation: incremented only when a new check is set; timers, messages and claims carry it.
         version: incremented by every write; the ETag and the order of events.
-        fence: incremented by every claim; checked by every write of an attempt.
+        fence: incremented by every claim; checked by every write of an attempt. Its high digits are the epoch.
         attempt: number of started attempts, of the work or of its rollback; a pause subtracts one.
         sent: whether the message of this generation was sent by the process that enqueued it, not left to the trigger.
         nonce: of the last write; a writer that finds its own after a rejection knows that the write had been applied.
@@ -158,6 +159,11 @@ class Task(TaskOptions):
     def exists_for(self, owner: str) -> bool:
         """Whether the task exists for an owner."""
         return self.owner == owner and not self.erased
+
+    @property
+    def claims(self) -> int:
+        """How often it was claimed: its fence without the epoch."""
+        return self.fence % FENCES_PER_EPOCH
 
     @property
     def late_at(self) -> Millis | None:
@@ -294,12 +300,17 @@ class Task(TaskOptions):
     @property
     def may_have_attempts_outside(self) -> bool:
         """Whether some of its first attempts may be stored outside its record."""
-        return len(self.attempt_history) >= ATTEMPTS_INLINE and self.fence > ATTEMPTS_INLINE
+        return len(self.attempt_history) >= ATTEMPTS_INLINE and self.claims > ATTEMPTS_INLINE
 
     @property
     def has_contents_to_expire(self) -> bool:
         """Whether anything outside its record needs an expiry once it has ended."""
         return bool(self.contents_without_expiry) or self.may_have_attempts_outside
+
+
+def fence_of_epoch(fence: int, epoch: int) -> int:
+    """A fence raised into an epoch, with the same number of claims; unchanged if it is in this epoch or a later one."""
+    return max(fence, epoch * FENCES_PER_EPOCH + fence % FENCES_PER_EPOCH)
 
 
 def lateness_of(

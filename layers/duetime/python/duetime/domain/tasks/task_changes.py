@@ -35,6 +35,7 @@ class TaskChanges(TypedDict, total=False):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: LockSpec | None
+    locks: tuple[LockSpec, ...]
     rate: Rate | None
     callback_url: str | None
     notify_on: NotifyOn | None
@@ -48,6 +49,7 @@ class TaskChanges(TypedDict, total=False):
     after: Dependencies | None
     has_dependents: bool
     generation: int
+    fence: int
     attempt: int
     sent: bool
     lease_worker: str | None
@@ -84,6 +86,7 @@ NOTHING_LEFT = TaskChanges(
     target=HandlerTarget(),
     retry=RetryPolicy(),
     lock=None,
+    locks=(),
     rate=None,
     unique=None,
     debounce=None,

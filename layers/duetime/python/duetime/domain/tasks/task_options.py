@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.limits import MAX_ATTEMPTS
+from duetime.domain.limits import MAX_ATTEMPTS, MAX_LOCK_HOLDERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from duetime.domain.times import Millis
 
@@ -77,20 +77,49 @@ class LockScope(StrEnum):
     RUN = "run"
 
 
+class LockMode(StrEnum):
+    """Which tasks may hold a lock at the same time.
+
+    Attributes:
+        EXCLUSIVE: no others, or as many as `max_holders` allows, all of them exclusive.
+        SHARED: all that share it.
+    """
+
+    EXCLUSIVE = "exclusive"
+    SHARED = "shared"
+
+
 @dataclass(frozen=True, slots=True)
 class LockSpec:
     """A named resource that a task needs while it runs.
 
     Attributes:
         key: unique among the owner's locks.
-        max_holders: maximum number of concurrent holders.
+        max_holders: maximum number of concurrent holders; `None` for a shared lock without a limit of its own.
         wait_seconds: how long an attempt may wait for it; `None` for no limit.
     """
 
     key: str
-    max_holders: int = 1
+    max_holders: int | None = 1
     scope: LockScope = LockScope.TASK
     wait_seconds: int | None = None
+    mode: LockMode = LockMode.EXCLUSIVE
+
+    @property
+    def limit(self) -> int:
+        """Maximum number of concurrent holders."""
+        return MAX_LOCK_HOLDERS if self.max_holders is None else self.max_holders
+
+
+def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec | None, tuple[LockSpec, ...]]:
+    """The only stored form of a task's locks: one as `lock`, several as `locks` in the order of their keys.
+
+    Args:
+        lock: the request's `lock`.
+        locks: the request's `locks`; empty if `lock` is given.
+    """
+    several = tuple(sorted(locks, key=lambda each: each.key))
+    return (several[0], ()) if len(several) == 1 else (lock, several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +250,8 @@ class TaskOptions:
         notify_within_seconds: how long after the start of an attempt a target that accepted the work may send a
             notification.
         rollback_on_failure: whether the target's `rollback` runs after a final failure.
-        lock: resource that it needs while it runs.
+        lock: the lock that it needs while it runs, if it needs one; `None` if it needs none or several.
+        locks: the locks that it needs while it runs, if it needs several, in the order of their keys.
         rate: limit of starts shared with other tasks of the same key.
         callback_url: destination of its outcome.
         notify_on: notices about final failure or a late start.
@@ -234,12 +264,18 @@ class TaskOptions:
     notify_within_seconds: int = 3600
     rollback_on_failure: bool = False
     lock: LockSpec | None = None
+    locks: tuple[LockSpec, ...] = ()
     rate: Rate | None = None
     callback_url: str | None = None
     notify_on: NotifyOn | None = None
     expires_seconds: int | None = None
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_locks(self) -> tuple[LockSpec, ...]:
+        """The locks that it needs, in the order of their keys."""
+        return self.locks if self.lock is None else (self.lock,)
 
     def options(self) -> dict[str, Any]:
         """The options by their names."""

@@ -23,6 +23,7 @@ DEFAULTED = (
     "notify_within_seconds",
     "rollback_on_failure",
     "lock",
+    "locks",
     "rate",
     "notify_on",
     "expires_seconds",

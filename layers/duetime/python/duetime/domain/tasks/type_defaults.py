@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, TopologyTarget
 from duetime.domain.tasks.task_options import (
+    LockMode,
     LockScope,
     LockSpec,
     NotifyOn,
@@ -17,6 +18,7 @@ from duetime.domain.tasks.task_options import (
     RetryPolicy,
     Unique,
     Until,
+    one_form,
 )
 from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Options: TypeAlias = Mapping[str, Any]
 """Options in the JSON form of requests, which were checked before; null switches a default of the handler off."""
 _BUILT_IN = TaskSpec("")
+_LOCKS = ("lock", "locks")
+"""Two forms of one option."""
 _ROLLS_BACK = (HandlerTarget, HttpTarget)
 
 
@@ -68,7 +72,8 @@ class HandlerDescription:
 
 
 def _lock(form: Mapping[str, Any]) -> LockSpec:
-    return LockSpec(**{**form, "scope": LockScope(form.get("scope", LockScope.TASK))})
+    scope, mode = LockScope(form.get("scope", LockScope.TASK)), LockMode(form.get("mode", LockMode.EXCLUSIVE))
+    return LockSpec(**{**form, "scope": scope, "mode": mode})
 
 
 def _unique(form: Mapping[str, Any]) -> Unique:
@@ -80,6 +85,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
     "priority": Priority,
     "retry": lambda form: RetryPolicy(**form),
     "lock": _lock,
+    "locks": lambda forms: tuple(_lock(form) for form in forms),
     "rate": lambda form: Rate(**form),
     "notify_on": lambda form: NotifyOn(**form),
     "unique": _unique,
@@ -89,6 +95,8 @@ _READ: Mapping[str, Callable[[Any], object]] = {
 
 def merged(handler: Options, owner: Options) -> Options:
     """The defaults of a type: those of its handler, replaced or switched off by those of the owner."""
+    if owner.get("lock") or owner.get("locks"):
+        handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}
 
 
@@ -97,7 +105,10 @@ def with_defaults(spec: TaskSpec, defaults: Options) -> TaskSpec:
     if not defaults:
         return spec
     kept = _kept(spec)
-    return replace(spec, **{name: _value(name, each) for name, each in defaults.items() if name not in kept})
+    given = {name: _value(name, each) for name, each in defaults.items() if name not in kept}
+    if "locks" in given:
+        given["lock"], given["locks"] = one_form(given.get("lock"), given["locks"])
+    return replace(spec, **given)
 
 
 def _value(name: str, form: Any) -> Any:  # noqa: ANN401 - the value of any option
@@ -107,6 +118,8 @@ def _value(name: str, form: Any) -> Any:  # noqa: ANN401 - the value of any opti
 def _kept(spec: TaskSpec) -> set[str]:
     """The options that a creation gives itself, and those that would contradict its others."""
     kept = {name for name in DEFAULTED if getattr(spec, name) != getattr(_BUILT_IN, name)} | spec.explicit
+    if kept.intersection(_LOCKS):
+        kept.update(_LOCKS)
     if spec.debounce is not None:
         kept.add("unique")
     if isinstance(spec.target, TopologyTarget):

@@ -257,7 +257,9 @@ class CallbackTasks:
             return
         event, expiry = self.callbacks.outcome_event(task), unless_referenced(origin.at)
         content = self.stores.contents.keep(task_id, _PAYLOAD, event, expiry)
-        made = new_task(task_id, callback_spec(task, url, event), task.owner, origin.at, origin.at, content)
+        made = new_task(
+            task_id, callback_spec(task, url, event), task.owner, origin.at, origin.at, content, self.runtime.epoch
+        )
         made = replace(made, next_at=max(made.next_at, self.runtime.now()), traceparent=task.traceparent)
         if not self.enqueuer.create(made):
             return

@@ -36,9 +36,10 @@ from duetime.services.enqueue import message_for
 from duetime.services.outcomes import outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
     from duetime.domain.tasks.task import Task
@@ -191,7 +192,7 @@ class LeaseClaims:
             if isinstance(held, Skipped)
             else self.outcome_writer.postpone(task, held)
         )
-        self.pull_locks.give_back(task)
+        self.pull_locks.give_back(task, self.pull_locks.keep(end, task, held))
         return end
 
     def _later(self, reason: str) -> RedeliverMessage:
@@ -303,13 +304,21 @@ class PullLocks:
         """Extend all of a task's locks until the given time; returns whether it still holds them all."""
         return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
 
-    def give_back(self, task: Task, *, closes_elsewhere: bool = False) -> None:
+    def keep(self, end: WriteResult, task: Task, held: Postponed | Skipped) -> set[LockClaim]:
+        """The locks that a postponed task keeps until its next check."""
+        if not isinstance(held, Postponed):
+            return set()
+        return self.lock_manager.keep(end, task, held, self.lock_manager.claims(task))
+
+    def give_back(self, task: Task, kept: Collection[LockClaim] = (), *, closes_elsewhere: bool = False) -> None:
         """Release a task's locks, and hand them on.
 
         Args:
             task: the claimed record.
+            kept: the locks that it keeps.
             closes_elsewhere: whether another worker does the steps after its outcome, and takes over the task's locks.
         """
         scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
         for claim in self.lock_manager.claims(task, scopes):
-            self.lock_manager.give_back(task, claim)
+            if claim not in kept:
+                self.lock_manager.give_back(task, claim)

@@ -245,7 +245,7 @@ class AttemptQuota:
 
     def _postponed(self, task: Task, limit: int) -> Postponed:
         # Each check has raised the fence and given the attempt back.
-        checks = max(0, task.fence - task.attempt)
+        checks = max(0, task.claims - task.attempt)
         longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
         wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)
         reason = f"quota {Quota.CONCURRENT_ATTEMPTS.value}: the owner runs {limit} attempts already"

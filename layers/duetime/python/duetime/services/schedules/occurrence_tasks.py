@@ -152,7 +152,7 @@ class OccurrenceTasks:
         spec = replace(spec, target=self.rules.targets.target_of(stored.owner, spec))
         expiry = unless_referenced(occurrence.due_at)
         content = self.contents.keep(task_id, payload_name(spec.target), spec.payload, expiry)
-        task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content)
+        task = new_task(task_id, spec, stored.owner, occurrence.due_at, now, content, self.runtime.epoch)
         # A calendar moves an occurrence but does not change its id.
         ref = stored.schedule_ref(occurrence.nominal, due.cause, due.calendars)
         if due.is_buffered:

@@ -19,6 +19,7 @@ from duetime.domain.tasks.control_changes import (
     DONE,
     NO_EXPIRY,
     ControlRequest,
+    fence_raised,
     is_repeated,
     is_tried_again,
     no_pause,
@@ -313,6 +314,7 @@ class TaskReopener:
             "expires_at": None,
             "requested_action": None,
             "lease_expires_at": None,
+            **fence_raised(task, self.runtime.epoch),
         }
         nodes = sets.get("rerun_nodes", ())
         request = ControlRequest(_ACTIONS[move], version, by, lambda _task: {**opened, **sets}, nodes)

@@ -218,7 +218,9 @@ class TaskCreator:
             join(self.stores, self.runtime, owner, order, identity)
         name = payload_name(order.spec.target)
         payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
-        task = new_task(identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload)
+        task = new_task(
+            identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload, self.runtime.epoch
+        )
         # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
         if order.spec.after is not None:

@@ -101,7 +101,7 @@ def _check(task: Task) -> None:
     if not task.is_terminal:
         raise StateConflict(task, "deleted: cancel it first")
     # A worker finishes a cancelled topology; if it never began, no worker is needed.
-    never_began = isinstance(task.target, TopologyTarget) and not task.fence
+    never_began = isinstance(task.target, TopologyTarget) and not task.claims
     has_followers = task.callback_url is not None or task.schedule_ref is not None or task.has_dependents
     if task.finished_at is None and (has_followers or not never_began):
         raise StateConflict(task, "deleted before its follow-ups are done")

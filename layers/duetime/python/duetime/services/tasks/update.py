@@ -16,6 +16,7 @@ from duetime.domain.errors import (
     Unavailable,
     VersionMismatch,
 )
+from duetime.domain.locks import claims_of
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
 from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check, recorded
@@ -191,7 +192,7 @@ class TaskUpdater:
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
             return {}
-        if task.fence and isinstance(task.target, TopologyTarget):
+        if task.claims and isinstance(task.target, TopologyTarget):
             # Its nodes may already have tasks, with the ids and edges of the first graph.
             raise StateConflict(task, "given another graph: an attempt at it has begun")
         if not is_topology:
@@ -244,9 +245,9 @@ class TaskUpdater:
             # It waits as before, and uses what is reserved for it.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
             return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
-        if isinstance(result, Applied) and (_key_of(result.task) != _key_of(task) or result.task.next_at > now):
+        if isinstance(result, Applied) and (claims_of(result.task) != claims_of(task) or result.task.next_at > now):
             # It does not use a possible reservation.
-            self.lock_manager.release_reservation(replace(result.task, lock=task.lock))
+            self.lock_manager.release_reservation(replace(result.task, lock=task.lock, locks=task.locks))
         return result
 
     @staticmethod
@@ -258,8 +259,3 @@ class TaskUpdater:
         if task.state not in NOT_STARTED:
             raise StateConflict(task, wanted)
         return task
-
-
-def _key_of(task: Task) -> str | None:
-    """The lock that a task needs."""
-    return None if task.lock is None else task.lock.key

@@ -130,7 +130,7 @@ class NodeTasks:
         spec = _map_spec(node.spec, node.map) if node.map is not None else self._spec(topology_run, node, target)
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
-        task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content)
+        task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content, self.runtime.epoch)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
         return replace(
             task,

@@ -15,7 +15,7 @@ from duetime.domain.tasks.action_history import Action, ActorType, Attribution
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
 from duetime.domain.tasks.content import unless_referenced
-from duetime.domain.tasks.control_changes import recorded
+from duetime.domain.tasks.control_changes import fence_raised, recorded
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.times import SECOND
@@ -145,6 +145,7 @@ class NodeActions:
         # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
+        sets |= fence_raised(task, self.runtime.epoch)
         now = self.runtime.now()
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)

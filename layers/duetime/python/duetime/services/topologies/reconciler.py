@@ -200,7 +200,7 @@ class TopologyReconciler:
 
     def _mark_ended(self, task: Task) -> bool:
         """Make a plan that was begun, and has not created its run yet, find that the topology has ended."""
-        if task.fence:
+        if task.claims:
             begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
             # If that plan is first, its run is found here, and cancelled.

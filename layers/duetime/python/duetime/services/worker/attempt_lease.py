@@ -109,6 +109,7 @@ class AttemptLocks:
             if claim in delivery_state.locks:
                 continue
             if held := self.lock_manager.take(task, claim):
+                delivery_state.lock_wait = held
                 return held
             delivery_state.locks = (*delivery_state.locks, claim)
         return None
@@ -129,18 +130,23 @@ class AttemptLocks:
             self.quota.leave(task)
 
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
-        """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works."""
+        """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works.
+
+        It keeps those that it can use when the lock that it waits for is free.
+        """
         # After an accepted call, too: the target works elsewhere.
         self.leave(task)
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
         claims = {claim for claim in delivery_state.locks if claim.scope is scope}
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
+        missing = delivery_state.lock_wait
+        kept = set() if missing is None else self.lock_manager.keep(end, task, missing, claims)
         # A task that has waited may have a reservation for a lock that it did not reach.
         may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))
-        for claim in sorted(claims, key=lambda claim: claim.name):
+        for claim in sorted(claims - kept, key=lambda claim: claim.name):
             self.lock_manager.give_back(task, claim)
 
 
@@ -164,6 +170,7 @@ class DeliveryState:
         renew_at: when its lease must be renewed.
         leased_until: end of its lease, according to its answered writes.
         locks: locks that the attempt holds.
+        lock_wait: the lock that it did not get; `None` if it got all.
         checkpoint: checkpoint that the attempt has saved; `None` if it has saved none.
         disposition: disposition of the message; `None` until it is decided.
     """
@@ -180,6 +187,7 @@ class DeliveryState:
     renew_at: Millis = 0
     leased_until: Millis = 0
     locks: tuple[LockClaim, ...] = ()
+    lock_wait: Postponed | None = None
     checkpoint: Content | None = None
     disposition: DeleteMessage | RedeliverMessage | None = None
 

@@ -1,0 +1,279 @@
+"""What the checks of `duetime doctor` read: a CloudFormation stack and the API. Needs botocore, the extra `aws`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from duetime_client.client import Client
+    from duetime_client.errors import ClientError
+
+WINDOW = timedelta(minutes=15)
+"""How far back metrics and logs are read."""
+_NONE: Mapping[str, Any] = {}
+_MOST_QUERIES = 500
+"""Most metrics of one request (Source: CloudWatch API Reference, "GetMetricData")."""
+
+
+class NotAsked(Exception):
+    """A check that could not ask, because something that it needs is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource of the stack.
+
+    Attributes:
+        logical_id: its name in the template.
+        physical_id: its name in AWS.
+        properties: as in the template; references to other resources are not resolved.
+    """
+
+    logical_id: str
+    physical_id: str
+    properties: Mapping[str, Any]
+
+
+@dataclass
+class Deployment:
+    """A deployment, read from AWS and through its API. It changes nothing.
+
+    Args:
+        session: of botocore, with credentials and a Region; `None` if botocore is not installed.
+        stack: name of the CloudFormation stack; empty if it is not known.
+        client: of the API, or the error that prevents one.
+        now: the time of this machine.
+        endpoint_url: where AWS is; empty for AWS itself.
+        is_broken_off: why AWS is not asked any more; a check of credentials or of the stack sets it.
+    """
+
+    session: Any
+    stack: str
+    client: Client | ClientError
+    now: Callable[[], datetime]
+    endpoint_url: str = ""
+    is_broken_off: str = ""
+    skew: timedelta | None = None
+    """AWS's clock minus this machine's, from the last response."""
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def api(self) -> Client:
+        """A client of the API.
+
+        Raises:
+            ClientError: there is none.
+        """
+        if isinstance(self.client, Exception):
+            raise self.client
+        return self.client
+
+    def call(self, service: str, operation: str, **parameters: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any request
+        """Make one call of AWS.
+
+        Args:
+            service: its name in botocore.
+            operation: method of botocore's client.
+            parameters: of the request.
+
+        Raises:
+            NotAsked: botocore is missing, or an earlier check found that AWS cannot be asked.
+            BotoCoreError: no response came.
+            ClientError: AWS refused (of botocore).
+        """
+        client = self._client(service)
+        found: Mapping[str, Any] = getattr(client, operation)(**parameters)
+        date = found["ResponseMetadata"]["HTTPHeaders"].get("date")
+        if date:
+            self.skew = parsedate_to_datetime(date) - self.now()
+        return found
+
+    def pages(self, service: str, operation: str, key: str, **parameters: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - as above
+        """The entries of all pages of a list."""
+        client = self._client(service)
+        for page in client.get_paginator(operation).paginate(**parameters):
+            yield from page.get(key, ())
+
+    def _client(self, service: str) -> Any:  # noqa: ANN401 - botocore has no types
+        if self.session is None:
+            raise NotAsked('AWS is asked with botocore: pip install "duetime-client[aws]"')
+        if self.is_broken_off:
+            raise NotAsked(self.is_broken_off)
+        if service not in self._clients:
+            endpoint = {"endpoint_url": self.endpoint_url} if self.endpoint_url else {}
+            self._clients[service] = self.session.create_client(service, **endpoint)
+        return self._clients[service]
+
+    @property
+    def region(self) -> str:
+        """The Region of the environment; empty if there is none."""
+        return str((self.session and self.session.get_config_variable("region")) or "")
+
+    # The stack.
+
+    @cached_property
+    def description(self) -> Mapping[str, Any]:
+        """The stack, as `DescribeStacks` answers."""
+        if not self.stack:
+            raise NotAsked("name the stack with --stack or DUETIME_STACK")
+        found: Mapping[str, Any] = self.call("cloudformation", "describe_stacks", StackName=self.stack)["Stacks"][0]
+        return found
+
+    @property
+    def outputs(self) -> Mapping[str, str]:
+        """The outputs of the stack."""
+        return {each["OutputKey"]: each["OutputValue"] for each in self.description.get("Outputs", ())}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is the stack of one machine, whose embedded AWS lacks some features."""
+        tags = {each["Key"]: each["Value"] for each in self.description.get("Tags", ())}
+        return tags.get("environment") == "local" or self.stack.endswith("-local")
+
+    @cached_property
+    def _by_type(self) -> Mapping[str, Sequence[Resource]]:
+        body = self.call("cloudformation", "get_template", StackName=self.stack, TemplateStage="Processed")[
+            "TemplateBody"
+        ]
+        template = json.loads(body) if isinstance(body, str) else body
+        found: dict[str, list[Resource]] = {}
+        for each in self.pages(
+            "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=self.stack
+        ):
+            logical = each["LogicalResourceId"]
+            properties = template["Resources"].get(logical, {}).get("Properties", _NONE)
+            resource = Resource(logical, each.get("PhysicalResourceId", ""), properties)
+            found.setdefault(each["ResourceType"], []).append(resource)
+        return found
+
+    def resources(self, type_: str) -> Sequence[Resource]:
+        """The stack's resources of a CloudFormation type."""
+        return self._by_type.get(type_, ())
+
+    @property
+    def physical_ids(self) -> Mapping[str, str]:
+        """The physical id of every resource, by its logical id."""
+        return {each.logical_id: each.physical_id for some in self._by_type.values() for each in some}
+
+    @cached_property
+    def functions(self) -> Mapping[str, Resource]:
+        """The functions of duetime by their names, such as `worker`; not those that the CDK brings along."""
+        found: dict[str, Resource] = {}
+        for each in self.resources("AWS::Lambda::Function"):
+            name = _function_name(each)
+            if name:
+                # Each package of handlers has a function with the same handler.
+                found[name if name not in found else each.logical_id] = each
+        return found
+
+    @cached_property
+    def configurations(self) -> Mapping[str, Mapping[str, Any]]:
+        """The configuration of each function, as `GetFunctionConfiguration` answers."""
+        return {
+            name: self.call("lambda", "get_function_configuration", FunctionName=each.physical_id)
+            for name, each in self.functions.items()
+        }
+
+    @cached_property
+    def mappings(self) -> Mapping[str, Mapping[str, Any]]:
+        """The event source mappings by their logical ids, as `GetEventSourceMapping` answers."""
+        return {
+            each.logical_id: self.call("lambda", "get_event_source_mapping", UUID=each.physical_id)
+            for each in self.resources("AWS::Lambda::EventSourceMapping")
+        }
+
+    @cached_property
+    def queues(self) -> Mapping[str, Mapping[str, str]]:
+        """The attributes of each queue by its logical id."""
+        return {
+            each.logical_id: self.call(
+                "sqs", "get_queue_attributes", QueueUrl=each.physical_id, AttributeNames=["All"]
+            ).get("Attributes", {})
+            for each in self.resources("AWS::SQS::Queue")
+        }
+
+    @cached_property
+    def table(self) -> Mapping[str, Any]:
+        """The table of tasks, as `DescribeTable` answers."""
+        found: Mapping[str, Any] = self.call("dynamodb", "describe_table", TableName=self.outputs["TableName"])["Table"]
+        return found
+
+    def function_of(self, reference: object) -> str:
+        """The name of the function that an ARN or a name belongs to; the same text if it is none of the stack's."""
+        text = str(reference)
+        name = text.partition(":function:")[2].partition(":")[0] or text
+        return next((short for short, each in self.functions.items() if each.physical_id == name), text)
+
+    # What happened lately.
+
+    def metrics(
+        self, namespace: str, name: str, statistic: str, dimension: str, values: Mapping[str, str]
+    ) -> Mapping[str, float]:
+        """A metric of several resources in the last fifteen minutes: the sum or the maximum over its minutes.
+
+        Args:
+            namespace: such as `AWS/Lambda`.
+            name: of the metric.
+            statistic: `Sum` or `Maximum`.
+            dimension: the name of its one dimension.
+            values: the dimension's value of each resource, by any key.
+
+        Returns:
+            the value by the same keys; those without data are left out.
+        """
+        keys = list(values)[:_MOST_QUERIES]
+        queries = [
+            {
+                "Id": f"m{number}",
+                "MetricStat": {
+                    "Metric": {
+                        "Namespace": namespace,
+                        "MetricName": name,
+                        "Dimensions": [{"Name": dimension, "Value": values[key]}],
+                    },
+                    "Period": 60,
+                    "Stat": statistic,
+                },
+            }
+            for number, key in enumerate(keys)
+        ]
+        if not queries:
+            return {}
+        now = self.now()
+        answer = self.call(
+            "cloudwatch", "get_metric_data", MetricDataQueries=queries, StartTime=now - WINDOW, EndTime=now
+        )
+        found = {each["Id"]: each["Values"] for each in answer["MetricDataResults"]}
+        reduced = sum if statistic == "Sum" else max
+        return {key: float(reduced(found[f"m{number}"])) for number, key in enumerate(keys) if found.get(f"m{number}")}
+
+    def log_lines(self, function: str, pattern: str, limit: int = 50) -> Sequence[str]:
+        """The lines in a function's log of the last fifteen minutes that match a filter pattern, oldest first."""
+        configuration = self.configurations[function]
+        group = configuration.get("LoggingConfig", {}).get("LogGroup")
+        client = self._client("logs")
+        since = round((self.now() - WINDOW).timestamp() * 1000)
+        try:
+            pages = client.get_paginator("filter_log_events").paginate(
+                logGroupName=group or f"/aws/lambda/{configuration['FunctionName']}",
+                startTime=since,
+                filterPattern=pattern,
+                PaginationConfig={"MaxItems": limit},
+            )
+            return [str(event["message"]).strip() for page in pages for event in page.get("events", ())]
+        except client.exceptions.ResourceNotFoundException:
+            return []  # nothing has been logged yet
+
+
+def _function_name(resource: Resource) -> str:
+    """`worker` for the handler `worker.handler.handler`; empty for functions that are not duetime's."""
+    parts = str(resource.properties.get("Handler", "")).split(".")
+    return parts[0] if parts[1:] == ["handler", "handler"] else ""

@@ -1,0 +1,213 @@
+"""Restores the tasks table from its continuous backup, and reads and rewrites the records of the copy."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.task_items import ATTRIBUTES, item_of, key_of, sort_key_of, task_of
+from duetime.adapters.dynamodb.task_store import timer_item_of
+from duetime.domain.errors import RecordUnreadable
+from duetime.domain.times import to_datetime
+from duetime.ports.restore import RecordPage, TableFailed, TableStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item
+    from duetime.domain.dispatch.enqueue_plan import Timer
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+EPOCH_TAG = "duetime-epoch"
+"""Tag of a restored table: the epoch of its fences."""
+_VERSION, _FINISHED, _CREATED, _REOPENED = (
+    ATTRIBUTES[name].name for name in ("version", "finished_at", "created_at", "reopened_at")
+)
+
+
+class DynamoTableRestore:
+    """`duetime.ports.restore.TableRestore`: the control plane of DynamoDB."""
+
+    def __init__(self, client: DynamoDBClient) -> None:
+        self._client = client
+
+    def begin(self, source: str, target: str, at: Millis) -> None:
+        """Begin to restore a table as it was at a time; with an ongoing or finished restore, do nothing."""
+        if self.status(target) is not TableStatus.MISSING:
+            return
+        try:
+            self._client.restore_table_to_point_in_time(
+                SourceTableName=source, TargetTableName=target, RestoreDateTime=to_datetime(at)
+            )
+        except ClientError as error:
+            raise TableFailed(f"{source} was not restored: {error.response['Error']['Message']}") from error
+
+    def status(self, table: str) -> TableStatus:
+        """Whether a table is missing, being created, or ready."""
+        try:
+            found = self._client.describe_table(TableName=table)["Table"]
+        except self._client.exceptions.ResourceNotFoundException:
+            return TableStatus.MISSING
+        return TableStatus.READY if found["TableStatus"] == "ACTIVE" else TableStatus.CREATING
+
+    def epoch_of(self, table: str) -> int:
+        """The epoch that a table was restored into; 0 if it never was."""
+        arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
+        tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
+        return int(tags.get(EPOCH_TAG, "0"))
+
+    def complete(self, source: str, target: str, epoch: int) -> str:
+        """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
+
+        Returns:
+            The ARN of its stream.
+        """
+        table = self._client.describe_table(TableName=target)["Table"]
+        if not table.get("StreamSpecification", {}).get("StreamEnabled"):
+            self._client.update_table(
+                TableName=target,
+                StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+            )
+            # A table takes one change at a time.
+            self._client.get_waiter("table_exists").wait(TableName=target)
+        ttl = self._client.describe_time_to_live(TableName=target)["TimeToLiveDescription"]
+        if ttl.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
+            self._client.update_time_to_live(
+                TableName=target, TimeToLiveSpecification={"AttributeName": schema.TTL, "Enabled": True}
+            )
+        self._client.update_continuous_backups(
+            TableName=target, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+        if source:
+            self._copy_tags_and_protection(source, target, table["TableArn"])
+        self._client.tag_resource(ResourceArn=table["TableArn"], Tags=[{"Key": EPOCH_TAG, "Value": str(epoch)}])
+        return str(self._client.describe_table(TableName=target)["Table"]["LatestStreamArn"])
+
+    def _copy_tags_and_protection(self, source: str, target: str, arn: str) -> None:
+        with suppress(self._client.exceptions.ResourceNotFoundException):
+            replaced = self._client.describe_table(TableName=source)["Table"]
+            tags = self._client.list_tags_of_resource(ResourceArn=replaced["TableArn"]).get("Tags", [])
+            # CloudFormation's own tags cannot be set.
+            if own := [tag for tag in tags if not tag["Key"].startswith("aws:")]:
+                self._client.tag_resource(ResourceArn=arn, Tags=own)
+            if replaced.get("DeletionProtectionEnabled"):
+                self._client.update_table(TableName=target, DeletionProtectionEnabled=True)
+
+
+class DynamoRecords:
+    """`duetime.ports.restore.Records` over one table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def open_page(self, segment: int, segments: int, cursor: str) -> RecordPage:
+        """The next records with unfinished work in one of the table's segments, read consistently."""
+        names = {"#z": schema.STATE, "#f": _FINISHED}
+        condition = "attribute_exists(#z) AND attribute_not_exists(#f)"
+        return self._page(segment, segments, cursor, FilterExpression=condition, ExpressionAttributeNames=names)
+
+    def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
+        """The next records that were created, or retried after their end, since a time."""
+        names = {"#z": schema.STATE, "#c": _CREATED, "#r": _REOPENED}
+        return self._page(
+            segment,
+            segments,
+            cursor,
+            FilterExpression="attribute_exists(#z) AND (#c >= :since OR #r >= :since)",
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues={":since": attribute_values.number(since)},
+        )
+
+    def _page(self, segment: int, segments: int, cursor: str, **asked: Any) -> RecordPage:  # noqa: ANN401 - of `scan`
+        start: dict[str, Any] = {"ExclusiveStartKey": json.loads(cursor)} if cursor else {}
+        # A single segment is a plain scan.
+        part: dict[str, Any] = {"Segment": segment, "TotalSegments": segments} if segments > 1 else {}
+        with translated():
+            page = self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
+        tasks, unreadable = [], []
+        for item in page["Items"]:
+            try:
+                tasks.append(task_of(item))
+            except RecordUnreadable:
+                unreadable.append(sort_key_of(item))
+        last = page.get("LastEvaluatedKey")
+        return RecordPage(tasks, unreadable, json.dumps(last) if last else "", page.get("ScannedCount", 0))
+
+    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+        """Read records, consistently; missing and unreadable ones are left out."""
+        found = {}
+        for item in read_items(self._client, self._table, [key_of(each) for each in task_ids], consistent=True):
+            with suppress(RecordUnreadable):
+                task = task_of(item)
+                found[task.id] = task
+        return found
+
+    def rewrite(self, before: Task, after: Task) -> bool:
+        """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
+        old, new = item_of(before), item_of(after)
+        changed = {name: value for name, value in new.items() if old.get(name) != value}
+        gone = sorted(old.keys() - new.keys())
+        names = {f"#{name}": name for name in (*changed, *gone)} | {f"#{_VERSION}": _VERSION}
+        sets = ", ".join(f"#{name} = :{name}" for name in changed)
+        removes = f" REMOVE {', '.join(f'#{name}' for name in gone)}" if gone else ""
+        with translated():
+            try:
+                self._client.update_item(
+                    TableName=self._table,
+                    Key=key_of(before.id),
+                    UpdateExpression=f"SET {sets}{removes}",
+                    ConditionExpression=f"#{_VERSION} = :before",
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues={f":{name}": value for name, value in changed.items()}
+                    | {":before": attribute_values.number(before.version)},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True
+
+    def insert(self, task: Task) -> bool:
+        """Write a record, unless its id exists."""
+        return self._put_new(item_of(task))
+
+    def add_timer(self, timer: Timer) -> None:
+        """Write a timer; writing it again changes nothing."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
+
+    def copy_contents(self, task_id: TaskId, source: DynamoRecords) -> None:
+        """Copy the contents and old attempts of a task that another table has in items of their own."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=source._table,
+            KeyConditionExpression="#p = :p",
+            ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+            ExpressionAttributeValues={":p": attribute_values.text(f"{schema.CONTENT_PREFIX}{task_id}")},
+            ConsistentRead=True,
+        )
+        with translated():
+            items = [cast("Item", item) for page in pages for item in page["Items"]]
+        for item in items:
+            self._put_new(item)
+
+    def _put_new(self, item: Item) -> bool:
+        with translated():
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=item,
+                    ConditionExpression="attribute_not_exists(#p)",
+                    ExpressionAttributeNames={"#p": schema.PARTITION_KEY},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return False
+        return True

@@ -1,0 +1,259 @@
+"""Takes over the records of a restored table, compared with those of the table that it replaces.
+
+A restored record is as it was at the restore point. Since then, attempts of the replaced table may have run, and some
+may still run. The fence of every open record is raised into a new epoch, so they can no longer write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.enqueue_plan import Timer
+from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionRecord, ActorType, Attribution
+from duetime.domain.tasks.attempt_run import claim_undone, waits_with
+from duetime.domain.tasks.aws_jobs import is_job
+from duetime.domain.tasks.states import LEASED, STARTABLE, State
+from duetime.domain.tasks.task import fence_of_epoch
+from duetime.domain.times import DAY, to_iso
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+RESTORED = "restored: its attempt was cut off"
+"""Wait reason of a task whose attempt the restored table no longer knows."""
+HELD_TAG = "duetime/restored"
+"""Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
+_LEAST_KEPT = 2 * DAY
+"""An outcome that is taken over can be read for at least this long."""
+
+
+class AfterRestore(StrEnum):
+    """What happens to tasks that had run after the restore point.
+
+    Attributes:
+        SKIP: those that had ended end the same way again, without an attempt; those that had only begun are paused.
+        RERUN: they run again.
+        ASK: they are paused.
+    """
+
+    SKIP = "skip"
+    RERUN = "rerun"
+    ASK = "ask"
+
+
+class Change(StrEnum):
+    """What happened to a task between the restore point and the loss.
+
+    Attributes:
+        NONE: nothing that is known.
+        CHANGED: it was written, but no attempt began.
+        BEGUN: an attempt was running at the restore point, or began after it.
+        ENDED: it ended.
+        REMOVED: the replaced table no longer has it: its user erased it, or its record expired.
+        CREATED: it was created, so the restored table does not have it.
+        REOPENED: it had ended before, and was retried after the restore point.
+        UNKNOWN: there is no table to compare with.
+    """
+
+    NONE = "none"
+    CHANGED = "changed"
+    BEGUN = "begun"
+    ENDED = "ended"
+    REMOVED = "removed"
+    CREATED = "created"
+    REOPENED = "reopened"
+    UNKNOWN = "unknown"
+
+
+_MAY_HAVE_RUN = frozenset({Change.BEGUN, Change.ENDED, Change.REMOVED})
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """How a restored record is taken over.
+
+    Attributes:
+        task: the record in the new epoch.
+        change: what had happened to it.
+        timer: its check, to be written first; `None` if an earlier one serves.
+        copies_contents: whether the replaced table has contents that the record refers to.
+    """
+
+    task: Task
+    change: Change
+    timer: Timer | None = None
+    copies_contents: bool = False
+
+    @property
+    def effect(self) -> str:
+        """What becomes of the task, in one word: `ended`, `paused` or `runs`."""
+        return "ended" if self.task.is_terminal else "paused" if self.task.state is State.PAUSED else "runs"
+
+
+def change_since(restored: Task, replaced: Task | None, *, is_known: bool) -> Change:
+    """What happened to an open task after the restore point.
+
+    Args:
+        restored: its record at that time.
+        replaced: its last record; `None` if it is gone.
+        is_known: whether there is a table to compare with.
+    """
+    if replaced is not None and replaced.is_terminal and not restored.is_terminal:
+        return Change.ENDED
+    if restored.state in LEASED:
+        return Change.BEGUN
+    if not is_known:
+        return Change.UNKNOWN
+    if replaced is None:
+        return Change.REMOVED
+    if replaced.claims > restored.claims and not restored.is_terminal:
+        return Change.BEGUN
+    return Change.CHANGED if replaced.version > restored.version else Change.NONE
+
+
+def take_over(
+    restored: Task, replaced: Task | None, change: Change, after: AfterRestore, epoch: int, now: Millis
+) -> Takeover | None:
+    """The record of an open task in the new epoch; `None` if it was taken over before, and nothing is left to decide.
+
+    Args:
+        restored: the record, without `finished_at`.
+        replaced: its last record in the replaced table, if there is one.
+        change: what happened to it, as returned by `change_since`.
+        after: what happens to tasks that had run.
+        epoch: the new epoch.
+        now: the time.
+    """
+    if restored.fence == fence_of_epoch(restored.fence, epoch):
+        is_held = HELD_TAG in restored.tags and restored.state is State.PAUSED
+        return _decided(restored, replaced, after, epoch, now) if is_held else None
+    had_ended = change is Change.ENDED and replaced is not None
+    if after is AfterRestore.SKIP and had_ended and replaced is not None:
+        ended = _ended_as(restored, replaced, epoch, now)
+        return Takeover(ended, change, _timer(ended, now), copies_contents=True)
+    task = _freed(restored, epoch, now)
+    # A topology continues from its nodes, each of which is held by itself.
+    if after is not AfterRestore.RERUN and change in _MAY_HAVE_RUN and not task.is_topology:
+        task = _held(task, now)
+    needs_check = restored.state in LEASED or restored.is_terminal
+    return Takeover(task, change, _timer(task, now) if needs_check and task.state is not State.PAUSED else None)
+
+
+def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
+    """The record of a schedule's occurrence that was created after the restore point; `None` to let it run again.
+
+    Its id follows from the schedule and the time, so the schedule finds the record and does not create it again.
+    """
+    if after is AfterRestore.RERUN or not replaced.claims:
+        return None
+    fence = fence_of_epoch(replaced.fence, epoch)
+    if after is AfterRestore.SKIP and replaced.finished_at is not None:
+        task = replace(replaced, fence=fence, version=replaced.version + 1)
+        return Takeover(task, Change.CREATED, copies_contents=True)
+    begun = replace(
+        replaced,
+        state=State.SCHEDULED,
+        fence=fence,
+        attempt=0,
+        attempt_history=(),
+        deferred_fence=None,
+        lease_expires_at=None,
+        requested_action=None,
+        result=None,
+        error=None,
+        started_at=None,
+        finished_at=None,
+        expires_at=None,
+        actions=NO_ACTIONS,
+    )
+    return Takeover(_held(begun, now), Change.CREATED, copies_contents=True)
+
+
+def _freed(task: Task, epoch: int, now: Millis) -> Task:
+    """The record with a fence of the new epoch, and without the lease of an attempt that was cut off."""
+    fence = fence_of_epoch(task.fence, epoch)
+    raised = replace(task, fence=fence, version=task.version + 1, sent=False)
+    if task.state not in LEASED:
+        return replace(raised, lease_expires_at=None)
+    if is_job(task.target) and task.awaiting_notification:
+        # The job runs in AWS, whatever the table knows: the attempt continues.
+        return replace(raised, deferred_fence=fence)
+    cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
+    if task.state is State.ROLLING_BACK or task.requested_action is not None:
+        # Whoever takes over the lease repeats the rollback, or does as requested.
+        return cut_off
+    return replace(
+        cut_off,
+        state=State.WAITING,
+        attempt=claim_undone(task)["attempt"],
+        lease_expires_at=None,
+        generation=task.generation + 1,
+        next_at=now,
+        waiting_for=RESTORED,
+        waits=waits_with(task, RESTORED, now),
+        rate_places={},
+    )
+
+
+def _held(task: Task, now: Millis) -> Task:
+    """The task, paused until the operator decides, if it can be paused."""
+    if task.state not in STARTABLE | {State.BLOCKED}:
+        return task
+    by = Attribution(ActorType.SYSTEM, reason="it had run after the point that the table was restored to")
+    paused = ActionRecord(Action.PAUSED, now, by, task.version)
+    tags = {**task.tags, HELD_TAG: task.state.value}
+    return replace(task, state=State.PAUSED, tags=tags, actions=task.actions.plus(paused))
+
+
+def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
+    """A held task, after the operator's decision for all of them; `None` if it stays paused."""
+    has_ended = replaced is not None and replaced.is_terminal
+    if after is AfterRestore.SKIP and replaced is not None and has_ended:
+        ended = _ended_as(task, replaced, epoch, now)
+        return Takeover(ended, Change.ENDED, _timer(ended, now), copies_contents=True)
+    if after is not AfterRestore.RERUN:
+        return None
+    resumed = ActionRecord(Action.RESUMED, now, Attribution(ActorType.SYSTEM), task.version + 1)
+    free = replace(
+        task,
+        state=State(task.tags[HELD_TAG]),
+        tags={key: value for key, value in task.tags.items() if key != HELD_TAG},
+        version=task.version + 1,
+        generation=task.generation + 1,
+        next_at=max(task.next_at, now),
+        actions=task.actions.plus(resumed),
+    )
+    change = Change.ENDED if has_ended else Change.BEGUN
+    return Takeover(free, change, None if free.state is State.BLOCKED else _timer(free, free.next_at))
+
+
+def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
+    """The outcome of the replaced table, with its follow-ups still to be done in the restored one."""
+    return replace(
+        replaced,
+        fence=fence_of_epoch(max(task.claims, replaced.claims), epoch),
+        version=max(task.version, replaced.version) + 1,
+        generation=max(task.generation, replaced.generation),
+        sent=False,
+        has_dependents=task.has_dependents,
+        lease_expires_at=None,
+        finished_at=None,
+        expires_at=max(replaced.expires_at or 0, now + _LEAST_KEPT),
+    )
+
+
+def _timer(task: Task, at: Millis) -> Timer:
+    return Timer(task.id, task.generation, at, task.priority, task.owner, pull_queue=task.pull_queue)
+
+
+def facts(task: Task, change: Change, effect: str) -> dict[str, str]:
+    """One line of the report."""
+    found = {"id": task.id.text, "owner": task.owner, "type": task.type, "change": change.value, "now": effect}
+    if task.name:
+        found["name"] = task.name
+    if task.schedule_ref is not None:
+        found["schedule"] = task.schedule_ref.schedule
+    return {**found, "state": task.state.value, "at": to_iso(task.outcome_at if task.is_terminal else task.next_at)}

@@ -1,0 +1,109 @@
+"""A restored table, and the table that it replaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.dispatch.enqueue_plan import Timer
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+
+class TableStatus(Enum):
+    """Whether a table can be used."""
+
+    MISSING = "missing"
+    CREATING = "creating"
+    READY = "ready"
+
+
+class TableFailed(Exception):
+    """AWS rejected the restore of a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """Some records of a segment of a table.
+
+    Attributes:
+        tasks: the readable ones.
+        unreadable: sort keys of the others.
+        cursor: where the next page begins; empty on the last page.
+        scanned: number of items of any kind that were read for it.
+    """
+
+    tasks: Sequence[Task]
+    unreadable: Sequence[str]
+    cursor: str
+    scanned: int
+
+
+class TableRestore(Protocol):
+    """Restores tables from their continuous backup."""
+
+    def begin(self, source: str, target: str, at: Millis) -> None:
+        """Begin to restore a table as it was at a time; with an ongoing or finished restore, do nothing.
+
+        Raises:
+            TableFailed: AWS rejected it.
+        """
+        ...
+
+    def status(self, table: str) -> TableStatus:
+        """Whether a table is missing, being created, or ready."""
+        ...
+
+    def epoch_of(self, table: str) -> int:
+        """The epoch that a table was restored into; 0 if it never was."""
+        ...
+
+    def complete(self, source: str, target: str, epoch: int) -> str:
+        """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
+
+        Args:
+            source: the table that it replaces; empty if it is lost.
+            target: the restored table.
+            epoch: its epoch, which it is tagged with.
+
+        Returns:
+            The ARN of its stream.
+        """
+        ...
+
+
+class Records(Protocol):
+    """All records of one table."""
+
+    def open_page(self, segment: int, segments: int, cursor: str) -> RecordPage:
+        """The next records with unfinished work in one of the table's segments, read consistently."""
+        ...
+
+    def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
+        """The next records that were created, or retried after their end, since a time."""
+        ...
+
+    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
+        """Read records, consistently; missing and unreadable ones are left out."""
+        ...
+
+    def rewrite(self, before: Task, after: Task) -> bool:
+        """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
+        ...
+
+    def insert(self, task: Task) -> bool:
+        """Write a record, unless its id exists."""
+        ...
+
+    def add_timer(self, timer: Timer) -> None:
+        """Write a timer; writing it again changes nothing."""
+        ...
+
+    def copy_contents(self, task_id: TaskId, source: Self) -> None:
+        """Copy the contents and old attempts of a task that another table has in items of their own."""
+        ...

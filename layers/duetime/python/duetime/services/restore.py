@@ -1,0 +1,184 @@
+"""Takes over a restored table: raises the fences of its open records, and reports what had run since."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from duetime.domain.callers import Caller, Role
+from duetime.domain.restore import (
+    AfterRestore,
+    Change,
+    Takeover,
+    change_since,
+    facts,
+    take_over,
+    take_over_occurrence,
+)
+from duetime.domain.switches import ALL_TASKS, Switch
+from duetime.domain.tasks.content import ContentPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.restore import RecordPage, Records
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.tasks import ContentStore
+    from duetime.services.switch_admin import SwitchAdmin
+
+R = TypeVar("R", bound="Records")
+
+_TRIES = 5
+_REPORTED = frozenset(Change) - {Change.NONE, Change.UNKNOWN}
+_OPERATOR = Caller("duetime restore", frozenset({Role.OPERATOR}))
+STOP_REASON = "the table was restored; delete this switch to start tasks again"
+
+
+@dataclass(slots=True)
+class RestoreReport:
+    """What a takeover found and did; of one segment, or of several.
+
+    Attributes:
+        scanned: number of items that were read.
+        taken_over: number of records with a new fence.
+        changes: number of tasks by what had happened to them, and what becomes of them.
+        unreadable: keys of records that no version of duetime can read; they stay as they are.
+    """
+
+    scanned: int = 0
+    taken_over: int = 0
+    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unreadable: list[str] = field(default_factory=list)
+
+    def add(self, other: RestoreReport) -> None:
+        """Add the numbers of another segment."""
+        self.scanned += other.scanned
+        self.taken_over += other.taken_over
+        self.changes.update(other.changes)
+        self.unreadable += other.unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(Generic[R]):
+    """Takes over the records of a restored table.
+
+    No function may use the table yet. Every step can be repeated, after an interruption too: what was taken over is
+    left alone.
+
+    Attributes:
+        restored: the restored table.
+        replaced: the table that it replaces; `None` if it is lost.
+        contents: contents outside the records of the restored table.
+        switches: its switches.
+        runtime: the clock, and the new epoch.
+        after: what happens to tasks that had run after the restore point.
+        report: called with each task that changed after the restore point.
+    """
+
+    restored: R
+    replaced: R | None
+    contents: ContentStore
+    switches: SwitchAdmin
+    runtime: Runtime
+    after: AfterRestore
+    report: Callable[[Mapping[str, str]], None]
+
+    def stop(self) -> None:
+        """Stop all tasks by a switch, so that the new functions start none until the operator deletes it."""
+        self.switches.put(_OPERATOR, Switch(ALL_TASKS, stopped=True, reason=STOP_REASON))
+
+    def take_over(
+        self, segment: int = 0, segments: int = 1, progress: Callable[[int], None] = lambda _scanned: None
+    ) -> RestoreReport:
+        """Take over the open records in one of the table's segments; segments can run at the same time."""
+        report, cursor, more = RestoreReport(), "", True
+        while more:
+            page = self.restored.open_page(segment, segments, cursor)
+            known = {} if self.replaced is None else self.replaced.read_many([task.id for task in page.tasks])
+            for task in page.tasks:
+                self._take_over(task, known.get(task.id), report)
+            more, cursor = _next(page, report, progress)
+        return report
+
+    def compare(
+        self,
+        since: Millis,
+        segment: int = 0,
+        segments: int = 1,
+        progress: Callable[[int], None] = lambda _scanned: None,
+    ) -> RestoreReport:
+        """Report what the restored table lacks: tasks that were created or retried after the restore point.
+
+        Occurrences of schedules that had run are written into the restored table, unless they may run again.
+
+        Args:
+            since: the restore point.
+            segment: one of the segments of the replaced table.
+            segments: how many there are.
+            progress: called with the number of items that were read.
+        """
+        report, cursor, more = RestoreReport(), "", self.replaced is not None
+        while more and self.replaced is not None:
+            page = self.replaced.page_since(segment, segments, cursor, since)
+            known = self.restored.read_many([task.id for task in page.tasks])
+            for task in page.tasks:
+                self._compare(task, known.get(task.id), since, report)
+            more, cursor = _next(page, report, progress)
+        return report
+
+    def _take_over(self, task: Task, replaced: Task | None, report: RestoreReport) -> None:
+        current: Task | None = task
+        for _ in range(_TRIES):
+            if current is None:
+                return
+            change = change_since(current, replaced, is_known=self.replaced is not None)
+            done = take_over(current, replaced, change, self.after, self.runtime.epoch, self.runtime.now())
+            if done is None or self._is_written(current, done):
+                if done is not None:
+                    report.taken_over += 1
+                    self._note(replaced or task, done.change, done.effect, report)
+                return
+            # A request was sent twice, or another run of the command does the same.
+            current = self.restored.read_many([task.id]).get(task.id)
+
+    def _is_written(self, before: Task, done: Takeover) -> bool:
+        if done.timer is not None:
+            self.restored.add_timer(done.timer)
+        if done.copies_contents and self.replaced is not None:
+            self.restored.copy_contents(before.id, self.replaced)
+        if not done.task.is_terminal:
+            for content in done.task.contents_outside:
+                # In the bucket, which is not restored, it may expire since the task ended.
+                if content.place is ContentPlace.OBJECT:
+                    self.contents.retain(before.id, content)
+        return self.restored.rewrite(before, replace(done.task, nonce=self.runtime.nonce()))
+
+    def _compare(self, task: Task, restored: Task | None, since: Millis, report: RestoreReport) -> None:
+        if restored is not None:
+            if task.created_at < since and restored.finished_at is not None:
+                self._note(task, Change.REOPENED, "ended", report)
+            return
+        effect = "lost"
+        if task.schedule_ref is not None:
+            done = take_over_occurrence(task, self.after, self.runtime.epoch, self.runtime.now())
+            effect = "runs"
+            if done is not None and self.replaced is not None:
+                self.restored.copy_contents(task.id, self.replaced)
+                self.restored.insert(replace(done.task, nonce=self.runtime.nonce()))
+                effect = done.effect
+        self._note(task, Change.CREATED, effect, report)
+
+    def _note(self, task: Task, change: Change, effect: str, report: RestoreReport) -> None:
+        report.changes[change.value, effect] += 1
+        if change in _REPORTED:
+            self.report(facts(task, change, effect))
+
+
+def _next(page: RecordPage, report: RestoreReport, progress: Callable[[int], None]) -> tuple[bool, str]:
+    report.scanned += page.scanned
+    report.unreadable += page.unreadable
+    progress(page.scanned)
+    return bool(page.cursor), page.cursor

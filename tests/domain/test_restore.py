@@ -1,0 +1,170 @@
+"""What becomes of a record when its table is restored to an earlier time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.restore import HELD_TAG, AfterRestore, Change, change_since, take_over, take_over_occurrence
+from duetime.domain.tasks.arns import AwsService
+from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
+from duetime.domain.times import HOUR, MINUTE
+from tests.domain.factories import NOW, task
+
+if TYPE_CHECKING:
+    from duetime.domain.restore import Takeover
+    from duetime.domain.tasks.task import Task
+
+EPOCH = 2
+FIRST = EPOCH * FENCES_PER_EPOCH
+LATER = NOW + HOUR
+WAITING = task(version=4)
+RUNNING = task(
+    version=5, state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + MINUTE, lease_worker="old", generation=3
+)
+LINE = AttemptRecord(1, 1, "old", NOW, 0, 10, AttemptOutcome.SUCCEEDED)
+ENDED = replace(
+    RUNNING, version=6, state=State.SUCCEEDED, attempt_history=(LINE,), finished_at=NOW + 10, expires_at=NOW + HOUR
+)
+
+
+def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
+    """How a record is taken over, which has to be new."""
+    change = change_since(restored, replaced, is_known=True)
+    done = take_over(restored, replaced, change, after, EPOCH, LATER)
+    assert done is not None
+    return done
+
+
+@pytest.mark.parametrize("fence", [0, 1, 7, FENCES_PER_EPOCH + 7])
+def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> None:
+    """It keeps its claims, and another raise changes nothing."""
+    raised = fence_of_epoch(fence, EPOCH)
+    assert raised >= FIRST
+    assert raised % FENCES_PER_EPOCH == fence % FENCES_PER_EPOCH
+    assert fence_of_epoch(raised, EPOCH) == raised
+    assert fence_of_epoch(fence, 0) == fence
+
+
+def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
+    """It needs no check of its own: the restored cursors come to the one that it has."""
+    done = taken(WAITING, WAITING)
+    assert (done.change, done.timer) == (Change.NONE, None)
+    assert done.task == replace(WAITING, fence=FIRST, version=5)
+
+
+def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
+    """Its lease is over, a stale report has another fence, and a timer checks the task now."""
+    done = taken(RUNNING, replace(RUNNING, version=6))
+    assert done.change is Change.BEGUN
+    assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.WAITING, 0, None)
+    assert done.task.fence == FIRST + 1
+    assert done.timer is not None
+    assert (done.timer.at, done.timer.generation) == (LATER, done.task.generation) == (LATER, 4)
+
+
+def test_a_request_to_stop_is_carried_out_by_whoever_takes_over_the_lease() -> None:
+    """The state and the request stay; only the lease ends."""
+    done = taken(replace(RUNNING, requested_action=RequestedAction.CANCEL))
+    assert (done.task.state, done.task.requested_action) == (State.RUNNING, RequestedAction.CANCEL)
+    assert done.task.lease_expires_at == LATER
+
+
+def test_a_rollback_that_was_cut_off_stays_one() -> None:
+    """It is repeated, as after the loss of its worker."""
+    done = taken(replace(RUNNING, state=State.ROLLING_BACK))
+    assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.ROLLING_BACK, 1, LATER)
+
+
+def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
+    """It does not depend on the table, so its attempt is not repeated."""
+    arn = "arn:aws:states:eu-west-1:123456789012:stateMachine:report"
+    running = replace(
+        RUNNING, target=AwsTarget(AwsService.STEP_FUNCTIONS, arn, is_job=True), deferred_fence=1, job=f"{arn}:1"
+    )
+    done = taken(running)
+    assert done.task.awaiting_notification
+    assert (done.task.state, done.task.lease_expires_at) == (State.RUNNING, RUNNING.lease_expires_at)
+
+
+def test_a_record_is_taken_over_once() -> None:
+    """A command that was interrupted can run again."""
+    done = taken(WAITING)
+    assert take_over(done.task, None, Change.NONE, AfterRestore.ASK, EPOCH, LATER) is None
+
+
+@pytest.mark.parametrize(
+    ("restored", "replaced", "change"),
+    [
+        (WAITING, WAITING, Change.NONE),
+        (WAITING, replace(WAITING, version=5), Change.CHANGED),
+        (WAITING, replace(WAITING, version=6, fence=1), Change.BEGUN),
+        (WAITING, ENDED, Change.ENDED),
+        (RUNNING, RUNNING, Change.BEGUN),
+        (WAITING, None, Change.REMOVED),
+        (replace(ENDED, finished_at=None, version=5), ENDED, Change.CHANGED),
+    ],
+)
+def test_what_happened_since_is_known_from_the_replaced_table(
+    restored: Task, replaced: Task | None, change: Change
+) -> None:
+    """An attempt that ran at the restore point counts as begun after it."""
+    assert change_since(restored, replaced, is_known=True) is change
+    without = change_since(restored, None, is_known=False)
+    assert without is (Change.BEGUN if restored is RUNNING else Change.UNKNOWN)
+
+
+def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
+    """Its follow-ups are done in the restored table, which does not know them; a timer sees to that."""
+    done = taken(WAITING, ENDED, AfterRestore.SKIP)
+    assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
+    assert (done.task.fence, done.task.finished_at, done.task.version) == (FIRST + 1, None, 7)
+    assert done.task.expires_at is not None
+    assert done.task.expires_at > LATER
+    assert done.timer is not None
+    assert done.copies_contents
+
+
+@pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
+def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: AfterRestore) -> None:
+    """Its history gives the reason; `rerun` as a second decision lets it go on."""
+    done = taken(RUNNING, RUNNING, after)
+    assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
+    assert "had run after" in done.task.actions.records[-1].by.reason
+    again = take_over(done.task, RUNNING, Change.BEGUN, AfterRestore.RERUN, EPOCH, LATER)
+    assert again is not None
+    assert (again.task.state, again.task.tags) == (State.WAITING, RUNNING.tags)
+    assert again.timer is not None
+    assert taken(RUNNING, RUNNING).task.state is State.WAITING
+
+
+def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
+    """If it had ended; otherwise it stays paused."""
+    held = taken(WAITING, ENDED, AfterRestore.ASK).task
+    assert held.tags == {HELD_TAG: "scheduled"}
+    done = take_over(held, ENDED, Change.ENDED, AfterRestore.SKIP, EPOCH, LATER)
+    assert done is not None
+    assert (done.task.state, done.task.tags) == (State.SUCCEEDED, {})
+    assert take_over(held, RUNNING, Change.BEGUN, AfterRestore.SKIP, EPOCH, LATER) is None
+
+
+def test_an_occurrence_that_had_run_is_not_created_again() -> None:
+    """By `skip` it is there as it ended, by `ask` as a paused task; by `rerun` its schedule decides."""
+    ended = take_over_occurrence(ENDED, AfterRestore.SKIP, EPOCH, LATER)
+    assert ended is not None
+    assert (ended.task.state, ended.task.finished_at, ended.task.fence) == (
+        State.SUCCEEDED,
+        ENDED.finished_at,
+        FIRST + 1,
+    )
+    held = take_over_occurrence(ENDED, AfterRestore.ASK, EPOCH, LATER)
+    assert held is not None
+    assert (held.task.state, held.task.attempt, held.task.result, held.task.expires_at) == (State.PAUSED, 0, None, None)
+    assert take_over_occurrence(ENDED, AfterRestore.RERUN, EPOCH, LATER) is None
+    assert take_over_occurrence(WAITING, AfterRestore.SKIP, EPOCH, LATER) is None

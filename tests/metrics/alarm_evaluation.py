@@ -1,0 +1,102 @@
+"""How CloudWatch evaluates an alarm, for replaying metrics.
+
+Source: Amazon CloudWatch User Guide, "Alarm evaluation" and "Configuring how CloudWatch alarms treat missing data". An
+alarm looks at a range that is longer than its evaluation periods. If enough values are in it, the latest ones decide;
+otherwise missing ones are taken as the alarm says.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from duetime_cdk.alarm_list import AlarmSpec, BurnRate, Comparison
+from duetime_cdk.metric_expressions import Expression
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from duetime_cdk.metric_sources import Source
+
+
+"""The values of a metric by the minute in which they were recorded."""
+
+"""Metrics by their key, see `key_of`."""
+FURTHER = 2
+"""How many periods more than it evaluates the range of an alarm has; CloudWatch does not document the number."""
+_FILL = re.compile(r"FILL\((\w+), 0\)")
+
+
+def key_of(source: Source) -> str:
+    """What identifies a metric of a deployment: its name and its dimensions."""
+    return " ".join([source.name, *(f"{key}={value}" for key, value in sorted(source.dimensions.items()))])
+
+
+def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int) -> bool:
+    """Whether an alarm is in ALARM at the end of a minute.
+
+    Args:
+        alarm: a single alarm, or one of two windows.
+        series: values by metric and minute; a metric without values is left out.
+        minute: the last minute that is evaluated.
+    """
+    if isinstance(alarm, BurnRate):
+        return all(
+            (level := _value(alarm.level, series, minute, length)) is not None and level < alarm.threshold
+            for length in (alarm.long, alarm.short)
+        )
+    periods = -(-alarm.minutes // alarm.period)
+    values = [
+        _value(alarm.watched, series, minute - each * alarm.period, alarm.period) for each in range(periods + FURTHER)
+    ]
+    real = [each for each in values if each is not None][:periods]
+    breaching = sum(_breaches(alarm, each) for each in real)
+    if alarm.missing_is_bad:
+        breaching += periods - len(real)
+    return breaching >= (alarm.datapoints or periods)
+
+
+def _breaches(alarm: AlarmSpec, value: float) -> bool:
+    return value >= alarm.threshold if alarm.comparison is Comparison.AT_LEAST else value < alarm.threshold
+
+
+def _value(
+    watched: Source | Expression, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int, length: int
+) -> float | None:
+    """The value of one period that ends with a minute; `None` if it is missing."""
+    if not isinstance(watched, Expression):
+        return _statistic(watched, series, minute, length)
+    found = {name: _statistic(source, series, minute, length) for name, source in watched.sources.items()}
+    if all(each is None for each in found.values()):
+        return None
+    formula = _FILL.sub(lambda match: str(found[match[1]] or 0.0), watched.formula)
+    named = set(re.findall(r"\b[a-z]\d*\b", formula))
+    if any(found[each] is None for each in named):
+        return None
+    try:
+        result = eval(formula, {"__builtins__": {}}, found)  # noqa: S307 - a formula of our own
+    except ZeroDivisionError:
+        return None
+    return float(result)
+
+
+def _statistic(
+    source: Source, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int, length: int
+) -> float | None:
+    minutes = series.get(key_of(source), {})
+    values = sorted(value for each in range(minute - length + 1, minute + 1) for value in minutes.get(each, ()))
+    if not values:
+        return None
+    match source.statistic:
+        case "Sum":
+            return sum(values)
+        case "SampleCount":
+            return len(values)
+        case "Maximum":
+            return values[-1]
+        case "Minimum":
+            return values[0]
+        case "p99":
+            return values[-(-len(values) * 99 // 100) - 1]
+        case other:
+            raise ValueError(other)

@@ -1,0 +1,148 @@
+"""The runbook tried: a cause sets its alarm off by the metrics of the code, its steps are followed, and it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.scenarios.aws_outages import Outage
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
+
+if TYPE_CHECKING:
+    from duetime_testing.simulation.faults import Call
+
+WITHIN = 25 * MINUTE
+"""In which an alarm has to go off, or to end."""
+
+
+def _until(outage: Outage, alarm: str, *, on: bool) -> None:
+    """Let time pass until an alarm is on, or off."""
+    assert outage.run_until(lambda: outage.is_on(alarm) is on, within=WITHIN, step=MINUTE), (alarm, on)
+
+
+@pytest.fixture
+def outage() -> Outage:
+    """An account that has run for some minutes."""
+    made = Outage()
+    made.run(10 * MINUTE)
+    return made
+
+
+def test_a_stopped_trigger(outage: Outage) -> None:
+    """TriggerStopped: the schedule `EveryMinute` is disabled; once it is enabled, what was due runs, and it ends."""
+    with outage:
+        late = outage.create(8 * MINUTE)
+        outage.ticking = False
+        _until(outage, "TriggerStopped", on=True)
+        outage.ticking = True
+        _until(outage, "TriggerStopped", on=False)
+        assert outage.state(late) == "succeeded"
+
+
+def test_failing_tasks(outage: Outage) -> None:
+    """TasksFailing: stop the type while its endpoint is down, then retry what has failed."""
+    with outage:
+        works, outage.target = outage.target, _down
+        made = [outage.create(retry={"max_attempts": 1}) for _ in range(12)]
+        _until(outage, "TasksFailing", on=True)
+        assert {outage.state(each) for each in made} == {"failed"}
+        assert outage.ask("PUT", f"/v1/switches/type/{PLAIN}", {"stopped": True}).status in {200, 201}
+        held = outage.create()
+        _until(outage, "TasksFailing", on=False)
+        assert outage.state(held) == "waiting"
+        outage.target = works
+        assert outage.ask("DELETE", f"/v1/switches/type/{PLAIN}").status in {200, 204}
+        for each in made:
+            assert outage.do(each, "retry").status == 200
+        outage.run(5 * MINUTE)
+        assert {outage.state(each) for each in (*made, held)} == {"succeeded"}
+        assert not outage.is_on("TasksFailing")
+
+
+def _down(_phase: str, _context: object) -> str:
+    raise ConnectionError("the host is down")
+
+
+def test_lost_leases(outage: Outage) -> None:
+    """LeasesLost: workers run out of memory; with enough of it, the tasks run again, and the alarm ends."""
+    with outage:
+        works = outage.target
+
+        def grow(phase: str, context: object) -> object:
+            if phase == "run":
+                outage.kill()
+            return works(phase, context)
+
+        outage.target = grow
+        made = [outage.create(number * SECOND, retry={"max_attempts": 20}) for number in range(30)]
+        _until(outage, "LeasesLost", on=True)
+        outage.target = works
+        _until(outage, "LeasesLost", on=False)
+        assert {outage.state(each) for each in made} == {"succeeded"}
+
+
+@pytest.mark.parametrize("alarm", ["OldestDue", "TasksLate"])
+def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
+    """OldestDue, TasksLate: the worker's event source is disabled; enabled again, it works the queue off."""
+    with outage:
+        outage.receiving = False
+        made = [outage.create(number * MINUTE) for number in range(8)]
+        # A recovery scan looks again an hour later.
+        assert outage.run_until(lambda: outage.is_on("OldestDue"), within=75 * MINUTE, step=MINUTE)
+        outage.receive_again()
+        if alarm == "TasksLate":
+            # One late start in a minute is no alarm; three minutes of them are.
+            for _ in range(4):
+                outage.receiving = False
+                outage.create()
+                outage.run(50 * SECOND)
+                outage.receive_again()
+                outage.run(10 * SECOND)
+            _until(outage, alarm, on=True)
+        _until(outage, alarm, on=False)
+        assert {outage.state(each) for each in made} == {"succeeded"}
+
+
+def test_a_wrong_clock(outage: Outage) -> None:
+    """ClockSkewed: the trigger's machine has a wrong clock; the next tick on another machine ends it."""
+    with outage:
+        for each in outage.machines:
+            if each.function == "trigger":
+                each.step_clock(4 * SECOND)
+        _until(outage, "ClockSkewed", on=True)
+        for each in outage.machines:
+            if each.function == "trigger":
+                each.die()
+        _until(outage, "ClockSkewed", on=False)
+
+
+def test_missed_occurrences(outage: Outage) -> None:
+    """OccurrencesMissed: the trigger was away; `schedules show` says what was missed, and a backfill runs it."""
+    with outage:
+        schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
+        assert outage.ask("POST", "/v1/schedules", schedule).status == 201
+        outage.run(6 * MINUTE)
+        outage.ticking = False
+        outage.run(40 * MINUTE)
+        outage.ticking = True
+        _until(outage, "OccurrencesMissed", on=True)
+        _until(outage, "OccurrencesMissed", on=False)
+
+
+def test_a_table_that_throttles(outage: Outage) -> None:
+    """TableThrottled and TriggerFailing: they end with their cause, and what was accepted runs."""
+    with outage:
+        made = outage.create(12 * MINUTE)
+        outage.refuse_calls(_of_table)
+        for _ in range(5):
+            outage.send("POST", "/v1/tasks", {"type": PLAIN})
+        _until(outage, "TriggerFailing", on=True)
+        outage.heal()
+        _until(outage, "TriggerFailing", on=False)
+        outage.run(15 * MINUTE)
+        assert outage.state(made) == "succeeded"
+
+
+def _of_table(call: Call) -> bool:
+    return call.service == "dynamodb"

@@ -1,0 +1,409 @@
+"""A simulation of a loss: at a random moment the table is restored to an earlier one, and the old world lives on.
+
+Old messages stay on their queues, old workers go on with the table that is lost, executions of the state machine go on,
+and pull workers report to the new functions under their old leases.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.task_items import task_of
+from duetime.composition import Platform
+from duetime.composition.restore import restore_of
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.restore import AfterRestore
+from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
+from duetime.environment_variables import Variable
+from duetime.handlers import Accepted
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
+from duetime_testing.simulation.gateway import event_of
+from duetime_testing.simulation.machines import Clients, Machine, Threads
+from duetime_testing.simulation.virtual_time import SeededRandom
+from tests.simulation import works
+from tests.simulation.account import LEASE_SECONDS, PULLED, Account
+from tests.simulation.endpoints import URL
+from tests.simulation.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from duetime.domain.tasks.task import Task
+    from duetime.services.restore import RestoreReport
+    from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.simulation.virtual_time import Strand
+
+EPOCH = 1
+_BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
+"""How long users are busy before the restore point, and from then to the loss."""
+_CALM = 3 * HOUR
+_TYPES = (works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED, PULLED)
+
+
+@dataclass
+class Effect:
+    """A call of a target."""
+
+    task_id: str
+    fence: int
+    phase: str
+    process: Strand
+    is_over: bool = False
+
+    @property
+    def lives(self) -> bool:
+        """Whether it still goes on."""
+        return not self.is_over and not self.process.done
+
+
+@dataclass
+class Answer:
+    """An answer of the API.
+
+    Attributes:
+        is_of_old: a function of the old world gave it, which was at it when the table was restored.
+    """
+
+    status: int
+    body: Any
+    is_of_old: bool = False
+
+
+@dataclass
+class Lines:
+    """The report of a restore, by task."""
+
+    by_id: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, line: Mapping[str, str]) -> None:
+        """Keep a line."""
+        self.by_id[line["id"]] = dict(line)
+
+
+class RestoreSimulation(Account):
+    """An account whose table is lost and restored.
+
+    Attributes:
+        violations: the promises that did not hold.
+        effects: every call of a target.
+        behave: what a target does, by default something random.
+        snapshot: the items of the restore point, by their keys.
+        reports: what the last restore reported.
+        is_busy: whether users create tasks.
+        refused: reports under old fences that were refused.
+    """
+
+    def __init__(self, seed: int, after: AfterRestore | None = None, *, rate: float = 0.0) -> None:
+        super().__init__(seed, rate=rate)
+        self.seed = seed
+        self.after = after or self.random.choice(list(AfterRestore))
+        self.violations: list[str] = []
+        self.effects: list[Effect] = []
+        self.created: list[str] = []
+        self.reports = Lines()
+        self.refused = 0
+        self.is_busy = True
+        self.restored_at: Millis | None = None
+        self.behave: Callable[[str, Any], Any] = self._behave
+        self.snapshot: dict[tuple[str, str], Item] = {}
+        self.restore_point: Millis = 0
+        self.replaced = self.table_name = "tasks"
+        self.environ[Variable.LEASE_SECONDS] = str(LEASE_SECONDS)
+        works.STAGE.append(self)  # type: ignore[arg-type]  # handlers only call its `act`
+
+    def end(self) -> None:
+        """End every process."""
+        works.STAGE.remove(self)  # type: ignore[arg-type]  # same
+        self.close()
+
+    def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
+        """Note what does not hold."""
+        if not holds:
+            self.trace("watch", "VIOLATION", violation)
+            self.violations.append(f"{self.time.now()}: {violation}")
+
+    # The user's side.
+
+    def ask(self, method: str, path: str, body: object = None) -> Answer | None:
+        """Send a request; `None` if no answer comes."""
+        text = None if body is None else json.dumps(body)
+        event = event_of(method, path, text, {}, "", None, is_base64=False)
+        is_of_old = self.restored_at is None
+        end = self.wait_for(self.invoke("api", event))
+        if end.failed:
+            return None
+        answer = Answer(end.answer["statusCode"], json.loads(end.answer["body"] or "null"), is_of_old)
+        self.trace("user", method, path, answer.status)
+        return answer
+
+    def send(self, method: str, path: str) -> None:
+        """Send a request beside whatever else goes on."""
+
+        def send() -> None:
+            self.ask(method, path)
+
+        self.time.start_process(send)
+
+    def asked(self, method: str, path: str, body: object = None) -> Answer:
+        """Send a request from outside of virtual time, and let time pass until its answer comes."""
+        answers: list[Answer | None] = []
+        self.time.start_process(lambda: answers.append(self.ask(method, path, body)))
+        while not answers:
+            self.time.run_until(self.time.now() + 50)
+        assert answers[0] is not None, f"no answer to {method} {path}"
+        return answers[0]
+
+    def use(self) -> None:
+        """Create tasks, schedules and topologies, and cancel and retry some."""
+        draw = Random(f"{self.seed} users")  # noqa: S311 - repeatable
+        while True:
+            self.take(draw.randrange(200, 8 * SECOND))
+            path, body = self._wanted(draw)
+            answer = self.ask("POST", path, body)
+            self.check(answer is None or answer.status != 422, f"{body} was refused: {answer and answer.body}")
+            if answer is not None and answer.status == 201 and "id" in answer.body:
+                self.created.append(answer.body["id"])
+            if self.created and draw.random() < 0.3:
+                task_id = draw.choice(self.created)
+                self.ask("POST", f"/v1/tasks/{task_id}/{draw.choice(['cancel', 'pause', 'resume', 'retry', 'run'])}")
+
+    def _wanted(self, draw: Random) -> tuple[str, dict[str, Any]]:
+        limits = {"timeout_seconds": 60, "notify_within_seconds": 60}
+        retry = {"retry": {"max_attempts": draw.choice([1, 3]), "initial_seconds": 1}}
+        task: dict[str, Any] = {"type": draw.choice(_TYPES), **limits, **retry}
+        if task["type"] == PULLED:
+            task["target"] = {"kind": "pull"}
+        kind = draw.random()
+        if kind < 0.12:
+            parents: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
+            nodes = {key: {"type": works.PLAIN, "depends_on": on, **limits, **retry} for key, on in parents.items()}
+            return "/v1/topologies", {"nodes": nodes}
+        if kind < 0.18:
+            name = f"s{draw.randrange(10**6)}"
+            body = {"name": name, "rate": "1 minute", "task": {"type": works.PLAIN, **limits, **retry}}
+            return "/v1/schedules", {**body, "remaining_runs": 4}
+        more = draw.choice(
+            (
+                {},
+                {},
+                {"lock": {"key": f"l{draw.randrange(2)}", "max_holders": 1}},
+                {"unique": {"key": f"u{draw.randrange(3)}"}},
+                {"order": {"key": f"o{draw.randrange(2)}"}},
+                {"rate": {"key": "r", "limit": 20, "per_seconds": 60}},
+            )
+        )
+        if draw.random() < 0.2 and task["type"] != PULLED:
+            task |= {"type": "remote", "target": {"kind": "http", "url": f"{URL}?action=run"}}
+        return "/v1/tasks", {**task, **more, "delay_seconds": draw.choice([0, 0, 3, 60, 400])}
+
+    def pull(self) -> None:
+        """Work as a pull worker."""
+        draw = Random(f"{self.seed} puller {self.time.now()}")  # noqa: S311 - repeatable
+        while True:
+            wanted = {"types": [PULLED], "wait_seconds": 5, "lease_seconds": LEASE_SECONDS, "worker": "w"}
+            answer = self.ask("POST", "/v1/leases", wanted)
+            for lease in answer.body["leases"] if answer is not None and answer.status == 200 else []:
+                self._work_on(lease, draw)
+            self.take(SECOND if self.rate or self.is_busy else MINUTE)
+
+    def _work_on(self, lease: Mapping[str, Any], draw: Random) -> None:
+        task = lease["task"]
+        effect = self._began("run", task["id"], task["fence"])
+        # No longer than the lease lasts.
+        self.take(draw.choice([0, 2, LEASE_SECONDS - 4]) * SECOND)
+        effect.is_over = True
+        answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
+        self._check_report(answer, task["id"], task["fence"])
+
+    def _check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
+        if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
+            return
+        task = self.record(task_id)
+        # A report that the restored table already knows is repeated without an effect.
+        is_known = task is not None and any(line.fence == fence for line in task.attempt_history)
+        self.check(is_known or answer.status >= 400, f"a report of {task_id} under the old fence {fence} was accepted")
+        self.refused += answer.status == 409
+
+    # The targets' side.
+
+    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
+        """Do a phase of a task."""
+        del payload
+        effect = self._began(phase, context.task_id, context.fence)
+        try:
+            return self.behave(phase, context)
+        finally:
+            effect.is_over = True
+
+    def _began(self, phase: str, task_id: str, fence: int) -> Effect:
+        process = self.time.process()
+        effect = Effect(task_id, fence, phase, process)
+        epoch = fence // FENCES_PER_EPOCH
+        for other in self.effects:
+            is_same_world = other.fence // FENCES_PER_EPOCH == epoch
+            if other.task_id == task_id and other.lives and is_same_world:
+                self.check(other.fence == fence, f"{phase} of {task_id} began while {other} goes on")
+        machine = process.home
+        if self.restored_at is not None and not (isinstance(machine, Machine) and machine.generation == 0):
+            is_leased_before = not isinstance(machine, Machine) and epoch < EPOCH
+            self.check(epoch == EPOCH or is_leased_before, f"{phase} of {task_id} began under the old fence {fence}")
+        self.effects.append(effect)
+        return effect
+
+    def _behave(self, phase: str, context: Any) -> Any:  # noqa: ANN401 - any JSON
+        draw = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
+        until = self.time.now() + draw.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 50 * SECOND])
+        while self.time.now() < until and context.requested_action is None:
+            self.take(min(5 * SECOND, until - self.time.now()))
+        if phase == "run" and draw.random() < 0.15:
+            self.time.start_process(partial(self._notify, context.task_id, context.fence, draw.randrange(55 * SECOND)))
+            return Accepted()
+        if draw.random() < 0.15:
+            raise ValueError("by chance")
+        return "done"
+
+    def _notify(self, task_id: str, fence: int, later: Millis) -> None:
+        self.take(later)
+        body = {"fence": fence, "outcome": "succeeded", "result": fence}
+        self._check_report(self.ask("POST", f"/v1/tasks/{task_id}/notify", body), task_id, fence)
+
+    def called_back(self, task_id: str, state: str) -> int:
+        """Take a callback."""
+        del task_id, state
+        return 200
+
+    def notified(self, notice_id: str, kind: str) -> int:
+        """Take a notice."""
+        del notice_id, kind
+        return 200
+
+    # The loss.
+
+    def note_restore_point(self) -> None:
+        """Keep the table as it is now."""
+        self.restore_point = self.time.now()
+        table = self.dynamodb.tables[self.table_name]
+        self.snapshot = {table.key_of(item): dict(item) for item in table.every()}
+
+    def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
+        """Put the table that was kept in the place of the present one, take it over, and deploy functions for it."""
+        made = new_table(self.dynamodb)  # type: ignore[arg-type]  # stands in for a client
+        name = f"{self.table_name}-restored"
+        table = self.dynamodb.tables[name] = self.dynamodb.tables.pop(made)
+        for key, item in self.snapshot.items():
+            table.write(self.time.now(), key, dict(item))
+        self.replaced, self.table_name = self.table_name, name
+        report = self.take_over(keeps_replaced=keeps_replaced)
+        table.watch = self._written
+        self.environ |= {Variable.TABLE: name, Variable.EPOCH: str(EPOCH)}
+        self.generation += 1
+        self.restored_at = self.time.now()
+        self.trace("operator", "restored", self.restore_point, self.after)
+        return report
+
+    def take_over(self, *, keeps_replaced: bool = True) -> RestoreReport:
+        """Take over the restored table, as the command does."""
+        operator = Machine(self, "operator", 0, 0, self.generation, self.environ)
+        platform = Platform(
+            environ=self.environ,
+            clock=self.time,
+            random_source=SeededRandom(self.seed),
+            clients=_Direct(operator),  # type: ignore[arg-type]  # stands in for them
+            threads=Threads(self.time, operator.clock, lambda _error: None),
+            telemetry=FakeTelemetry(),
+        )
+        replaced = self.replaced if keeps_replaced else ""
+        bucket = self.environ[Variable.BUCKET]
+        restore = restore_of(self.table_name, replaced, bucket, EPOCH, self.after, self.reports.add, platform)
+        restore.stop()
+        report = restore.take_over()
+        report.add(restore.compare(self.restore_point))
+        return report
+
+    def _written(self, old: Item | None, new: Item | None) -> None:
+        if new is None or schema.STATE not in new or old is None:
+            return
+        task = task_of(new)
+        is_taken_over = task.fence >= EPOCH * FENCES_PER_EPOCH
+        # An ended record is taken over when it is reopened.
+        was_over = task_of(old).finished_at is not None and task.state in TERMINAL
+        self.check(is_taken_over or was_over, f"{task.id} was written under the old fence {task.fence}")
+
+    def tasks(self) -> list[Task]:
+        """All records of the present table."""
+        return [task_of(item) for item in self.dynamodb.tables[self.table_name].every() if schema.STATE in item]
+
+    def record(self, task_id: str) -> Task | None:
+        """A record of the present table."""
+        return next((task for task in self.tasks() if task.id.text == task_id), None)
+
+    def open_tasks(self) -> list[Task]:
+        """What has not come to its end."""
+        return [task for task in self.tasks() if task.finished_at is None]
+
+    def simulate(self) -> None:
+        """Let users work, lose the table, restore it, and let everything come to its end."""
+        draw = Random(f"{self.seed} loss")  # noqa: S311 - repeatable
+        users = [self.time.start_process(self.use) for _ in range(3)]
+        pullers = [self.time.start_process(self.pull) for _ in range(2)]
+        self.time.run_until(self.time.now() + draw.randrange(*_BEFORE))
+        self.note_restore_point()
+        self.time.run_until(self.time.now() + draw.randrange(*_GAP))
+        self.restore(keeps_replaced=draw.random() < 0.8)
+        # Stopped by the switch of the restore.
+        self.time.run_until(self.time.now() + draw.randrange(SECOND, 2 * MINUTE))
+        begun = [each for each in self.effects if each.fence >= FENCES_PER_EPOCH and each.phase in {"prepare", "run"}]
+        self.check(not begun, f"{begun} began although the operator had not let anything start")
+        self.send("DELETE", "/v1/switches/all/all")
+        self.time.run_until(self.time.now() + draw.randrange(MINUTE, 4 * MINUTE))
+        for user in users:
+            self.time.kill(user)
+        self.is_busy = False
+        self.rate = self.reordering = 0.0
+        end = self.time.now() + _CALM
+        # Executions of the lost table may wait longer, for tokens that nobody knows any more.
+        while self.time.now() < end and (left := self.open_tasks()):
+            for task in left:
+                if task.state is State.PAUSED:
+                    self.send("POST", f"/v1/tasks/{task.id}/resume")
+            self.time.run_until(self.time.now() + MINUTE)
+        for puller in pullers:
+            self.time.kill(puller)
+        for task in self.open_tasks():
+            self.check(False, f"{task.id} ({task.type}) is still {task.state}")  # noqa: FBT003 - it does not hold
+
+
+def restored(seed: int) -> Outcome:
+    """Run a seed."""
+    account = RestoreSimulation(seed)
+    try:
+        account.simulate()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with its seed
+        return Outcome(seed, [], {}, crash=repr(error))
+    finally:
+        account.end()
+    new = [each for each in account.effects if each.fence >= FENCES_PER_EPOCH]
+    counts = {"AWS calls": account.calls, "changes since": len(account.reports.by_id), "old reports": account.refused}
+    return Outcome(seed, account.violations, counts | {"calls of targets": len(new)})
+
+
+class _Direct(Clients):
+    """Clients of the operator's machine, whose calls do not fail and take no time."""
+
+    def dynamodb(self) -> Any:  # noqa: ANN401 - stands in for a client
+        """A client of DynamoDB."""
+        return self.machine.account.dynamodb
+
+    def s3(self) -> Any:  # noqa: ANN401 - same
+        """A client of S3."""
+        return self.machine.account.s3
+
+
+__all__ = ["EPOCH", "RestoreSimulation", "restored"]
