@@ -290,3 +290,17 @@ def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
     assert take(intake, placed(intake, {"a": list(range(20_000))})) == []
     ((_, reason),) = rejected(intake)
     assert reason.startswith("intake rule bomb: payload: it needs more than")
+
+
+def test_what_rules_do_is_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tasks, cancels and events that match no rule, each by its own metric."""
+    set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
+    set_rule("cancelled", {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}}})
+    capsys.readouterr()
+    take(intake, placed(intake, {}), placed(intake, {}, source="com.example.billing"))
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert {name: metrics[name] for name in ("intake_tasks", "intake_cancels", "intake_unmatched")} == {
+        "intake_tasks": [1.0],
+        "intake_cancels": [1.0],
+        "intake_unmatched": [1.0],
+    }

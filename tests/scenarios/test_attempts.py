@@ -581,3 +581,18 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
             tasks.dynamodb.update_item(**late[0].request)
         assert tasks.record(task_id) == before
         assert before.lease_expires_at is not None
+
+
+def test_a_payload_that_cannot_be_read_for_a_while_costs_no_attempt(tasks: Tasks) -> None:
+    """S3 is away when the task is due: it waits, says for what, and runs once at its first attempt."""
+    with tasks:
+        huge = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(60_000))
+        task_id = tasks.create(10 * SECOND, payload=huge)
+        tasks.refuse(lambda call: call.service == "s3")
+        tasks.run(5 * 60 * SECOND)
+        waiting = tasks.record(task_id)
+        assert (waiting.state, waiting.attempt, len(tasks.effects)) == ("waiting", 0, 0)
+        assert "its payload could not be read" in (waiting.waiting_for or "")
+        tasks.before_call = lambda _call: None
+        tasks.run(60 * SECOND)
+        assert (tasks.done(task_id).attempt, len(tasks.effects)) == (1, 1)

@@ -416,10 +416,11 @@ def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
         tasks.run(10 * SECOND)
-        tasks.receiving = False
+        tasks.receiving = tasks.ticking = False
         tasks.kill()
         expires = tasks.record(task_id).lease_expires_at or 0
-        tasks.run(2 * MINUTE)
+        tasks.run(3 * MINUTE)
+        tasks.ticking = True
         gate = waiting(body := why(tasks, task_id))
         assert (gate["name"], millis(gate["since"])) == ("recovery", expires)
         assert body["gates"][-2]["name"] == "run"

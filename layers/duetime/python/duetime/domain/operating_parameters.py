@@ -244,6 +244,8 @@ NOTICE_PAUSE = SECOND
 """Wait before the second attempt to send a notice; it doubles for each further attempt."""
 NOTICE_MARGIN = 20 * SECOND
 """Additional time of a worker after an outcome if a notice must be sent."""
+CONTENT_RETRY = 30 * SECOND
+"""After which time a task whose payload could not be read is started again."""
 HANDLERS_RETRY = MINUTE
 """How long until a failed import of the handlers package is retried for the tasks that need it."""
 OVERDUE_GRACE = SECOND

@@ -14,6 +14,7 @@ from duetime.domain.operating_parameters import (
     CIRCUIT_LIFE,
     CIRCUIT_SPREAD,
     CIRCUIT_THRESHOLD,
+    CONTENT_RETRY,
     MAX_CIRCUITS_KNOWN,
     MAX_CLOCK_DIFFERENCE,
 )
@@ -187,6 +188,15 @@ def _reason(ending: TargetEnding) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class _Given:
+    """What a target gets besides the task's record."""
+
+    payload: bytes
+    checkpoint: bytes | None
+    inputs: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class TargetCaller:
     """Calls targets with the stored contents of a task.
 
@@ -215,14 +225,9 @@ class TargetCaller:
             else:
                 delivery_state.progress = progress
 
-        try:
-            has_inputs = task.node_ref is not None or task.completes is not None
-            inputs = self.input_reader().inputs_of(task) if has_inputs else None
-            payload = filled_payload(self._read(task, task.payload), task)
-            left = delivery_state.checkpoint or task.checkpoint
-            checkpoint = None if left is None else self._read(task, left)
-        except (InputsTooLarge, ContentExpired) as error:
-            return failure(type(error).__name__, str(error), retriable=False)
+        given = self._given(delivery_state, task)
+        if not isinstance(given, _Given):
+            return given
         if ended := self.lease.confirm(delivery_state, task):
             return ended
         if delivery_state.started_at is None and (held := self._held(delivery_state, task)):
@@ -240,13 +245,13 @@ class TargetCaller:
             Work(
                 phase=phase,
                 task=task,
-                payload=payload,
-                checkpoint=checkpoint,
+                payload=given.payload,
+                checkpoint=given.checkpoint,
                 deadline=deadline,
                 seconds=(deadline - now) / SECOND,
                 report=report,
                 requested_action=lambda: delivery_state.requested_action,
-                inputs=inputs,
+                inputs=given.inputs,
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
                 # The record of an ended task refers to nothing new.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
@@ -260,6 +265,22 @@ class TargetCaller:
             self.runtime.telemetry.count("calls_not_sent")
             return ending.postponed(task, self.runtime.now(), self.runtime.random_source.fraction())
         return ending
+
+    def _given(self, delivery_state: DeliveryState, task: Task) -> _Given | Failed | Postponed:
+        """Read what the target gets."""
+        try:
+            has_inputs = task.node_ref is not None or task.completes is not None
+            inputs = self.input_reader().inputs_of(task) if has_inputs else None
+            payload = filled_payload(self._read(task, task.payload), task)
+            left = delivery_state.checkpoint or task.checkpoint
+            return _Given(payload, None if left is None else self._read(task, left), inputs)
+        except (InputsTooLarge, ContentExpired) as error:
+            return failure(type(error).__name__, str(error), retriable=False)
+        except Unavailable as error:
+            if delivery_state.started_at is not None:
+                raise
+            # Only S3 may be away: no attempt is spent on waiting for it.
+            return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
         return self.lease.confirm(delivery_state, task) is None
