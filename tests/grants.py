@@ -130,6 +130,12 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
             _CHECKED.add(repeated)
 
 
+def forget(use: Use) -> None:
+    """Forget that a function has done something, so that a test can tell whether it does it again."""
+    USED.discard(use)
+    _CHECKED.clear()
+
+
 def _of_targets(environ: Mapping[str, str]) -> list[str]:
     """What tasks call, and the jobs that are run there."""
     patterns = environ.get(Variable.AWS_TARGETS, "").split()

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     Run = Callable[..., Result]
 
 WITHOUT = {
-    *("tasks delete", "topologies validate", "topologies delete", "context add", "context use", "context remove"),
+    *(
+        "links delete",
+        "tasks delete",
+        "topologies validate",
+        "topologies delete",
+        "context add",
+        "context use",
+        "context remove",
+    ),
     *("import crontab", "import celery", "import eventbridge-scheduler", "import airflow", "import quartz"),
     *(
         "import kubernetes-cronjobs",

@@ -103,7 +103,7 @@ def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> 
 
     died = scenario.once(dies, lambda call: call.machine.die())
     timer = ("deadletter", "dynamodb:PutItem", grants.TABLE)
-    grants.USED.discard(timer)
+    grants.forget(timer)
     scenario.ticking = False  # a recovery scan would come first
     task_id = create(scenario)
     assert scenario.run_until(lambda: scenario.record(task_id).state == "succeeded", HOUR, SECOND)
@@ -215,7 +215,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
     assert len(writes) == 2
     assert "paused" not in states()
     taken_out = ("topology", "dynamodb:DeleteItem", grants.TABLE)
-    grants.USED.discard(taken_out)
+    grants.forget(taken_out)
     scenario.invoke("topology", {"state": "finish", "task_id": topology, "fence": 1, "looks": 0})
     scenario.run(2 * SECOND)
     assert states() == ["paused", "paused", "succeeded"]

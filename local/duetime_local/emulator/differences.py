@@ -136,10 +136,12 @@ def _complete_urls(emulator: Emulator, template: Mapping[str, Any], physical_ids
         for body in resources.values()
         if body["Type"] == "AWS::ApiGatewayV2::Stage"
     }
-    ((stage, live),) = [each for each in stages.items() if each[0] != "$default"]
+    # The HTTP API has the default stage, the WebSocket API one with a name.
     local = {
-        Variable.WATCH_URL.value: f"ws{live.removeprefix('http')}/{stage}",
-        Variable.API_URL.value: stages["$default"],
+        Variable.API_URL.value if stage == "$default" else Variable.WATCH_URL.value: (
+            url if stage == "$default" else f"ws{url.removeprefix('http')}/{stage}"
+        )
+        for stage, url in stages.items()
     }
     functions = emulator.client("lambda")
     for logical_id, body in resources.items():

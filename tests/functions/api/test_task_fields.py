@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 WHEN = {"due_at", "delay_seconds"}
 DEBOUNCE = {"debounce": {"key": "customer-17", "seconds": 60, "max_seconds": 600}}
 """Excludes a due time and `unique`."""
+LOCKS = {
+    "locks": [
+        {"key": "catalog", "mode": "shared", "max_holders": 3, "scope": "task", "wait_seconds": 9},
+        {"key": "db-17", "mode": "exclusive", "max_holders": 2, "scope": "run", "wait_seconds": None},
+    ]
+}
+"""Excludes `lock`."""
 OF_ANOTHER = {"parent_task_id", "group", "after", "trigger_rule"}
 """Existing tasks, and a group that the task joins; see `test_child_tasks`, `test_groups` and `test_dependencies`."""
 OTHER_FORMS = {*WHEN, "payload", "target"}
@@ -49,7 +56,7 @@ FULL: dict[str, Any] = {
     "timeout_seconds": 31,
     "notify_within_seconds": 61,
     "rollback_on_failure": True,
-    "lock": {"key": "db-17", "max_holders": 2, "scope": "run", "wait_seconds": 30},
+    "lock": {"key": "db-17", "mode": "shared", "max_holders": 2, "scope": "run", "wait_seconds": 30},
     "rate": {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10},
     "callback_url": "https://example.org/ended",
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600, "running_seconds": 900},
@@ -75,7 +82,7 @@ def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]
 
 def test_the_example_says_all_there_is_to_say() -> None:
     """The example of these tests has each field of a request but its time, none with its default."""
-    assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - OF_ANOTHER
+    assert set(FULL) == set(TaskCreate.model_fields) - WHEN - set(DEBOUNCE) - set(LOCKS) - OF_ANOTHER
     defaults = TaskCreate(type="other").model_dump(mode="json")
     assert [name for name, value in FULL.items() if value == defaults[name]] == []
 
@@ -101,6 +108,21 @@ def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
     created = api.create({"type": "report", **DEBOUNCE})
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
     assert created["unique"] is None
+
+
+def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) -> None:
+    """At creation, in lists, of schedules, and by a change; responses of other tasks leave them out."""
+    created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
+    path = f"/v1/tasks/{created['id']}"
+    assert _among(created, LOCKS) == _among(api.send("GET", path).body, LOCKS) == LOCKS
+    (listed,) = api.send("GET", "/v1/tasks").body["tasks"]
+    assert _among(listed, LOCKS) == LOCKS
+    other = {"locks": LOCKS["locks"][::-1][:1] + LOCKS["locks"][:1]}
+    assert api.send("PATCH", path, {"locks": other["locks"]}).status == 200
+    assert _among(api.send("GET", path).body, LOCKS) in (LOCKS, other)
+    schedule = {"name": "nightly", "cron": "30 1 * * *", "task": {"type": "report", **LOCKS}}
+    assert api.send("POST", "/v1/schedules", schedule).status == 201
+    assert _among(api.send("POST", "/v1/schedules/nightly/run").body, LOCKS) == LOCKS
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
