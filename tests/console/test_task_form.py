@@ -30,6 +30,7 @@ FILLED: dict[str, Any] = {
     "lock.key": "db-17",
     "lock.max_holders": "3",
     "lock.scope": "run",
+    "lock.mode": "shared",
     "lock.wait_seconds": "900",
     "rate.key": "crm",
     "rate.limit": "50",
@@ -60,6 +61,8 @@ OF_THE_SAME_KEY = {
     "group.id",
 }
 """The first ones exclude one another and the due time; copies have none of them."""
+INSTEAD_OF_A_LOCK = {"locks"}
+"""Excludes the options of a single lock."""
 
 
 def opened(page: Page) -> None:
@@ -74,7 +77,7 @@ def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> N
     opened(page)
     offered = page.locator("[data-option]").evaluate_all("all => all.map(one => one.dataset.option)")
     assert {*offered, *OUTSIDE_OF_THE_OPTIONS} == places()
-    assert set(offered) == FILLED.keys() | OF_THE_SAME_KEY
+    assert set(offered) == FILLED.keys() | OF_THE_SAME_KEY | INSTEAD_OF_A_LOCK
     console.check_accessibility(page)
 
 
@@ -87,7 +90,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
         field = page.locator(f"[data-option='{path}'] :is(input, select, textarea)")
         if isinstance(value, bool):
             field.set_checked(value)
-        elif path in {"priority", "lock.scope"}:
+        elif path in {"priority", "lock.scope", "lock.mode"}:
             field.select_option(value)
         else:
             field.fill(value)
@@ -97,7 +100,13 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     assert (task["priority"], task["expires_seconds"]) == ("high", 600)
     assert (task["timeout_seconds"], task["notify_within_seconds"]) == (30, 90)
     assert (task["due_at"], task["tags"]) == ("2030-01-02T03:04:05.000Z", {"team": "dba", "env": "prod"})
-    assert task["lock"] == {"key": "db-17", "max_holders": 3, "scope": "run", "wait_seconds": 900}
+    assert task["lock"] == {
+        "key": "db-17",
+        "mode": "shared",
+        "max_holders": 3,
+        "scope": "run",
+        "wait_seconds": 900,
+    }
     assert task["rate"] == {"key": "crm", "limit": 50, "per_seconds": 2, "burst": 10}
     assert task["retry"].pop("max_duration_seconds") == 3600
     assert task["retry"] == {"max_attempts": 7, "initial_seconds": 2.5, "multiplier": 3.0, "max_seconds": 60.0}

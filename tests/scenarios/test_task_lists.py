@@ -64,13 +64,22 @@ class ListedSimulation(FaultSimulation):
         self.time.run_until(self.time.now() + 20 * MINUTE)
 
     def _read_all(self) -> None:
-        while not self.stream.is_read:
-            self.take(SECOND)
         for owner in sorted({task.owner for task in self.watching.tasks()}):
-            tasks = [task for task in self.watching.tasks() if task.owner == owner and not task.erased]
-            for query, wanted in filters(tasks):
-                expected = sorted((each.id.text for each in tasks if wanted.matches(each)), reverse=True)
-                self.read[owner, query] = list(self._listed(owner, query)), expected
+            for query, wanted in filters(self._tasks_of(owner)):
+                expected, found = [""], [""]
+                # An occurrence of a schedule may run meanwhile.
+                while expected != self._expected(owner, wanted):
+                    while not self.stream.is_read:
+                        self.take(SECOND)
+                    expected = self._expected(owner, wanted)
+                    found = list(self._listed(owner, query))
+                self.read[owner, query] = found, expected
+
+    def _tasks_of(self, owner: str) -> list[Task]:
+        return [task for task in self.watching.tasks() if task.owner == owner and not task.erased]
+
+    def _expected(self, owner: str, wanted: TaskFilter) -> list[str]:
+        return sorted((each.id.text for each in self._tasks_of(owner) if wanted.matches(each)), reverse=True)
 
     def _listed(self, owner: str, query: str) -> Iterator[str]:
         token = ""
