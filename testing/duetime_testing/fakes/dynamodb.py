@@ -312,6 +312,8 @@ class FakeDynamoDB:
         names, values = ExpressionAttributeNames or {}, ExpressionAttributeValues or {}
         if IndexName is not None and (IndexName not in table.indexes or ConsistentRead):
             raise self._invalid("Query", "The table does not have the specified index, or it cannot be consistent")
+        if {"S": ""} in values.values():
+            raise self._invalid("Query", "The AttributeValue for a key attribute cannot contain an empty string value")
         index = table.indexes.get(IndexName or "")
         parsed = self._key_condition(KeyConditionExpression, names, values, ProjectionExpression)
         partition_name = index.partition_name if index else table.partition_name

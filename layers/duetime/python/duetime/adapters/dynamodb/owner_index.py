@@ -58,7 +58,7 @@ def sort_keys(
         table: the tasks table.
         partition: the value of the index's partition key.
         limit: maximum number of sort keys.
-        after: sort key after which they begin; `None` for the start.
+        after: sort key after which they begin; `None` or empty for the start.
         descending: whether the last ones come first.
         index: index of the table.
     """
@@ -67,7 +67,8 @@ def sort_keys(
         "ExpressionAttributeNames": {"#g": index.partition_key},
         "ExpressionAttributeValues": {":g": attribute_values.text(partition)},
     }
-    if after is not None:
+    # DynamoDB rejects an empty text in a condition on a key.
+    if after:
         request["KeyConditionExpression"] += f" AND #s {'<' if descending else '>'} :after"
         request["ExpressionAttributeNames"]["#s"] = schema.SORT_KEY
         request["ExpressionAttributeValues"][":after"] = attribute_values.text(after)
