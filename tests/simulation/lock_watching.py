@@ -69,12 +69,16 @@ class LockWatching:
                 self._check_line(new, key, task_id)
 
     def check_end(self) -> None:
-        """Without faults each hold was given back by the attempt that had it, and did not have to expire."""
+        """Without faults each hold was given back by the attempt that had it, and did not have to expire.
+
+        A call of a target that does not end in time ends its process, and the hold expires.
+        """
+        overdue = self._account.watching.overdue
         for partition, item in self._held.items():
             for task_id, (fence, _until) in _holders(item).items():
                 task = self._account.watching.record(task_id)
                 is_over = task is None or task.finished_at is not None
-                if is_over and fence != RESERVED and not self._account.faulty:
+                if is_over and fence != RESERVED and not self._account.faulty and task_id not in overdue:
                     self._violated(f"{task_id} has ended, and did not give back {partition}")
 
     def _note_line(self, item: Mapping[str, Any], *, is_there: bool) -> None:
