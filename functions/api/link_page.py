@@ -87,7 +87,7 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Robots-Tag": "noindex, nofollow",
 }
-"""The address of the page is a secret: no other site is told it, and nothing stores the page."""
+"""The address of the page is a secret: browsers send it to no other site, and nothing stores the page."""
 
 
 def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:

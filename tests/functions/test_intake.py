@@ -323,7 +323,7 @@ def test_refusals_are_counted_and_noted(
     take(intake, message(intake, "poison"), message(intake, {"type": "report"}))
     (metrics,) = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
     assert (metrics["intake_refused"], metrics["intake_tasks"]) == ([1.0], [1.0])
-    assert caplog.messages == ["an event cannot become a task"]
+    assert caplog.messages == ["an event cannot be carried out"]
 
 
 def test_the_id_says_when_and_where(intake: Stack) -> None:

@@ -240,4 +240,4 @@ def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -
     for body in bodies:
         stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
     stack.work(Priority.NORMAL)
-    assert_silent(output, "an event cannot become a task", "a message is not one of duetime's")
+    assert_silent(output, "an event cannot be carried out", "a message is not one of duetime's")

@@ -402,7 +402,7 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (api_throttled, "API", "429"),
     (api_unreachable, "API", "cannot reach"),
     (stage_throttled, "API throttling", "ThrottlingRateLimit"),
-    (cursor_stuck, "dispatch", "stand still"),
+    (cursor_stuck, "dispatch", "do not advance"),
     (switch_left_on, "switches", "stops type report"),
     (circuit_open, "circuits", "down.example.org is open"),
     (three_causes, "dead letters", "type report failed with ValueError"),

@@ -219,7 +219,7 @@ PARTS: dict[str, dict[type[Part], tuple[str, ...]]] = {
     "authorizer": {ApiKeyServices: ("check",)},
     "handlers": {PackageServices: ("function",)},
     "attempts": {AttemptServices: ("function",), OutcomeServices: ("attempt_steps",)},
-    "intake": {IntakeServices: ("event_tasks", "rule_cache")},
+    "intake": {IntakeServices: ("event_tasks",)},
 }
 """What each function asks the composition for."""
 

@@ -1,4 +1,4 @@
-"""A simulation of a loss: at a random moment the table is restored to an earlier one, and the old world lives on.
+"""A simulation of a loss: at a random moment the table is restored to an earlier one, and what ran before goes on.
 
 Old messages stay on their queues, old workers go on with the table that is lost, executions of the state machine go on,
 and pull workers report to the new functions under their old leases.
@@ -68,7 +68,7 @@ class Answer:
     """An answer of the API.
 
     Attributes:
-        is_of_old: a function of the old world gave it, which was at it when the table was restored.
+        is_of_old: a function that was running when the table was restored has given it.
     """
 
     status: int

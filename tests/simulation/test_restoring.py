@@ -1,4 +1,4 @@
-"""A table is lost and restored to an earlier time, while the old world lives on."""
+"""A table is lost and restored to an earlier time, while workers, messages and executions from before go on."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun
         assert len(runs_of(account, occurrence)) == runs
 
 
-def test_a_message_of_the_old_world_starts_nothing_that_is_not_due() -> None:
+def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> None:
     """It names a generation that the restored task may reach again later."""
     with simulation() as account:
         task_id = create(account, delay_seconds=3600)
@@ -266,7 +266,7 @@ def test_a_message_of_the_old_world_starts_nothing_that_is_not_due() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_promise_is_broken_by_a_restore_at_a_random_moment(seed: int) -> None:
-    """No old fence is accepted, everything ends, and no two attempts of the new world run at once."""
+    """No old fence is accepted, everything ends, and no two attempts run at once after the restore."""
     account = RestoreSimulation(seed)
     try:
         account.simulate()

@@ -93,7 +93,7 @@ _SUMMARIES = {
     "context": "Name deployments, and choose the one that commands use.",
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy this project with the CDK: show what changes, and ask.",
-    "restore": "Put the table of an earlier time in the place of the present one; say what had run since.",
+    "restore": "Restore the table to an earlier time, as a new table; report what has run since.",
     "uninstall": "Show what deleting a stack deletes and keeps; with --yes, delete it.",
     "template": "Write the stack as a template for Terraform, SAM and others.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"

@@ -48,7 +48,7 @@ _GATEWAY_RATE = ("apigateway", "L-8A5B8E43")
 _LAMBDA_CONCURRENCY = ("lambda", "L-B99A9384")
 """Quota "Concurrent executions" of AWS Lambda."""
 _ERRORS = '?"Runtime." ?"Task timed out" ?"errorType" ?"OutOfMemory" ?"platform.report" ?"signal: killed"'
-"""Log lines of invocations that failed as a whole; a report has a line only then (system log level WARN)."""
+"""Log lines of failed invocations; at the system log level WARN, Lambda writes a report for these only."""
 _GONE = frozenset(
     {
         "ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist", "NoSuchBucket",
@@ -282,7 +282,7 @@ def _judge_table(found: Mapping[str, Any]) -> Iterator[_Judged]:
     if not found["stream"]:
         yield _problem(
             "its stream is off",
-            "live updates, events, lists, counts and the archive stand still: deploy the stack again",
+            "live updates, events, lists, counts and the archive are not updated: deploy the stack again",
         )
     for logical, arn in found["readers"].items():
         if found["stream"] and arn != found["stream"]:
@@ -821,7 +821,9 @@ def _judge_dispatch(found: tuple[DispatchStatus, Any]) -> Iterator[_Judged]:
     stuck = [each for each in status.groups if each.dispatched_until is None or each.dispatched_until < now - _TICK_AGE]
     if now - status.last_tick_at > _TICK_AGE or stuck:
         groups = ", ".join(f"{each.first_shard}-{each.last_shard} (read by {each.read_by})" for each in stuck[:_SHOWN])
-        seen = f"the cursors of the shards {groups} stand still" if stuck else "the trigger's last whole pass is old"
+        seen = (
+            f"the cursors of the shards {groups} do not advance" if stuck else "the trigger's last complete pass is old"
+        )
         age = round((now - status.last_tick_at).total_seconds() / 60)
         yield _problem(
             f"{seen}; the last tick was {age} minutes ago",

@@ -1,14 +1,13 @@
-"""`duetime restore`: put a table that was restored to an earlier time in the place of the present one."""
+"""`duetime restore`: restore the table to an earlier time, and report what has run since."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
-from datetime import UTC
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +20,7 @@ from duetime.domain.times import from_datetime, to_iso
 from duetime.ports.restore import TableFailed, TableStatus
 from duetime.services.restore import RestoreReport
 from duetime_cdk.stack_resources import StackUnreadable, outputs_of
+from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.messages import show_error
 from duetime_client.commands.output_streams import say
@@ -69,13 +69,14 @@ class Plan:
     "duetime restore --stack duetime-prod --to 2026-11-27T09:30:00Z --after rerun --yes",
 )
 def restore(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
     *,
     to: Annotated[str, typer.Option("--to", metavar="TIME", help="Restore point, such as 2026-11-27T09:30:00Z.")] = "",
     stack: Annotated[str, typer.Option("--stack", metavar="STACK", help="The deployment, for table and bucket.")] = "",
     source: Annotated[str, typer.Option("--from", metavar="TABLE", help="The table, instead of --stack.")] = "",
     table: Annotated[str, typer.Option("--table", metavar="NAME", help="Restored table; resumed if it exists.")] = "",
     bucket: Annotated[str, typer.Option("--bucket", metavar="NAME", help="Bucket of payloads, with --from.")] = "",
-    after: Annotated[AfterRestore, typer.Option(help="Tasks that had run since: pause, end or run.")] = (
+    after: Annotated[AfterRestore, typer.Option(help="Tasks that have run since: pause, end or run.")] = (
         AfterRestore.ASK
     ),
     epoch: Annotated[int, typer.Option(min=0, help="New epoch, if the old table is lost.")] = 0,
@@ -83,19 +84,20 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
     segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Put the table of an earlier time in the place of the present one; say what had run since.
+    """Restore the table to an earlier time, as a new table; report what has run since.
 
-    It is restored from its continuous backup, and the present table is only read. Interrupted, run the same command
-    again with the --table that it has printed. Exit codes: 0 restored; 1 failed; 3 not confirmed.
+    It is restored from its continuous backup, and the present table is only read. After an interruption, run the same
+    command again with the --table that it has printed. Exit codes: 0 restored; 1 failed; 3 not confirmed.
     """
     try:
-        tables = table_restore()
-        plan = _plan(tables, to=to, stack=stack, source=source, table=table, bucket=bucket, epoch=epoch, after=after)
-        plan = Plan(plan.source, plan.target, plan.at, plan.bucket, plan.epoch, plan.after, segments)
+        tables, clock = table_restore(), context.ensure_object(Clock)
+        at = _at(to, clock.now()) if to else None
+        plan = _plan(tables, at=at, stack=stack, source=source, table=table, bucket=bucket, epoch=epoch, after=after)
+        plan = replace(plan, segments=segments)
         if not yes and not _confirmed(plan):
             say("Nothing was done.")
             raise typer.Exit(DECLINED)
-        _restore(tables, plan, report)
+        _restore(tables, plan, report, clock)
     except (TableFailed, StackUnreadable, ClientError) as error:
         show_error(error if isinstance(error, ClientError) else RestoreRejected(str(error)))
         raise typer.Exit(1) from None
@@ -104,7 +106,7 @@ def restore(  # noqa: PLR0913 - a command's options are its parameters
 def _plan(  # noqa: PLR0913 - same
     tables: TableRestore,
     *,
-    to: str,
+    at: Millis | None,
     stack: str,
     source: str,
     table: str,
@@ -115,7 +117,6 @@ def _plan(  # noqa: PLR0913 - same
     if stack:
         outputs = outputs_of(stack)
         source, bucket = source or outputs["TableName"], bucket or outputs["BucketName"]
-    at = _at(to) if to else None
     exists = bool(table) and tables.status(table) is not TableStatus.MISSING
     if at is None and not exists:
         raise RestoreRejected("give --to TIME, or --table with the name of a table that was restored before")
@@ -135,7 +136,7 @@ def _plan(  # noqa: PLR0913 - same
     return Plan(source, named, at, bucket, epoch, after, 1)
 
 
-def _at(text: str) -> Millis:
+def _at(text: str, now: datetime) -> Millis:
     try:
         moment = moment_of(text)
     except ValueError as error:
@@ -143,7 +144,7 @@ def _at(text: str) -> Millis:
     if moment.tzinfo is None:
         moment = moment.astimezone()
     at = from_datetime(moment.astimezone(UTC))
-    if at >= time.time_ns() // 1_000_000:
+    if at >= from_datetime(now.astimezone(UTC)):
         raise RestoreRejected("--to: lies in the future")
     return at
 
@@ -151,18 +152,19 @@ def _at(text: str) -> Millis:
 def _confirmed(plan: Plan) -> bool:
     when = "" if plan.at is None else f" of {to_iso(plan.at)}"
     say(f"Table {plan.target}: {plan.source or 'the lost table'}{when}, in epoch {plan.epoch}.")
-    say(f"Tasks that had run since: {plan.after.value}. All tasks of the restored table are stopped by a switch.")
+    say(f"Tasks that have run since: {plan.after.value}. All tasks of the restored table are stopped by a switch.")
     if not sys.stdin.isatty():
         show_error(RestoreRejected("there is no terminal to confirm on: give --yes"))
         return False
     return typer.confirm("Restore it?")
 
 
-def _restore(tables: TableRestore, plan: Plan, path: Path) -> None:
+def _restore(tables: TableRestore, plan: Plan, path: Path, clock: Clock) -> None:
     if plan.at is not None and plan.source:
         tables.begin(plan.source, plan.target, plan.at)
         say(f"1. {plan.target} is being restored; this takes DynamoDB minutes, or hours for a large table")
-        _wait(tables, plan.target)
+        while tables.status(plan.target) is not TableStatus.READY:
+            clock.sleep(_LOOK_SECONDS)
     arn = tables.complete(plan.source, plan.target, plan.epoch)
     say(f"2. {plan.target} has a stream, TTL and a continuous backup")
     with path.open("a", encoding="utf-8") as file, ExitStack() as stack:
@@ -179,11 +181,6 @@ def _restore(tables: TableRestore, plan: Plan, path: Path) -> None:
             taken.add(found)
     _show(plan, taken, path)
     _say_next(plan, arn)
-
-
-def _wait(tables: TableRestore, name: str) -> None:
-    while tables.status(name) is not TableStatus.READY:
-        time.sleep(_LOOK_SECONDS)
 
 
 class _Writer:

@@ -356,7 +356,7 @@ def test_the_page_of_a_link_decides_without_scripts() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_keeps_its_address_secret() -> None:
-    """No other site is told the address, nothing is loaded, and neither caches nor search engines keep the page."""
+    """Browsers send its address to no other site, nothing is loaded, and neither caches nor search engines keep it."""
     link = created(approval(name="<script>alert(1)</script>", type="pay"), ["watch"], message='"><img src=x>')
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
     assert page.headers["Referrer-Policy"] == "no-referrer"

@@ -13,6 +13,7 @@ from duetime.services.intake import EventTaskCreator, IntakeRuleAdmin, IntakeRul
 
 if TYPE_CHECKING:
     from duetime.services.bulk.filter_actions import BulkRequests
+    from duetime.services.intake import RuleReader
 
 
 class IntakeServices(Part):
@@ -41,19 +42,19 @@ class IntakeServices(Part):
         return IntakeRuleAdmin(self.part(CoreServices).stores.intake_rules, self.runtime)
 
     @cached_property
-    def rule_cache(self) -> IntakeRuleCache:
-        """The rules in force."""
-        return IntakeRuleCache(self.part(CoreServices).stores.intake_rules, self.runtime)
-
-    @cached_property
     def event_tasks(self) -> EventTaskCreator:
         """Creates and cancels tasks as events say."""
         from duetime.adapters.sqs import SqsRejects
 
-        settings, runtime = self.settings, self.runtime
-        rejects = SqsRejects(self.platform.clients.sqs(), settings.intake_rejects, runtime.executor)
-        creator = self.part(TaskServices).batch_creator
-        return EventTaskCreator(creator, lambda: self._bulk_requests, rejects, runtime.telemetry)
+        return EventTaskCreator(
+            batch_creator=self.part(TaskServices).batch_creator,
+            owner=self.owner,
+            rule_cache=IntakeRuleCache(self.part(CoreServices).stores.intake_rules, self.runtime),
+            read_rule=_rule_reader,
+            bulk_requests=lambda: self._bulk_requests,
+            rejects=SqsRejects(self.platform.clients.sqs(), self.settings.intake_rejects, self.runtime.executor),
+            telemetry=self.runtime.telemetry,
+        )
 
     @property
     def _bulk_requests(self) -> BulkRequests:
@@ -61,3 +62,10 @@ class IntakeServices(Part):
         from duetime.composition.bulk import FilterActionServices
 
         return self.part(FilterActionServices).requests
+
+
+def _rule_reader() -> RuleReader:
+    # Few deployments have rules, so the module is imported only for them.
+    from duetime.contract import intake_rules
+
+    return intake_rules.RuleReader()

@@ -13,9 +13,9 @@ from typing_extensions import TypedDict  # pydantic requires it before Python 3.
 from duetime.contract.bulk.responses import BulkOperationResponse, FilterActionResult
 from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
-from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.http.validation_errors import matching_parameter, read_body
 from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, without_uniqueness
 from duetime.contract.tasks.decoding import spec_of
@@ -146,10 +146,7 @@ def new_group_id(text: str) -> str:
     Raises:
         ParametersInvalid: the text cannot be an id.
     """
-    if _ID.fullmatch(text) is None:
-        reason = words_of(GROUP_ID_PATTERN) or "is not an id"
-        raise ParametersInvalid.of("group_id", reason, FaultCode.PATTERN)
-    return text
+    return matching_parameter(text, GROUP_ID_PATTERN, "group_id")
 
 
 def closing_of(document: Document, id_: str) -> Closing:

@@ -14,10 +14,10 @@ from typing_extensions import TypedDict  # pydantic requires it before Python 3.
 from duetime.contract.bulk import bodies as bulk_bodies
 from duetime.contract.bulk.bodies import BulkCancel, OpenTaskFilter, read_filter_action
 from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import Document, path_of
 from duetime.contract.http.request_model import Body
-from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.http.validation_errors import matching_parameter, read_body
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import spec_of, task_spec_at
 from duetime.contract.tasks.fields import OWNER_PATTERN, SCHEDULE_NAME_PATTERN
@@ -25,7 +25,7 @@ from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain.bulk.filter_action import Cancellation
 from duetime.domain.callers import Role
-from duetime.domain.event_patterns import EventTooLarge, PatternInvalid, reject_pattern
+from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.intake_rules import IntakeAction, IntakeRule
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH, MAX_INTAKE_RULE_FIELDS, MAX_INTAKE_RULES
 from duetime.domain.operating_parameters import INTAKE_KEPT, INTAKE_RULES_LIFE
@@ -35,8 +35,7 @@ from duetime.domain.times import SECOND, to_iso
 from duetime_common.conditions import BudgetSpent, ConditionInvalid, evaluate, reject_expression
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.intake_events import IntakeEvent
-    from duetime.domain.intake_rules import IntakeRules
+    from duetime.domain.intake_rules import IntakeEvent
 
 _NAME = re.compile(SCHEDULE_NAME_PATTERN)
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -141,10 +140,7 @@ def new_rule_name(text: str) -> str:
     Raises:
         ParametersInvalid: the text cannot be a name.
     """
-    if _NAME.fullmatch(text) is None:
-        reason = words_of(SCHEDULE_NAME_PATTERN) or "is not a name"
-        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
-    return text
+    return matching_parameter(text, SCHEDULE_NAME_PATTERN)
 
 
 def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
@@ -208,33 +204,26 @@ def rule_response(rule: IntakeRule) -> IntakeRuleResponse:
     )
 
 
-def arrivals_of(
-    rules: IntakeRules, event: IntakeEvent
-) -> Sequence[tuple[str, Order | Cancellation | RuleNotApplicable]]:
-    """What an event does: for each rule that it matches, the owner and the request, or why there is none.
+class RuleReader:
+    """`duetime.services.intake.RuleReader`, with the models of the REST contract (pydantic)."""
 
-    Raises:
-        RuleNotApplicable: the event has too many values for its comparison with the rules.
-    """
-    try:
-        matching = rules.matching(event.value)
-    except EventTooLarge as error:
-        raise RuleNotApplicable(str(error)) from None
-    return [(rule.owner, _request_of(rule, event)) for rule in matching]
+    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation:
+        """What a rule makes of an event that matches it.
 
-
-def _request_of(rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation | RuleNotApplicable:
-    try:
-        if rule.action is IntakeAction.CANCEL:
-            return _cancellation(rule, event)
-        spec = task_spec_at(_filled(rule.request, rule, event), (), event.document)
-        return Order(spec, origin=_origin(rule, event))
-    except FieldsInvalid as fault:
-        return RuleNotApplicable(f"intake rule {rule.name}: {fault}")
+        Raises:
+            RuleNotApplicable: the event does not have the fields that the rule needs, or not validly.
+        """
+        try:
+            if rule.action is IntakeAction.CANCEL:
+                return _cancellation(rule, event)
+            filled = _filled(rule.request, rule, event)
+            return Order(task_spec_at(filled, (), Document(filled, marked=False)), origin=_origin(rule, event))
+        except FieldsInvalid as fault:
+            raise RuleNotApplicable(f"intake rule {rule.name}: {fault}") from None
 
 
 class RuleNotApplicable(errors.RequestError):
-    """An event cannot do what the rules say; it does not give what they need, or is too large for them."""
+    """An event matches a rule, and cannot do what the rule says."""
 
 
 def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
@@ -245,7 +234,7 @@ def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
 def _cancellation(rule: IntakeRule, event: IntakeEvent) -> Cancellation:
     filled = _filled(rule.request["filter"], rule, event)
     body = {"filter": filled, "force": rule.request["force"], "reason": f"intake rule {rule.name}"}
-    document = Document(body, marked=event.document.marked)
+    document = Document(body, marked=False)
     text = json.dumps(body, ensure_ascii=False).encode()
     request = bulk_bodies.request_of(read_filter_action(BulkCancel, document), "", text, None)
     origin = _origin(rule, event)
@@ -270,7 +259,7 @@ def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) ->
 
 def _value(name: str, expression: str, event: IntakeEvent) -> Any:  # noqa: ANN401 - any JSON
     try:
-        return evaluate(expression, event.document.value)
+        return evaluate(expression, event.value)
     except BudgetSpent as spent:
         raise _refused((name,), str(spent)) from None
     except Exception as error:  # noqa: BLE001 - of any kind, for values of another type

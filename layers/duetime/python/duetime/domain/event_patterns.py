@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any, TypeAlias
 
+from duetime.domain.errors import RequestError
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
 
 Pattern: TypeAlias = "Mapping[str, Any]"
@@ -42,7 +43,7 @@ class PatternInvalid(ValueError):
         self.place = tuple(place)
 
 
-class EventTooLarge(Exception):
+class EventTooLarge(RequestError):
     """An event has too many values for its comparison with a pattern."""
 
     def __init__(self) -> None:

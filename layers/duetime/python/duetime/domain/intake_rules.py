@@ -11,6 +11,7 @@ from duetime.domain.event_patterns import matches
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.tasks.creation import Origin
     from duetime.domain.times import Millis
 
 
@@ -19,6 +20,19 @@ class IntakeAction(StrEnum):
 
     CREATE = "create"
     CANCEL = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class IntakeEvent:
+    """An event for intake rules.
+
+    Attributes:
+        value: the event in EventBridge's format.
+        origin: its source, id and time.
+    """
+
+    value: Mapping[str, Any]
+    origin: Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import IntakeRuleNotFound, IntakeRulesFull, RequestError, Unavailable
+from duetime.domain.errors import IntakeRuleNotFound, IntakeRulesFull, RecordUnreadable, RequestError, Unavailable
+from duetime.domain.intake_rules import IntakeEvent
 from duetime.domain.limits import MAX_INTAKE_RULES
 from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_TRUST
 from duetime.domain.tasks.creation import Order
@@ -14,7 +15,7 @@ from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Reject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from duetime.domain.bulk.filter_action import Cancellation
     from duetime.domain.callers import Caller
@@ -126,32 +127,57 @@ def _rule(rules: IntakeRules, name: str) -> IntakeRule:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What a delivered event asks for; an event that matches several intake rules is several arrivals.
+    """A delivered event.
 
     Attributes:
         id: id of the delivery.
         body: the event, for a person.
-        wanted: the requested task, or the tasks to cancel; or why there is none.
-        owner: owner of these tasks.
+        wanted: the requested task, or an event for intake rules; or why it is neither.
     """
 
     id: str
     body: str
+    wanted: Order | IntakeEvent | Exception
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request of an arrival: its own, or that of a rule which its event matches."""
+
+    arrival: Arrival
     wanted: Order | Cancellation | Exception
-    owner: str = ""
+    owner: str
+
+
+class RuleReader(Protocol):
+    """Reads what rules make of events."""
+
+    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation:
+        """What a rule makes of an event that matches it.
+
+        Raises:
+            RequestError: the event does not have the fields that the rule needs, or not validly.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class EventTaskCreator:
-    """Creates a task for each event, or cancels tasks; a repeated delivery changes nothing.
+    """Creates a task for each event, or does what the rules say; a repeated delivery changes nothing.
 
     An event that can never be carried out is put aside at once, with the reason, and not delivered again.
 
     Attributes:
-        bulk_requests: cancels tasks by a filter.
+        owner: owner of tasks that events are themselves.
+        rule_cache: the rules in force.
+        read_rule: returns what reads what rules make of events.
+        bulk_requests: returns what cancels tasks by a filter.
     """
 
     batch_creator: BatchCreator
+    owner: str
+    rule_cache: IntakeRuleCache
+    read_rule: Callable[[], RuleReader]
     bulk_requests: Callable[[], BulkRequests]
     rejects: Rejects
     telemetry: Telemetry
@@ -162,16 +188,17 @@ class EventTaskCreator:
         Returns:
             Ids of deliveries to repeat: the store or the queue of rejects did not answer, or duetime has a defect.
         """
-        failures = [*zip(arrivals, self._carry_out(arrivals), strict=True)]
+        requests = [each for arrival in arrivals for each in self._requests(arrival)]
         refused: dict[str, list[str]] = defaultdict(list)
         again: dict[str, None] = {}
-        for arrival, failure in failures:
+        for request, failure in zip(requests, self._carry_out(requests), strict=True):
+            id_ = request.arrival.id
             if isinstance(failure, RequestError):
-                refused[arrival.id].append(str(failure))
-                self.telemetry.note("an event cannot become a task", event=arrival.id, error=type(failure).__name__)
+                refused[id_].append(str(failure))
+                self.telemetry.note("an event cannot be carried out", event=id_, error=type(failure).__name__)
             elif failure is not None:
-                again[arrival.id] = None
-                self.telemetry.note("an event must be delivered again", event=arrival.id, error=places_of(failure))
+                again[id_] = None
+                self.telemetry.note("an event must be delivered again", event=id_, error=places_of(failure))
         # Put aside at its last delivery only.
         bodies = {arrival.id: arrival.body for arrival in arrivals}
         aside = {id_: Reject(bodies[id_], "; ".join(reasons)) for id_, reasons in refused.items() if id_ not in again}
@@ -180,29 +207,45 @@ class EventTaskCreator:
         again |= {id_: None for id_, reject in aside.items() if reject in lost}
         return [*again]
 
-    def _carry_out(self, arrivals: Sequence[Arrival]) -> list[Exception | None]:
-        """Create and cancel tasks; returns the failure of each arrival, in order."""
-        failures: list[Exception | None] = [
-            self._cancelled(arrival) if not isinstance(arrival.wanted, Order) else None for arrival in arrivals
-        ]
+    def _requests(self, arrival: Arrival) -> Iterator[_Request]:
+        """What an arrival requests: several things if its event matches several rules, nothing if it matches none."""
+        event = arrival.wanted
+        if not isinstance(event, IntakeEvent):
+            yield _Request(arrival, event, self.owner)
+            return
+        try:
+            matching = self.rule_cache.rules().matching(event.value)
+        except (Unavailable, RequestError, RecordUnreadable) as failure:
+            yield _Request(arrival, failure, self.owner)
+            return
+        self.telemetry.count("intake_unmatched", not matching)
+        for rule in matching:
+            try:
+                yield _Request(arrival, self.read_rule()(rule, event), rule.owner)
+            except RequestError as refusal:
+                yield _Request(arrival, refusal, rule.owner)
+
+    def _carry_out(self, requests: Sequence[_Request]) -> list[Exception | None]:
+        """Create and cancel tasks; returns the failure of each request, in order."""
+        failures = [self._cancelled(request) for request in requests]
         by_owner: dict[str, list[tuple[int, Order]]] = defaultdict(list)
-        for index, arrival in enumerate(arrivals):
-            if isinstance(arrival.wanted, Order):
-                by_owner[arrival.owner].append((index, arrival.wanted))
+        for index, request in enumerate(requests):
+            if isinstance(request.wanted, Order):
+                by_owner[request.owner].append((index, request.wanted))
         for owner, orders in by_owner.items():
             ends = self.batch_creator.create_each(owner, [order for _, order in orders])
             for (index, _), end in zip(orders, ends, strict=True):
                 failures[index] = end if isinstance(end, Exception) else None
-        created = sum(failures[index] is None for orders in by_owner.values() for index, _ in orders)
-        self.telemetry.count("intake_tasks", created)
+        self.telemetry.count("intake_tasks", sum(failures[at] is None for each in by_owner.values() for at, _ in each))
         return failures
 
-    def _cancelled(self, arrival: Arrival) -> Exception | None:
-        wanted = arrival.wanted
+    def _cancelled(self, request: _Request) -> Exception | None:
+        """Start to cancel the tasks of a request, if it is one for that; returns its failure."""
+        wanted = request.wanted
         if isinstance(wanted, Order | Exception):
             return wanted if isinstance(wanted, Exception) else None
         try:
-            self.bulk_requests().take(arrival.owner, wanted.request, wanted.key, at_once=False)
+            self.bulk_requests().take(request.owner, wanted.request, wanted.key, at_once=False)
         except Exception as failure:  # noqa: BLE001 - another event of the batch must not suffer
             return failure
         self.telemetry.count("intake_cancels", 1)

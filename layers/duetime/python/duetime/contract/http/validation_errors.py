@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN
-from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid
+from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.timestamps import RANGE_REVERSED
 from duetime.contract.tasks.fields import (
@@ -266,3 +266,14 @@ _WORDS: Mapping[str, str] = {
 def words_of(pattern: str) -> str | None:
     """Describes the texts that match a pattern; `None` for an unknown pattern."""
     return _WORDS.get(pattern)
+
+
+def matching_parameter(text: str, pattern: str, name: str = "name") -> str:
+    """Checks a parameter of a path by its pattern.
+
+    Raises:
+        ParametersInvalid: it does not match.
+    """
+    if re.fullmatch(pattern, text) is None:
+        raise ParametersInvalid.of(name, words_of(pattern) or "is not valid", FaultCode.PATTERN)
+    return text

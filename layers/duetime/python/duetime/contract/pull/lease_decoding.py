@@ -14,9 +14,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
+from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import compact
-from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.http.validation_errors import matching_parameter, read_body
 from duetime.contract.pull import leases
 from duetime.contract.pull.leases import LeaseStatus, StoredStep, StoredSteps
 from duetime.contract.tasks.encoding import entry, json_of, json_text
@@ -129,9 +129,7 @@ def step_name(text: str) -> str:
     Raises:
         ParametersInvalid: the text cannot be a name.
     """
-    if _STEP_NAME.fullmatch(text) is None:
-        raise ParametersInvalid.of("step", words_of(STEP_NAME_PATTERN) or "is not a name", FaultCode.PATTERN)
-    return text
+    return matching_parameter(text, STEP_NAME_PATTERN, "step")
 
 
 def step_done(document: Document) -> tuple[bytes, Millis]:

@@ -15,7 +15,7 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import path_of
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of
-from duetime.contract.http.validation_errors import read_body, words_of
+from duetime.contract.http.validation_errors import matching_parameter, read_body
 from duetime.contract.schedules.bodies import Bound, Timezone
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
@@ -186,10 +186,7 @@ def new_calendar_name(text: str) -> str:
     Raises:
         ParametersInvalid: the text cannot be a name.
     """
-    if _NAME.fullmatch(text) is None:
-        reason = words_of(SCHEDULE_NAME_PATTERN) or "is not a name"
-        raise ParametersInvalid.of("name", reason, FaultCode.PATTERN)
-    return text
+    return matching_parameter(text, SCHEDULE_NAME_PATTERN)
 
 
 def calendar_of(document: Document, name: str) -> Calendar:

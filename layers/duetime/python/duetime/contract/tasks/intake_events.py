@@ -7,7 +7,6 @@ import binascii
 import gzip
 import json
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -18,16 +17,20 @@ from duetime.contract.http.request_json import Document, reject_invalid_values
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.decoding import task_spec_at
+from duetime.domain.ids import TRACEPARENT, read_traceparent
+from duetime.domain.intake_rules import IntakeEvent
 from duetime.domain.limits import MAX_EVENT_NAME_LENGTH, MAX_JSON_DEPTH
-from duetime.domain.tasks.creation import Origin
+from duetime.domain.tasks.creation import Order, Origin
 from duetime.domain.times import SECOND, Millis, to_iso
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from duetime.domain.tasks.task_spec import TaskSpec
 
 _DETAIL, _DETAIL_TYPE = "detail", "detail-type"
+_QUEUE = "queue"
+"""Source of messages that were sent directly to the intake's queue, not as events; SQS assigns their ids."""
 _Name = Annotated[str, Field(min_length=1, max_length=MAX_EVENT_NAME_LENGTH)]
 
 
@@ -44,88 +47,65 @@ class Event(BaseModel):
     time: Annotated[Millis, BeforeValidator(instant_of)]
 
 
-@dataclass(frozen=True, slots=True)
-class IntakeEvent:
-    """An event for intake rules.
+def read_record(record: Mapping[str, Any], queues: Collection[str], detail_type: str) -> Order | IntakeEvent:
+    """Decodes a record that Lambda has received from a stream or a queue.
 
-    Attributes:
-        document: the event in EventBridge's format.
-        origin: its source, id and time.
-    """
-
-    document: Document
-    origin: Origin
-
-    @property
-    def value(self) -> Mapping[str, Any]:
-        """The parsed event."""
-        return cast("Mapping[str, Any]", self.document.value)
-
-
-def read_message(body: str) -> Document:
-    """Parses the message of a queue.
+    Args:
+        record: as Lambda passes it on.
+        queues: ARNs of queues whose messages are events for intake rules.
+        detail_type: of the events in the intake's own queue whose detail is a task; others are for intake rules.
 
     Raises:
-        FaultyRequest: it is not JSON, too large or nested too deeply.
+        FaultyRequest: the body is unreadable, or some fields are invalid.
     """
+    if record["eventSource"] == "aws:dynamodb":
+        return _event_of_stream(record)
+    if record["eventSourceARN"] in queues:
+        return _event_of_message(record)
+    document = _read(record["body"])
+    value = document.value
+    if isinstance(value, dict) and _DETAIL in value and value.get(_DETAIL_TYPE, detail_type) != detail_type:
+        return _event_of(document)
+    trace = record.get("messageAttributes", {}).get(TRACEPARENT, {}).get("stringValue")
+    spec, origin = _task_of(document, record)
+    return Order(spec, origin=origin, traceparent=read_traceparent(trace))
+
+
+def _read(body: str) -> Document:
     return request_json.read(body, depth=MAX_JSON_DEPTH + 1)
 
 
-def is_for_rules(document: Document, detail_type: str) -> bool:
-    """Whether a message of the intake's own queue is an event for intake rules; others are tasks.
-
-    Args:
-        document: the message.
-        detail_type: of events whose detail is a task.
-    """
+def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, Origin]:
+    """The task in a message, and the event from which it is created: for a bare task, the message itself."""
     value = document.value
-    return isinstance(value, dict) and _DETAIL in value and value.get(_DETAIL_TYPE, detail_type) != detail_type
+    if isinstance(value, dict) and _DETAIL in value:
+        return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
+    # The same at every delivery of a message.
+    delivered = Origin(_QUEUE, record["messageId"], int(record["attributes"]["SentTimestamp"]))
+    return task_spec_at(value, (), document), delivered
 
 
-def task_of_event(document: Document, delivered: Origin) -> tuple[TaskSpec, Origin]:
-    """Decodes the task in a message, and the event from which it is created.
-
-    Args:
-        document: the message.
-        delivered: the message itself, which is the event for a bare task.
-
-    Raises:
-        FaultyRequest: some fields are invalid.
-    """
-    value = document.value
-    if not isinstance(value, dict) or _DETAIL not in value:
-        return task_spec_at(value, (), document), delivered
-    return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
-
-
-def event_of(document: Document) -> IntakeEvent:
-    """Decodes an event in EventBridge's format.
-
-    Raises:
-        FaultyRequest: some fields are invalid.
-    """
+def _event_of(document: Document) -> IntakeEvent:
+    """An event in EventBridge's format."""
     reject_invalid_values(document.value, document)
-    return IntakeEvent(document, _origin(document))
+    return IntakeEvent(cast("Mapping[str, Any]", document.value), _origin(document))
 
 
-def event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
+def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
     """The event of a message from a queue of the settings: the one that it contains, or the message itself.
 
     Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS".
-
-    Raises:
-        FaultyRequest: some fields are invalid.
     """
     body: Any
     try:
-        document = read_message(record["body"])
+        document = _read(record["body"])
         reject_invalid_values(document.value, document)
         body = document.value
     except FaultyRequest:
         # A queue may have messages of any form.
         body = record["body"]
     if isinstance(body, dict) and {_DETAIL, _DETAIL_TYPE, "id", "source", "time"} <= body.keys():
-        return event_of(document)
+        return _event_of(document)
     attributes = {
         name: each["stringValue"]
         for name, each in record.get("messageAttributes", {}).items()
@@ -141,13 +121,10 @@ def event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
     )
 
 
-def event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
+def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
     """The event of a change in a DynamoDB table: `keys`, `new` and `old`, whose attributes are JSON.
 
     Binary attributes are base64, sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
-
-    Raises:
-        FaultyRequest: some fields are invalid.
     """
     change = record["dynamodb"]
     detail = {
@@ -186,7 +163,7 @@ def events_of_logs(data: str) -> Iterator[IntakeEvent]:
 
 def _object_in(message: str) -> Mapping[str, Any] | None:
     try:
-        document = read_message(message)
+        document = _read(message)
         reject_invalid_values(document.value, document)
     except FaultyRequest:
         return None
@@ -203,7 +180,7 @@ def _made(source: str, detail_type: str, id_: str, at: Millis, resource: str, de
         "resources": [resource],
         _DETAIL: detail,
     }
-    return event_of(Document(event, marked=False))
+    return _event_of(Document(event, marked=False))
 
 
 def _origin(document: Document) -> Origin:
