@@ -103,6 +103,7 @@ class Attempt(ResponseModel):
     fence: int
     outcome: AttemptOutcome
     worker: str | None = None
+    function_version: str | None = None
     planned_at: datetime | None = None
     started_at: datetime | None = None
     lateness_ms: float | None = None

@@ -95,6 +95,7 @@ LINES = st.builds(
     st.integers(-5, 900_000),
     st.sampled_from(AttemptOutcome),
     st.none() | st.builds(TaskError, TEXT, TEXT),
+    st.sampled_from(["", "$LATEST", "17"]),
 )
 
 

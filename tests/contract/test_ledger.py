@@ -12,7 +12,7 @@ from duetime.domain.tasks.costs import ASSUMED, WORKER_GIGABYTES, cost_of, dolla
 from duetime.domain.tasks.states import State
 from tests.domain.factories import NOW, task
 
-FIRST = AttemptRecord(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED)
+FIRST = AttemptRecord(1, 1, "worker 1", NOW + 12, 12, 480, AttemptOutcome.RETRIED, function_version="17")
 LOST = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
 LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUCCEEDED)
 
@@ -31,6 +31,7 @@ def test_an_attempt_tells_who_when_and_how() -> None:
         "attempt": 1,
         "fence": 1,
         "worker": "worker 1",
+        "function_version": "17",
         "planned_at": "2026-11-21T02:33:07.250Z",
         "started_at": "2026-11-21T02:33:07.262Z",
         "lateness_ms": 12,

@@ -80,6 +80,31 @@ def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
         assert tasks.invoked == ["handlers"]
 
 
+def versions(tasks: Packaged, task_id: str) -> list[str]:
+    """The versions of the functions that ran the attempts of a task."""
+    found = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
+    return [attempt["function_version"] for attempt in found]
+
+
+def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged) -> None:
+    """An attempt in a package has the version of the package's function, also after a crash; others the worker's."""
+
+    def crashed_once(context: Context) -> object:
+        if context.attempt == 1:
+            tasks.generation += 1
+            tasks.time.kill(tasks.time.current())
+        return "done"
+
+    with tasks:
+        before = str(tasks.generation + 1)
+        task_id = tasks.perform(crashed_once, retry=RETRIED)
+        after = str(tasks.generation + 1)
+        assert before != after
+        assert versions(tasks, task_id) == [before, after]
+        other = tasks.perform(lambda _context: "done", kind=UNDONE)
+        assert versions(tasks, other) == [after]
+
+
 def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
     """The nonce of the claim is written with the claim, and the function writes nothing."""
     with tasks:

@@ -137,6 +137,8 @@ def show_attempts(attempts: Sequence[Attempt], clock: Clock) -> None:
         Column("dollars", lambda each: "" if each.cost_dollars is None else f"{each.cost_dollars:.8f}", right=True),
         Column("worker", lambda each: each.worker or "", wraps=True),
     ]
+    if any(attempt.function_version for attempt in attempts):
+        columns.append(Column("version", lambda each: each.function_version or "", right=True))
     if any(attempt.error for attempt in attempts):
         columns.append(Column("error", _error_of, wraps=True))
     show_table(attempts, columns, "no finished attempts")

@@ -79,7 +79,7 @@ function Details({ attempt }: { attempt: Attempt }) {
   return (
     <div class="attempt-details">
       <span class="muted">
-        {attempt.worker ?? "worker unknown"} · <Time at={attempt.started_at} /> · late <Took ms={attempt.lateness_ms} /> · fence {attempt.fence}
+        {attempt.worker ?? "worker unknown"} · {attempt.function_version && <>version {attempt.function_version} · </>}<Time at={attempt.started_at} /> · late <Took ms={attempt.lateness_ms} /> · fence {attempt.fence}
       </span>
       {attempt.error && (
         <p>

@@ -91,6 +91,7 @@ class Invocation:
     Attributes:
         answer: the function's return value; `None` if it did not return.
         failed: the function raised, its machine died, or it timed out.
+        version: the version of the function.
     """
 
     function: str
@@ -98,6 +99,7 @@ class Invocation:
     strand: Strand | None = None
     answer: Any = None
     failed: bool = True
+    version: str = ""
 
 
 EGRESS = "egress"
@@ -115,7 +117,8 @@ class FakeLambda:
         if InvocationType != "Event":
             end = self.account.wait_for(self.account.invoke(FunctionName, json.loads(Payload)))
             failed = {"FunctionError": "Unhandled"} if end.failed else {}
-            return {"StatusCode": 200, "Payload": BytesIO(json.dumps(end.answer).encode()), **failed}
+            payload = BytesIO(json.dumps(end.answer).encode())
+            return {"StatusCode": 200, "Payload": payload, "ExecutedVersion": end.version, **failed}
         if FunctionName == EGRESS:
             self.account.fetched += [str(call["url"]) for call in json.loads(Payload)["calls"]]
             return {"StatusCode": 202}
@@ -387,6 +390,7 @@ class Account:
         if function == "trigger" and any(each.function == function and each.strand for each in self.machines):
             self.count("ticks overlap")
         context = Context(f"{self._invocations:08x}-request")
+        invocation.version = machine.environ[Variable.FUNCTION_VERSION]
         machine.strand = invocation.strand = self.time.start_process(partial(self._run, machine, invocation, context))
         machine.strand.home = machine
         return invocation
@@ -411,7 +415,9 @@ class Account:
         skew = self.drawn_skew() if self.rate else 0
         if skew:
             self.count("clock skewed")
-        made = Machine(self, function, self._machines_made, skew, self.generation, dict(self.environ), self.code)
+        # Each deployment publishes a version of each function.
+        environ = {**self.environ, Variable.FUNCTION_VERSION: str(self.generation + 1)}
+        made = Machine(self, function, self._machines_made, skew, self.generation, environ, self.code)
         self.machines.append(made)
         return made
 

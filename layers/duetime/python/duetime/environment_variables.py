@@ -134,6 +134,8 @@ class Variable(StrEnum):
     """CloudWatch log group of the worker function; empty on the local stack, which has no CloudWatch console."""
     TRACES = "DUETIME_TRACES"
     """`xray` if AWS X-Ray traces the functions, which cost estimates include; else empty."""
+    FUNCTION_VERSION = "AWS_LAMBDA_FUNCTION_VERSION"
+    """Lambda: the version of the function that runs."""
     REGION = "AWS_REGION"
     """Lambda: the region that the function runs in."""
     OTLP_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

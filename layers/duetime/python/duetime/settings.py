@@ -330,6 +330,8 @@ class Settings:
 
     traces = OptionalText(Variable.TRACES)
     """Not empty if AWS X-Ray traces the functions."""
+    function_version = OptionalText(Variable.FUNCTION_VERSION)
+    """The version of this Lambda function; empty outside of Lambda."""
     region = OptionalText(Variable.REGION)
     """The region that the function runs in."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)

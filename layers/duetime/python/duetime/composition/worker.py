@@ -67,6 +67,7 @@ class WorkerServices(Part):
             runtime=self.runtime,
             process=self.platform.process,
             lease=self.settings.lease_ms,
+            function_version=self.settings.function_version,
         )
 
     @cached_property
@@ -213,7 +214,7 @@ class TargetServices(Part):
         return PackagedHandlers(
             types,
             descriptions,
-            lambda function, event: LambdaInvocation(client, function)(event),
+            lambda function, event, executed: LambdaInvocation(client, function, executed)(event),
             self.runtime,
             self.settings.lease_ms,
         )

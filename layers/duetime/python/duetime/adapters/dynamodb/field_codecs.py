@@ -535,18 +535,19 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, and last the holder, which may contain any character; then the error, if any."""
+    """Hexadecimal numbers, the version, and the holder, which may contain any character; then the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
-    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.worker}"
+    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.function_version} {value.worker}"
     return text if value.error is None else [text, value.error.type, value.error.message]
 
 
 def _read_line(value: str | list[str]) -> AttemptRecord:
     text, *why = [value] if isinstance(value, str) else value
-    *numbers, outcome, holder = text.split(" ", 6)
+    *numbers, outcome, function_version, holder = text.split(" ", 7)
     attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
     failed = TaskError(*why) if why else None
-    return AttemptRecord(attempt, fence, holder, started_at, late, took, _OUTCOME_LETTERS[outcome], failed)
+    ended = _OUTCOME_LETTERS[outcome]
+    return AttemptRecord(attempt, fence, holder, started_at, late, took, ended, failed, function_version)
 
 
 def _compact(value: object) -> bytes:

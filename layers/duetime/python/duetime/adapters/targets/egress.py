@@ -60,10 +60,12 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
+        executed: gets the version of the function that ran, whatever its end; `None` if nobody needs it.
     """
 
     client: LambdaClient
     function: str
+    executed: Callable[[str], None] | None = None
 
     def __call__(self, payload: bytes) -> bytes:
         """Invoke the function with an event; returns its response.
@@ -82,6 +84,8 @@ class LambdaInvocation:
             raise EgressUnavailable(type(error).__name__) from error
         except BotoCoreError as error:
             raise EgressFailed(type(error).__name__) from error
+        if self.executed is not None:
+            self.executed(answer.get("ExecutedVersion", ""))
         if "FunctionError" in answer:
             raise EgressFailed(f"the function ended with an error ({answer['FunctionError']})")
         return data

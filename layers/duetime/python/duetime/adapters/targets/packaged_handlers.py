@@ -38,13 +38,13 @@ class PackagedHandlers:
     Attributes:
         types: the functions by types.
         descriptions: what is known of the handlers, by type.
-        invoke: invokes a function with an event, and returns its response.
+        invoke: invokes a function with an event, and returns its response; passes on the version that ran.
         lease: duration of the worker's lease, in milliseconds.
     """
 
     types: PackagedTypes
     descriptions: Mapping[str, HandlerDescription]
-    invoke: Callable[[str, bytes], bytes]
+    invoke: Callable[[str, bytes, Callable[[str], None]], bytes]
     runtime: Runtime
     lease: Millis
 
@@ -57,7 +57,7 @@ class PackagedHandlers:
         """Run one phase in the function of its package, and wait for its end. Never raises."""
         event = json.dumps(packed_work(work, self.lease), ensure_ascii=False, separators=(",", ":")).encode()
         try:
-            reply: dict[str, Any] = json.loads(self.invoke(function, event))
+            reply: dict[str, Any] = json.loads(self.invoke(function, event, work.executed_by))
             ending = ending_in(reply)
         except EgressUnavailable as error:
             return NotSent(f"the function of its handlers: {error}")

@@ -187,7 +187,12 @@ def _schedule(holding: HoldingSchedule) -> WaitedScheduleResponse:
 
 
 def _retry(following: NextAttempt) -> WaitedRetryResponse:
-    return response_of(WaitedRetryResponse, following, error=response_of(TaskErrorResponse, following.error))
+    return response_of(
+        WaitedRetryResponse,
+        following,
+        error=response_of(TaskErrorResponse, following.error),
+        function_version=following.function_version or None,
+    )
 
 
 def _task(task: OtherTask) -> WaitedTaskResponse:

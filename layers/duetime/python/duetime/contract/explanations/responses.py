@@ -128,6 +128,9 @@ class WaitedRetryResponse(TypedDict):
     attempt: Annotated[int, Field(description="Number of the next attempt.")]
     max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
     error: Annotated[TaskErrorResponse | None, Field(description="Why the last attempt failed.")]
+    function_version: Annotated[
+        str | None, Field(description="Version of the Lambda function that ran the last attempt; null if unknown.")
+    ]
 
 
 class WaitedQueueResponse(TypedDict):

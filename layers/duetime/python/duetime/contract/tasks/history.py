@@ -165,6 +165,7 @@ def _attempt(line: AttemptRecord, task: Task, traceback: AttemptTraceback | None
     return response_of(
         AttemptResponse,
         line,
+        function_version=line.function_version or None,
         planned_at=to_iso(line.started_at - line.late),
         lateness_ms=line.late,
         duration_ms=line.took,
@@ -185,6 +186,7 @@ def _lost(line: AttemptRecord) -> AttemptResponse:
         attempt=line.attempt,
         fence=line.fence,
         worker=None,
+        function_version=None,
         planned_at=None,
         started_at=None,
         lateness_ms=None,

@@ -599,6 +599,13 @@ class AttemptResponse(TypedDict):
     ]
     fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
     worker: Annotated[str | None, Field(description="The worker that ran it.")]
+    function_version: Annotated[
+        str | None,
+        Field(
+            description="Version of the Lambda function that ran it: the worker's, or that of its package of handlers. "
+            "Null for pull workers."
+        ),
+    ]
     planned_at: Annotated[Instant | None, Field(description="When it was planned to start.")]
     started_at: Annotated[Instant | None, Field(description="When the target was called.")]
     lateness_ms: Annotated[

@@ -229,11 +229,16 @@ class LeasedBy:
 
 @dataclass(frozen=True, slots=True)
 class NextAttempt:
-    """The next attempt after a failed one."""
+    """The next attempt after a failed one.
+
+    Attributes:
+        function_version: the version of the Lambda function that ran the failed one; empty if unknown.
+    """
 
     attempt: int
     max_attempts: int
     error: TaskError | None
+    function_version: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,11 +110,12 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     last = task.attempt_history[-1] if task.attempt_history else None
     if last is not None and last.outcome is AttemptOutcome.RETRIED:
         failed = f" with {task.error.type}" if task.error else ""
+        version = f" in version {last.function_version} of its function" if last.function_version else ""
         text = (
-            f"Attempt {task.attempt} of {task.retry.max_attempts} failed{failed}; "
+            f"Attempt {task.attempt} of {task.retry.max_attempts} failed{failed}{version}; "
             f"attempt {task.attempt + 1} starts at {away}."
         )
-        following = NextAttempt(task.attempt + 1, task.retry.max_attempts, task.error)
+        following = NextAttempt(task.attempt + 1, task.retry.max_attempts, task.error, last.function_version)
         return replace(_at(GateName.RETRY, text, task.next_at), waits_for=following)
     return _at(GateName.DUE, f"It is due at {away}.", task.next_at)
 

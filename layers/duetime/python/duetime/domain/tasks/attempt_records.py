@@ -78,6 +78,7 @@ class AttemptRecord:
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
         error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
+        function_version: the version of the Lambda function that ran it: the worker's, or its package's; empty if unknown.
     """
 
     attempt: int
@@ -88,6 +89,7 @@ class AttemptRecord:
     took: Millis
     outcome: AttemptOutcome
     error: TaskError | None = None
+    function_version: str = ""
 
 
 PAUSED = "paused"

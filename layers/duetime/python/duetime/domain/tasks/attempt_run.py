@@ -173,6 +173,7 @@ class Run:
         progress: the latest progress reported by the target that no heartbeat has stored.
         arrival: how the message arrived; `None` if unknown.
         was_called: whether the target was called, or may have been.
+        function_version: the version of the Lambda function that ran it; empty if none did.
     """
 
     task: Task
@@ -181,6 +182,7 @@ class Run:
     progress: Progress | None = None
     arrival: Arrival | None = None
     was_called: bool = True
+    function_version: str = ""
 
     def line(self, outcome: AttemptOutcome) -> AttemptRecord:
         """The attempt record of this run."""
@@ -193,6 +195,7 @@ class Run:
             late=max(0, self.started_at - task.next_at),
             took=self.ended_at - self.started_at,
             outcome=outcome,
+            function_version=self.function_version,
         )
 
     def attempt_history(self, outcome: AttemptOutcome) -> tuple[AttemptRecord, ...]:

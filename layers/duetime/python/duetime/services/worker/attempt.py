@@ -143,14 +143,15 @@ class AttemptRunner:
     def _write_overdue(
         self, delivery_state: DeliveryState, task: Task, started: Millis, process_ends_at: Millis
     ) -> WriteResult:
-        now, arrival = self.runtime.now(), delivery_state.arrival
+        now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
         if is_job(task.target):
             # The job may be started until the process ends: the search for it begins then.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
-            return self.phases.write(task, Run(task, process_ends_at, now, arrival=arrival), sought)
+            begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
+            return self.phases.write(task, begun, sought)
         ending = replace(timeout(task), process_ends_at=process_ends_at)
-        return self.phases.write(task, Run(task, started, now, arrival=arrival), ending)
+        return self.phases.write(task, Run(task, started, now, arrival=arrival, function_version=version), ending)
 
     def _disposition(self, delivery_state: DeliveryState, watch: Watch) -> DeleteMessage | RedeliverMessage:
         message = delivery_state.delivery.message
@@ -323,7 +324,15 @@ class AttemptPhases:
         called = delivery_state.started_at is not None
         if delivery_state.checkpoint is not None:
             task = replace(task, checkpoint=delivery_state.checkpoint)
-        run = Run(task, started, self.runtime.now(), delivery_state.progress, delivery_state.arrival, called)
+        run = Run(
+            task,
+            started,
+            self.runtime.now(),
+            delivery_state.progress,
+            delivery_state.arrival,
+            called,
+            delivery_state.function_version,
+        )
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
         return self.write(task, run, ending)
 
@@ -351,7 +360,9 @@ class AttemptPhases:
         delivery_state.ended = True
         if isinstance(ending, ConditionFailed):
             return ending
-        return self.write(task, Run(task, started, self.runtime.now(), was_called=False), ending)
+        version = delivery_state.function_version
+        run = Run(task, started, self.runtime.now(), was_called=False, function_version=version)
+        return self.write(task, run, ending)
 
     def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
         """Write an end, repeatedly while the lease lasts, so that completed work is not lost.

@@ -172,6 +172,7 @@ class DeliveryState:
         locks: locks that the attempt holds.
         lock_wait: the lock that it did not get; `None` if it got all.
         checkpoint: checkpoint that the attempt has saved; `None` if it has saved none.
+        function_version: the version of the Lambda function that runs the attempt; empty outside of Lambda.
         disposition: disposition of the message; `None` until it is decided.
     """
 
@@ -189,6 +190,7 @@ class DeliveryState:
     locks: tuple[LockClaim, ...] = ()
     lock_wait: Postponed | None = None
     checkpoint: Content | None = None
+    function_version: str = ""
     disposition: DeleteMessage | RedeliverMessage | None = None
 
     @property

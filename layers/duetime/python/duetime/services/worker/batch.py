@@ -46,6 +46,7 @@ class BatchWorker:
 
     Attributes:
         lease: duration of a lease, in milliseconds.
+        function_version: the version of this Lambda function; empty outside of Lambda.
     """
 
     tasks: TaskStore
@@ -54,6 +55,7 @@ class BatchWorker:
     runtime: Runtime
     process: Process
     lease: Millis
+    function_version: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
         """Process a batch until the disposition of every message is decided.
@@ -67,7 +69,9 @@ class BatchWorker:
         Returns:
             The deliveries that must not be deleted.
         """
-        batch = _Batch(self, [DeliveryState(delivery, self.runtime.now()) for delivery in deliveries], holder)
+        now, version = self.runtime.now(), self.function_version
+        received = [DeliveryState(delivery, now, function_version=version) for delivery in deliveries]
+        batch = _Batch(self, received, holder)
         batch.run()
         return [
             delivery_state.delivery
