@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.allowed_targets import HttpSecret
-from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
 from infra.environments import environment_named
 from tests.grants import ARCHIVE, BUCKET, LIVE_API, MACHINE, SECRET, SENT_SECRET, STREAM, TABLE, function, queue
 from tests.infra.synthesis import Synthesis, as_list, empty_layers, referred
@@ -46,8 +46,14 @@ def policies(synthesis: Synthesis) -> dict[str, dict[str, list[str]]]:
         for statement in synthesis.statements_of(name):
             for action in as_list(statement["Action"]):
                 if not action.startswith(BY_PLATFORM):
-                    of.setdefault(action, set()).update(_text(arns, each) for each in as_list(statement["Resource"]))
+                    texts = [_text(arns, each) for each in as_list(statement["Resource"])]
+                    of.setdefault(action, set()).update(map(of_function, texts))
     return {name: {action: sorted(of) for action, of in actions.items()} for name, actions in found.items()}
+
+
+def of_function(arn: str) -> str:
+    """The ARN of a function, for that of its alias; any other as it is."""
+    return arn.removesuffix(f":{LIVE}")
 
 
 def polled(synthesis: Synthesis) -> set[tuple[str, str]]:

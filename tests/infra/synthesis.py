@@ -53,8 +53,11 @@ class Synthesis:
         return {function["Handler"].split(".")[0]: function for function in functions}
 
     def function_named(self, reference: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
-        """The short name of the function that an intrinsic refers to."""
-        handler: str = self.template["Resources"][referred(reference)]["Properties"]["Handler"]
+        """The short name of the function that an intrinsic refers to, itself or by its alias."""
+        body = self.template["Resources"][referred(reference)]
+        if body["Type"] == "AWS::Lambda::Alias":
+            return self.function_named(body["Properties"]["FunctionName"])
+        handler: str = body["Properties"]["Handler"]
         return handler.partition(".")[0]
 
     def statements(self) -> dict[str, list[Properties]]:
@@ -97,9 +100,13 @@ def empty_layers(folder: Path) -> Layers:
 
 
 def referred(intrinsic: Any) -> str:  # noqa: ANN401 (an intrinsic of the template)
-    """The logical id that a `Ref` or `Fn::GetAtt` names."""
-    id_: str = intrinsic["Ref"] if "Ref" in intrinsic else intrinsic["Fn::GetAtt"][0]
-    return id_
+    """The logical id that a `Ref` or `Fn::GetAtt` names, or the first one within another function."""
+    if "Ref" in intrinsic or "Fn::GetAtt" in intrinsic:
+        id_: str = intrinsic["Ref"] if "Ref" in intrinsic else intrinsic["Fn::GetAtt"][0]
+        return id_
+    (arguments,) = intrinsic.values()
+    parts = [part for each in arguments for part in (each if isinstance(each, list) else [each])]
+    return referred(next(part for part in parts if isinstance(part, dict)))
 
 
 def as_list(value: Any) -> list[Any]:  # noqa: ANN401 (IAM allows one or many)

@@ -72,8 +72,8 @@ def test_a_schedule_is_a_resource_of_the_users_stack(layers: Layers, tmp_path: P
         if each["Type"] == "AWS::IAM::Policy" and {"Ref": role} in each["Properties"]["Roles"]
     ]
     invoked = [one["Resource"] for one in policies[0] if one["Action"] == "lambda:InvokeFunction"]
-    api = next(id_ for id_ in duetime["Resources"] if id_.startswith("FunctionsApiFunction"))
-    assert invoked == [{"Fn::GetAtt": [api, "Arn"]}]
+    api = next(id_ for id_ in duetime["Resources"] if id_.startswith("FunctionsApiLive"))
+    assert invoked == [{"Ref": api}]
 
 
 @pytest.fixture(scope="module")

@@ -320,6 +320,7 @@ def test_stacks_of_two_environments_do_not_meet(every: Synthesis) -> None:
     named = {
         value
         for body in every.template["Resources"].values()
+        if body["Type"] != "AWS::Lambda::Alias"
         for key, value in body.get("Properties", {}).items()
         if key in {"Name", "TableName", "BucketName", "QueueName", "FunctionName", "RoleName", "LogGroupName"}
         if isinstance(value, str)

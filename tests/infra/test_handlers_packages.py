@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.environment_variables import Variable
+from duetime.environment_variables import LIVE, Variable
 from duetime_cdk import DEV, HandlersEnvironment, HandlersMisplaced, HandlersPackage, UnsafeEnvironment, Vpc
 from duetime_cdk.handlers_folder import handlers_of
 from duetime_cdk.layers.build import Packages, types_layer, types_of
@@ -97,7 +97,7 @@ def test_the_worker_knows_the_function_of_each_pattern(resources: dict[str, dict
     assert list(patterns) == ["billing.*", "mail.*", "greet"]
     assert patterns["mail.*"] == patterns["greet"] != patterns["billing.*"]
     invoked = {
-        each["Fn::GetAtt"][0]
+        f"{referred(each)}:{LIVE}"
         for statement in worker["Statements"]
         if "lambda:InvokeFunction" in as_list(statement["Action"])
         for each in as_list(statement["Resource"])

@@ -117,7 +117,7 @@ def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp
         assert (routes_of(synthesis)[MAIN], routes_of(synthesis)[WITH_KEY]) == ("AWS_IAM", "CUSTOM")
         (authorizer,) = synthesis.properties("AWS::ApiGatewayV2::Authorizer").values()
         uri = json.dumps(authorizer["AuthorizerUri"])
-        assert any(f'"{id_}"' in uri for id_ in synthesis.of_type("AWS::Lambda::Function") if "Authorizer" in id_)
+        assert any(f'"{id_}"' in uri for id_ in synthesis.of_type("AWS::Lambda::Alias") if "Authorizer" in id_)
         assert authorizer["AuthorizerResultTtlInSeconds"] == seconds
         assert (authorizer["EnableSimpleResponses"], authorizer["AuthorizerPayloadFormatVersion"]) == (True, "2.0")
         assert authorizer["IdentitySource"] == ["$request.header.Authorization"]

@@ -11,6 +11,7 @@ import pytest
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from duetime.domain.operating_parameters import TOPOLOGY_MARGIN, WAITS_AT_ONCE
 from duetime.domain.times import SECOND
+from duetime.environment_variables import LIVE
 from duetime_testing.simulation.state_machine import DEFINITION
 from infra import ROOT
 from tests.infra.conftest import EVERY
@@ -160,8 +161,9 @@ def test_the_machine_is_logged(every: Synthesis) -> None:
 
 
 def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
-    """What stands in the template is the definition, with the function's ARN in it."""
-    assert json.loads(deployed_text(every)) == definition(FUNCTION)
+    """What stands in the template is the definition, with the ARN of the function's alias in it."""
+    invoked = FUNCTION if every.environment.name == "local" else f"{FUNCTION}:{LIVE}"
+    assert json.loads(deployed_text(every)) == definition(invoked)
 
 
 def test_the_simulated_state_machine_is_the_one_that_is_deployed() -> None:

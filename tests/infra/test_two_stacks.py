@@ -31,7 +31,11 @@ NAMES = {
 }
 """Where a resource has a name of ours; CloudFormation names all others after the stack."""
 NAMING = ("Name", "AlarmName", "FunctionName", "RoleName", "TopicName", "TableName", "BucketName", "StateMachineName")
-REFERRED = ("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm")
+REFERRED = (
+    *("AWS::Lambda::Permission", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"),
+    # Named within its function.
+    "AWS::Lambda::Alias",
+)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import pytest
 from duetime.contract.openapi.document import document
 from duetime.metrics import METRICS
 from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms
+from duetime_cdk.canary import Canary
 from duetime_cdk.environments import PROD
 from duetime_cdk.metric_expressions import Expression
 from infra import ROOT
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from duetime_cdk.metric_sources import Source
 
-ENVIRONMENT = replace(PROD, intake_owner="events", archive_days=30)
+ENVIRONMENT = replace(PROD, intake_owner="events", archive_days=30, canary=Canary())
 EVERY = alarms(ENVIRONMENT)
 _LISTED: list[AlarmSpec | BurnRate] = [*EVERY.single, *EVERY.burn_rates]
 ALARMS: Mapping[str, AlarmSpec | BurnRate] = {each.name: each for each in _LISTED}
@@ -57,6 +58,9 @@ BUSY: Mapping[str, Callable[[int], Sequence[float]]] = {
     "lateness": lambda minute: [*([200.0] * 10), *([12_000.0] if minute % 60 == 0 else [])],
     "started_on_time": lambda _: [10],
     "tasks_failed": lambda _: [1],
+    # One of a hundred attempts fails; now and then there is only one, and it fails.
+    "version_attempts": lambda minute: [1 if minute % 60 == 0 else 100],
+    "version_failures": lambda _: [1],
     "attempts_lost": lambda minute: [3 if minute % 5 == 0 else 0],
     "oldest_due": lambda minute: [950_000 if minute % 60 == 0 else 30_000],
     # A burst of every hour is worked off in five minutes.
@@ -85,6 +89,7 @@ CAUSES: Mapping[str, Mapping[str, Callable[[int], Sequence[float]]]] = {
     "ExpansionsFailing": {"expansions_failed": lambda _: [1]},
     "HandlersUnavailable": {"handlers_unavailable": lambda _: [20]},
     "WorkerFailing": {"Errors": lambda _: [2]},
+    "HandlersFailing": {"version_failures": lambda _: [4], "version_attempts": lambda _: [10]},
     "WorkerDefect": {"worker_errors": lambda _: [1]},
     "FunctionsThrottled": {"Throttles": lambda _: [7]},
     "TableThrottled": {"ThrottledRequests": lambda _: [25]},

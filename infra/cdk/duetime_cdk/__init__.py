@@ -13,6 +13,7 @@ from duetime.domain.quotas import Quotas
 from duetime.domain.tasks.allowed_targets import HttpSecret
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
+from duetime_cdk.canary import Canary
 from duetime_cdk.environments import (
     DEV,
     LOCAL_STACK,
@@ -47,6 +48,7 @@ __all__ = [
     "SIZES",
     "STAGING",
     "Authentication",
+    "Canary",
     "DefinitionInvalid",
     "DuetimeStack",
     "Environment",

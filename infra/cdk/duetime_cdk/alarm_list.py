@@ -31,6 +31,14 @@ _ARCHIVE_LAG = 60 * MINUTE
 """Batches are collected for five minutes, so some lag is normal; the stream keeps records for a day."""
 
 
+RETURNING = (
+    *("TriggerFailing", "TasksLate", "HandlersUnavailable", "WorkerFailing", "WorkerDefect"),
+    *("AcceptedBurnRateFast5m", "OnTimeBurnRateFast5m"),
+)
+"""Alarms that end a deployment with a canary: of the fast burn rates the short window, as the long one would notice a
+small share too late, and CodeDeploy asks for alarms on metrics only."""
+_FEW = 10
+"""Attempts by which a version is taken to have succeeded from the start: a failure of its first one is no rate."""
 MOST_METRICS = 10
 """Most metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
 OVERVIEW = "overview"
@@ -133,6 +141,7 @@ def alarms(environment: Environment) -> AlarmList:
         single.append(_events_rejected())
     if environment.archive_days:
         single.append(_archive_behind())
+    single += versions_watched(environment)
     if environment.name == LOCAL:
         return AlarmList([each for each in single if not isinstance(each.watched, Expression)])
     return AlarmList(single, [*_burn_rates(environment)])
@@ -339,6 +348,32 @@ def functions_throttled(functions: Sequence[str]) -> Iterator[AlarmSpec]:
             datapoints=3,
             runbook="FunctionsThrottled",
         )
+
+
+def versions_watched(environment: Environment) -> list[AlarmSpec]:
+    """One alarm for each function with a canary that runs handlers, on the failures in its latest version."""
+    return [
+        AlarmSpec(
+            f"HandlersFailing{package.capitalize()}",
+            _failure_rate(f"$version_{package}"),
+            f"{canary.failures} % of the attempts at handlers{f' of {package}' if package else ''} or more failed in"
+            " the version that was deployed last: a deployment that is under way returns to the versions before",
+            threshold=canary.failures,
+            period=5,
+            page=_WORKERS,
+            runbook="HandlersFailing",
+        )
+        for package, canary in environment.canaries.items()
+    ]
+
+
+def _failure_rate(version: str) -> Expression:
+    """The share of failures in a version's attempts at handlers, in percent."""
+    sources = {
+        short: own(name, "Sum", FunctionName.WORKER, version=version)
+        for short, name in (("f", "version_failures"), ("n", "version_attempts"))
+    }
+    return Expression("failed attempts", f"100 * FILL(f, 0) / (n + {_FEW})", sources)
 
 
 def _events_rejected() -> AlarmSpec:

@@ -51,6 +51,8 @@ class Alarms(Construct):
         if environment.alarm_email:
             self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
         every = alarms(environment)
+        self.by_name: dict[str, cloudwatch.Alarm] = {}
+        """The alarms on metrics, by name; those of other alarms are left out."""
         for alarm in [*map(self._alarm, every.single), *map(self._burn_rate, every.burn_rates)]:
             alarm.add_alarm_action(actions.SnsAction(self.topic))
 
@@ -100,7 +102,7 @@ class Alarms(Construct):
 
     def _single(self, spec: AlarmSpec, name: str, description: str) -> cloudwatch.Alarm:
         missing = cloudwatch.TreatMissingData
-        return cloudwatch.Alarm(
+        self.by_name[name] = cloudwatch.Alarm(
             self,
             name,
             metric=self._watched(spec.watched, spec.period),
@@ -111,6 +113,7 @@ class Alarms(Construct):
             datapoints_to_alarm=spec.datapoints or None,
             treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,
         )
+        return self.by_name[name]
 
     def _burn_rate(self, spec: BurnRate) -> cloudwatch.CompositeAlarm:
         windows = [self._window(spec, minutes) for minutes in (spec.long, spec.short)]
@@ -125,9 +128,10 @@ class Alarms(Construct):
 
     def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
         """One window of a burn-rate alarm; it sends no notification itself."""
-        return cloudwatch.Alarm(
+        name = f"{spec.name}{minutes}m"
+        self.by_name[name] = cloudwatch.Alarm(
             self,
-            f"{spec.name}{minutes}m",
+            name,
             metric=self._watched(spec.level, minutes),
             alarm_description=f"Part of {spec.name}: below {spec.threshold:g} % over {minutes} minutes",
             threshold=spec.threshold,
@@ -135,6 +139,7 @@ class Alarms(Construct):
             evaluation_periods=1,
             treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
         )
+        return self.by_name[name]
 
     def _watched(self, watched: Expression | Source, minutes: int) -> cloudwatch.IMetric:
         period = Duration.minutes(minutes)

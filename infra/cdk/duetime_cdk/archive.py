@@ -116,7 +116,7 @@ class ArchiveStream(Construct):
         mapping = lambda_.CfnEventSourceMapping(
             self,
             "Mapping",
-            function_name=function.function.function_name,
+            function_name=function.live.function_arn,
             event_source_arn=stream,
             starting_position="TRIM_HORIZON",
             batch_size=BATCH_SIZE,

@@ -44,6 +44,8 @@ class MetricNames:
             **({"$queue_rejects": intake.rejects.queue_name} if intake else {}),
             **{f"$queue_{priority}": each.queue_name for priority, each in queues.of_priority.items()},
             **{f"$function_{name}": each.function.function_name for name, each in functions.by_name},
+            "$version_": functions.worker.version,
+            **{f"$version_{name}": each.version for name, each in functions.packages.items()},
         }
 
     def metric(self, source: Source) -> cloudwatch.Metric:

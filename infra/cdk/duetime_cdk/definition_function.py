@@ -28,7 +28,7 @@ class DefinitionFunction(Construct):
     """CloudFormation invokes it; it may invoke the API function, for any owner, and nothing else."""
 
     def __init__(
-        self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, api: lambda_.Function
+        self, scope: Construct, id_: str, *, environment: Environment, layers: LayerVersions, api: lambda_.IFunction
     ) -> None:
         super().__init__(scope, id_)
         log_group = logs.LogGroup(

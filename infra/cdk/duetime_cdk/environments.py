@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.quotas import Quotas
     from duetime.domain.tasks.allowed_targets import HttpSecret
+    from duetime_cdk.canary import Canary
 
 LOCAL = "local"
 """The environment that is deployed to the embedded AWS of one machine."""
@@ -437,6 +438,11 @@ class Environment:
     otlp_layer: str = ""
     """ARN of the version of a Lambda layer with OpenTelemetry's SDK and its OTLP exporter for Python, such as AWS's own
     (ADOT), which brings a collector too; needed with `otlp_endpoint`."""
+    canary: Canary | None = None
+    """Share of the work that new versions of the functions get first, and for how long: `Canary(share=10, minutes=10)`.
+    If an alarm goes off meanwhile, or too many attempts at handlers fail in a new version, all functions return to the
+    versions before, and the deployment fails. While an alarm is on, a deployment with a canary fails. `None`: all
+    functions change to their new versions at once."""
     heartbeat_url: str = ""
     """URL of an external monitor (a dead man's switch), requested after each successful tick; empty for none."""
     failures_alarm: int = 10
@@ -449,6 +455,12 @@ class Environment:
     """Base URL of these docs for links in alarms, such as the URL of a repository."""
     alarm_email: str = ""
     """E-mail address for alarms; empty for none (you can subscribe to the topic)."""
+
+    @property
+    def canaries(self) -> Mapping[str, Canary]:
+        """The canaries of the functions that run handlers: of the worker (`""`), and of packages by name."""
+        found = {"": self.canary, **{each.name: each.canary or self.canary for each in self.handlers_packages}}
+        return {name: canary for name, canary in found.items() if canary}
 
     @property
     def functions(self) -> list[FunctionName]:
@@ -551,6 +563,8 @@ class Environment:
         """Check the function that runs handlers."""
         self.handlers_environment.check(f"environment {self.name!r}")
         check_packages(self.handlers_packages, f"environment {self.name!r}")
+        if self.canary:
+            self.canary.check(f"environment {self.name!r}")
         timeout = self.sizes[FunctionName.WORKER].timeout_seconds
         if timeout != WORKER_FUNCTION_SECONDS:
             raise UnsafeEnvironment(

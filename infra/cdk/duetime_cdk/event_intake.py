@@ -113,12 +113,12 @@ class IntakeSources(Construct):
                 self,
                 f"Lines{index}",
                 log_group=logs.LogGroup.from_log_group_name(self, f"LogGroup{index}", name),
-                destination=destinations.LambdaDestination(function.function),
+                destination=destinations.LambdaDestination(function.live),
                 filter_pattern=logs.FilterPattern.all_events(),
             )
         if environment.intake_log_groups:
             # A delivery that failed is repeated twice, for six hours at most, and put aside then.
-            function.function.configure_async_invoke(
+            function.live.configure_async_invoke(
                 retry_attempts=2,
                 max_event_age=Duration.hours(6),
                 on_failure=lambda_destinations.SqsDestination(rejects),
@@ -126,7 +126,7 @@ class IntakeSources(Construct):
 
     def _read(self, id_: str, stream: str, environment: Environment) -> None:
         self._function.allow(READ, [stream])
-        mapping = self._function.function.add_event_source_mapping(
+        mapping = self._function.live.add_event_source_mapping(
             id_,
             event_source_arn=stream,
             starting_position=lambda_.StartingPosition.LATEST,

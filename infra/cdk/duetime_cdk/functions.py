@@ -135,7 +135,7 @@ class Functions(Construct):
                 Variable.TASK_LISTS: str(settings.task_lists),
                 Variable.REQUESTS_PER_SECOND: str(settings.requests_per_second),
                 Variable.TRACES: "xray" if settings.xray else "",
-                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.EGRESS_FUNCTION: self.egress.live_name,
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.WATCH_URL: self._live.url,
                 Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
@@ -173,7 +173,7 @@ class Functions(Construct):
         )
         if url := self._environment.heartbeat_url:
             function.variables[Variable.HEARTBEAT_URL] = url
-            function.variables[Variable.EGRESS_FUNCTION] = self.egress.function.function_name
+            function.variables[Variable.EGRESS_FUNCTION] = self.egress.live_name
             self._grant_egress(function)
         function.allow(READ_MANY, [self._stores.tables.tasks.table_arn])
         # Schedules pass their payloads on to the tasks that the trigger creates.
@@ -181,10 +181,10 @@ class Functions(Construct):
         function.allow(["sqs:GetQueueAttributes"], self._queue_arns)
         self._grant_bulk_start(function)
         # The next tick catches up; a retry by Lambda would only overlap with it.
-        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         # With many shards it invokes itself. This needs a separate policy, because the role's own policy would have to
         # exist before the function that it names.
-        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.function.function_arn])
+        invoke = iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[function.live_arn])
         iam.Policy(self, "TriggerInvokesItself", statements=[invoke], roles=[function.role])
         return function
 
@@ -223,7 +223,7 @@ class Functions(Construct):
         self._stores.content.grant_access(function)
         self._stores.content.grant_deletion(function)
         # If a start fails, the operation's timer resumes it within two minutes.
-        function.function.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
+        function.live.configure_async_invoke(retry_attempts=0, max_event_age=Duration.minutes(1))
         return function
 
     def _worker(self) -> LambdaFunction:
@@ -236,29 +236,31 @@ class Functions(Construct):
                 Variable.LEASE_SECONDS: str(settings.lease_seconds),
                 Variable.TRACEBACKS: "keep" if settings.keep_tracebacks else "log",
                 Variable.HANDLERS: self._handlers.package.name,
-                Variable.API_FUNCTION: self.api.function.function_name,
-                Variable.EGRESS_FUNCTION: self.egress.function.function_name,
+                Variable.API_FUNCTION: self.api.live_name,
+                Variable.EGRESS_FUNCTION: self.egress.live_name,
                 **self._callable,
                 Variable.QUOTAS: _json_of(settings.quotas),
                 Variable.TOPOLOGY_MACHINE: self.machine.machine.state_machine_arn,
             },
         )
+        if settings.canaries:
+            function.variables[Variable.CANARY] = "on"
         if self.packages:
             function.variables[Variable.HANDLER_TYPES] = self._layers.types_module
             function.variables[Variable.HANDLER_PACKAGES] = Stack.of(self).to_json_string(
                 {
-                    pattern: self.packages[each.name].function.function_name
+                    pattern: self.packages[each.name].live_name
                     for each in settings.handlers_packages
                     for pattern in each.types
                 }
             )
-            invoked = [each.function.function_arn for each in self.packages.values()]
+            invoked = [each.live_arn for each in self.packages.values()]
             function.allow(["lambda:InvokeFunction"], invoked)
         self.machine.grant_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._grant_egress(function)
         # For `context.client` of handlers.
-        function.allow(["lambda:InvokeFunction"], [self.api.function.function_arn])
+        function.allow(["lambda:InvokeFunction"], [self.api.live_arn])
         self._grant_bulk_start(function)
         grant_target_calls(function, settings.aws_targets)
         self._stores.content.grant_access(function)
@@ -273,13 +275,13 @@ class Functions(Construct):
             Variable.BUCKET: self._stores.content.bucket.bucket_name,
             **self._retention,
             Variable.LEASE_SECONDS: str(self._environment.lease_seconds),
-            Variable.API_FUNCTION: self.api.function.function_name,
+            Variable.API_FUNCTION: self.api.live_name,
         }
         function = LambdaFunction(
             self, FunctionName.ATTEMPTS, environment=self._environment, layers=self._layers, variables=variables
         )
         function.allow([*WRITE, "dynamodb:Query"], [self._stores.tables.tasks.table_arn])
-        function.allow(["lambda:InvokeFunction"], [self.api.function.function_arn])
+        function.allow(["lambda:InvokeFunction"], [self.api.live_arn])
         return function
 
     def _package(self, package: HandlersPackage) -> LambdaFunction:
@@ -289,7 +291,7 @@ class Functions(Construct):
         own = self._handlers.packages[package.name]
         variables = {
             Variable.HANDLERS: own.package.name,
-            Variable.ATTEMPTS_FUNCTION: self.attempts.function.function_name,
+            Variable.ATTEMPTS_FUNCTION: self.attempts.live_name,
         }
         function = LambdaFunction(
             self,
@@ -299,7 +301,7 @@ class Functions(Construct):
             variables=variables,
             package=package,
         )
-        function.allow(["lambda:InvokeFunction"], [self.attempts.function.function_arn])
+        function.allow(["lambda:InvokeFunction"], [self.attempts.live_arn])
         equip(function, package.environment, own.grants)
         return function
 
@@ -460,17 +462,19 @@ class Functions(Construct):
 
     def _grant_egress(self, function: LambdaFunction) -> None:
         """Let a function invoke the egress."""
-        function.allow(["lambda:InvokeFunction"], [self.egress.function.function_arn])
+        function.allow(["lambda:InvokeFunction"], [self.egress.live_arn])
 
     def _grant_bulk_start(self, function: LambdaFunction) -> None:
         """Let a function start bulk operations."""
-        function.variables[Variable.BULK_FUNCTION] = self.bulk.function.function_name
-        function.allow(["lambda:InvokeFunction"], [self.bulk.function.function_arn])
+        function.variables[Variable.BULK_FUNCTION] = self.bulk.live_name
+        function.allow(["lambda:InvokeFunction"], [self.bulk.live_arn])
 
     def complete(self) -> None:
         """Set the functions' variables once all resources are known."""
-        for function in (*(each for _, each in self.by_name), *self.packages.values()):
+        every = [*(each for _, each in self.by_name), *self.packages.values()]
+        for function in every:
             function.complete()
+            function.switch_after(every)
 
     @property
     def by_name(self) -> list[tuple[FunctionName, LambdaFunction]]:

@@ -12,6 +12,8 @@ from duetime_cdk.handlers_environment import HandlersEnvironment
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from duetime_cdk.canary import Canary
+
 _NAME = re.compile(r"[a-z][a-z0-9]{0,19}")
 _PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.:/*-]*")
 
@@ -38,6 +40,9 @@ class HandlersPackage:
     reserved: int | None = None
     """Reserved concurrency of its function: the number of its attempts that run at once, guaranteed and at most. Others
     wait, which costs them no attempt. `None`: the account's unreserved concurrency."""
+    canary: Canary | None = None
+    """Share of the attempts that a new version of its function gets first, if it is not that of the environment:
+    `Canary(share=50, minutes=5)`."""
 
 
 def check_packages(packages: Iterable[HandlersPackage], where: str) -> None:
@@ -63,5 +68,7 @@ def check_packages(packages: Iterable[HandlersPackage], where: str) -> None:
         if each.name in names or patterns & {*each.types}:
             raise UnsafeEnvironment(f"{own}: another package has the same name or one of its patterns")
         each.environment.check(own)
+        if each.canary:
+            each.canary.check(own)
         names.add(each.name)
         patterns |= {*each.types}

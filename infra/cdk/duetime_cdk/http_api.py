@@ -90,7 +90,7 @@ def access_log_format(authentication: Authentication) -> str:
 class HttpApi(Construct):
     """All routing happens in the function, so that tests cover the deployed API."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.Function) -> None:
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
         self.api = apigateway.HttpApi(
             self,
@@ -145,7 +145,7 @@ class HttpApi(Construct):
             )
         )
 
-    def accept_keys(self, function: lambda_.Function) -> None:
+    def accept_keys(self, function: lambda_.IFunction) -> None:
         """Accept requests whose API key the function finds good, at paths of their own."""
         authorizer = authorizers.HttpLambdaAuthorizer(
             "ApiKeys",
@@ -161,7 +161,7 @@ class HttpApi(Construct):
         if self._environment.cors_origins:
             self._open(WITH_KEY, (apigateway.HttpMethod.OPTIONS,), self._integration)
 
-    def serve_console(self, function: lambda_.Function) -> str:
+    def serve_console(self, function: lambda_.IFunction) -> str:
         """Serve the console under the API's origin, so that its page needs no CORS.
 
         Returns:

@@ -10,17 +10,17 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from duetime.environment_variables import Variable
+from duetime.environment_variables import LIVE, Variable
 from duetime_cdk.aws_limits import split_variables
 from duetime_cdk.encryption import grant_use, key_of
-from duetime_cdk.environments import FunctionName
+from duetime_cdk.environments import LOCAL, FunctionName
 from duetime_cdk.layers.build import settings_layer
 from duetime_cdk.metric_sources import namespace_of, service_of
 from duetime_cdk.removal_policies import removal_of
 from duetime_cdk.source_folders import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from aws_cdk import aws_sqs as sqs
 
@@ -48,6 +48,8 @@ with SQS)."""
 UNTRACED = "The setting `xray` turns tracing on: of thin traffic it would be most of the bill"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests with pydantic; none of them runs handlers, which may need its plugins."""
+_VERSION_FLAGS = ("@aws-cdk/aws-lambda:recognizeLayerVersion", "@aws-cdk/aws-lambda:recognizeVersionProps")
+"""Feature flags of the CDK, without which a change of a layer alone would publish no version."""
 _CREATING_TASKS = frozenset({FunctionName.API, FunctionName.INTAKE})
 """Functions that create tasks; they reject types without a handler."""
 
@@ -66,6 +68,9 @@ class LambdaFunction(Construct):
         package: HandlersPackage | None = None,
     ) -> None:
         super().__init__(scope, name.capitalize() if package is None else f"Handlers-{package.name}")
+        # Versions recognize changes of layers, and ignore those that Lambda does not publish.
+        for flag in _VERSION_FLAGS:
+            self.node.set_context(flag, value=True)
         self.log_group = log_group = _log_group(self, environment)
         self._name, self._layers = name, layers
         size = environment.size_of(name)
@@ -105,7 +110,26 @@ class LambdaFunction(Construct):
             # Retries through a queue are not a runaway loop: our own limits end them, not Lambda's sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )
+        self.live: lambda_.Function | lambda_.Alias = self.function
+        """What invokes the function: its alias, except on the local stack, which replaces code in place."""
+        self.live_name, self.live_arn = self.function.function_name, self.function.function_arn
+        """Name and ARN of that, without a dependency on it: functions that name each other can be deployed."""
+        if environment.name != LOCAL:
+            self.live = lambda_.Alias(self, "Live", alias_name=LIVE, version=self.function.current_version)
+            self.live_name, self.live_arn = f"{self.live_name}:{LIVE}", f"{self.live_arn}:{LIVE}"
         self._acknowledge_findings()
+
+    @property
+    def version(self) -> str:
+        """The version that is deployed last, as metrics name it; the local stack has none."""
+        if self.live is self.function:
+            return f"{self.live_name}:$LATEST"
+        return f"{self.function.function_name}:{self.function.current_version.version}"
+
+    def switch_after(self, functions: Iterable[LambdaFunction]) -> None:
+        """Let the alias change only when the versions of all these functions are published."""
+        if isinstance(self.live, lambda_.Alias):
+            self.live.node.add_dependency(*(each.function.current_version for each in functions))
 
     def complete(self) -> None:
         """Set the function's variables, and let it use the customer's key, if there is one.
@@ -131,6 +155,10 @@ class LambdaFunction(Construct):
                 reason="X-Ray's actions know no resources; nothing else is granted on all",
             )
         )
+        undelivered = Acknowledgment(
+            id="Serverless-LambdaAsyncFailureDestination",
+            reason="A failed tick or start need not be kept: the next tick recovers it",
+        )
         Validations.of(self.function).acknowledge(
             Acknowledgment(id="Serverless-LambdaTracing", reason=UNTRACED),
             Acknowledgment(
@@ -138,11 +166,9 @@ class LambdaFunction(Construct):
                 reason="It would take asynchronous invocations only: ticks and starts of bulk operations. The next tick"
                 " makes up for both; the messages of queues have the queue's own",
             ),
-            Acknowledgment(
-                id="Serverless-LambdaAsyncFailureDestination",
-                reason="A failed tick or start need not be kept: the next tick recovers it",
-            ),
+            undelivered,
         )
+        Validations.of(self.live).acknowledge(undelivered)
 
     def allow(
         self, actions: Sequence[str], resources: Sequence[str], conditions: Mapping[str, object] | None = None
@@ -168,7 +194,7 @@ class LambdaFunction(Construct):
         limit or provisioned pollers, not both.
         """
         self.allow(_POLLING, [queue.queue_arn])
-        mapping = self.function.add_event_source_mapping(
+        mapping = self.live.add_event_source_mapping(
             f"From{queue.node.id}",
             event_source_arn=queue.queue_arn,
             batch_size=batch_size,

@@ -15,6 +15,7 @@ from duetime_cdk.archive import ArchiveBucket
 from duetime_cdk.archive_catalog import ArchiveCatalog
 from duetime_cdk.audit_log import AuditLog
 from duetime_cdk.aws_limits import check_limits
+from duetime_cdk.canary_deployment import CanaryDeployment
 from duetime_cdk.dashboard import Dashboard, MetricNames
 from duetime_cdk.definition_function import DefinitionFunction
 from duetime_cdk.environments import DEV, LOCAL, FunctionName, with_settings
@@ -157,21 +158,22 @@ class DuetimeStack(Stack):
         audit = AuditLog(self, "Audit", environment=environment) if environment.audit_retention else None
         if audit:
             audit.receive_from(functions.api)
-        http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.function)
+        http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.live)
         if functions.authorizer:
-            http.accept_keys(functions.authorizer.function)
-        console_url = http.serve_console(functions.console.function) if functions.console else ""
+            http.accept_keys(functions.authorizer.live)
+        console_url = http.serve_console(functions.console.live) if functions.console else ""
         # The local stack's gateway has a different address than its template.
         if console_url and environment.name != LOCAL:
             for function in (functions.worker, functions.api):
                 function.variables[Variable.CONSOLE_URL] = console_url
         functions.api.variables[Variable.API_URL] = http.url
         functions.complete()
-        TriggerSchedule(self, "Tick", function=functions.trigger.function)
+        TriggerSchedule(self, "Tick", function=functions.trigger.live)
         if environment.recounts_summary:
-            SummaryRecount(self, "Recount", function=functions.broadcast.function)
+            SummaryRecount(self, "Recount", function=functions.broadcast.live)
         names = MetricNames(self.stack_name, stores=stores, functions=functions, http=http)
         alarms = Alarms(self, "Alarms", environment=environment, names=names, console_url=console_url)
+        CanaryDeployment(self, "Canary", environment=environment, functions=functions, alarms=alarms)
         if environment.name != LOCAL:
             Dashboard(self, "Dashboard", environment=environment, names=names)
         if archive:
@@ -215,6 +217,7 @@ class DuetimeStack(Stack):
         self.functions = {name: each.function for name, each in functions.by_name}
         self.packages = {name: each.function for name, each in functions.packages.items()}
         self.worker = functions.worker.function
+        self._live_api = functions.api.live
         self.worker_role = functions.worker.role
         self.topologies = functions.machine.machine
         self.alarm_topic = alarms.topic
@@ -230,7 +233,7 @@ class DuetimeStack(Stack):
                 "Definitions",
                 environment=self.duetime_environment,
                 layers=self._layers,
-                api=self.functions[FunctionName.API],
+                api=self._live_api,
             )
         return self._definition_function.function
 

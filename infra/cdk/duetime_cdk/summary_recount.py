@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SummaryRecount(Construct):
     """Checks every few minutes whether a part of the table must be recounted; usually none must."""
 
-    def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
+    def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
         role = iam.Role(self, "Role", assumed_by=service_of_this_account("scheduler.amazonaws.com"))
         every = Duration.millis(SUMMARY_RECOUNT_EVERY)

@@ -47,7 +47,7 @@ class TableStream(Construct):
         mapping = lambda_.CfnEventSourceMapping(
             self,
             "Mapping",
-            function_name=function.function.function_name,
+            function_name=function.live.function_arn,
             event_source_arn=stream,
             # Start at the first change, so that counts include everything created before.
             starting_position="TRIM_HORIZON",

@@ -56,7 +56,7 @@ class TopologyMachine(Construct):
         self, scope: Construct, id_: str, *, environment: Environment, function: LambdaFunction, table: str
     ) -> None:
         super().__init__(scope, id_)
-        arn = function.function.function_arn
+        arn = function.live_arn
         self.role = iam.Role(self, "Role", assumed_by=service_of_this_account("states.amazonaws.com"))
         self.role.add_to_policy(iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[arn]))
         removal = removal_of(environment)

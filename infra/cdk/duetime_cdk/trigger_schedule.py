@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TriggerSchedule(Construct):
     """One schedule for the whole system; its delays do not affect lateness, because the trigger reads ahead."""
 
-    def __init__(self, scope: Construct, id_: str, *, function: lambda_.Function) -> None:
+    def __init__(self, scope: Construct, id_: str, *, function: lambda_.IFunction) -> None:
         super().__init__(scope, id_)
         role = iam.Role(self, "Role", assumed_by=service_of_this_account("scheduler.amazonaws.com"))
         scheduler.Schedule(

@@ -57,7 +57,7 @@ class WebSocketApi(Construct):
         """Route the API's events to a function."""
         for route in ROUTES:
             # The integration's id names its route, so that the invoke permission covers only that route.
-            integration = integrations.WebSocketLambdaIntegration(route.removeprefix("$"), function.function)
+            integration = integrations.WebSocketLambdaIntegration(route.removeprefix("$"), function.live)
             added = self.api.add_route(route, integration=integration)
             Validations.of(added).acknowledge(
                 Acknowledgment(

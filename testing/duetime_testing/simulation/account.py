@@ -114,15 +114,16 @@ class FakeLambda:
 
     def invoke(self, *, FunctionName: str, Payload: bytes, InvocationType: str = "RequestResponse") -> dict[str, Any]:
         """Invoke a function, and wait for it unless the invocation is asynchronous."""
+        name, _, _ = FunctionName.partition(":")
         if InvocationType != "Event":
-            end = self.account.wait_for(self.account.invoke(FunctionName, json.loads(Payload)))
+            end = self.account.wait_for(self.account.invoke(name, json.loads(Payload)))
             failed = {"FunctionError": "Unhandled"} if end.failed else {}
             payload = BytesIO(json.dumps(end.answer).encode())
             return {"StatusCode": 200, "Payload": payload, "ExecutedVersion": end.version, **failed}
-        if FunctionName == EGRESS:
+        if name == EGRESS:
             self.account.fetched += [str(call["url"]) for call in json.loads(Payload)["calls"]]
             return {"StatusCode": 202}
-        self.account.invoke_later(FunctionName, json.loads(Payload))
+        self.account.invoke_later(name, json.loads(Payload))
         return {"StatusCode": 202}
 
 

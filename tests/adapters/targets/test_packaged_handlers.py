@@ -91,7 +91,7 @@ class World:
     def invoke(self, function: str, event: bytes, executed: Callable[[str], None]) -> bytes:
         """Be Lambda."""
         assert function == "handlers"
-        executed("7")
+        executed("handlers:7")
         if self.failure is not None:
             raise self.failure
         return self.reply or json.dumps(self.function.answer(json.loads(event))).encode()

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+LIVE = "live"
+"""Alias by which each deployed function is invoked; on the local stack, functions have neither versions nor aliases."""
+
+
 class Variable(StrEnum):
     """Names of the environment variables that a deployed function may have."""
 
@@ -116,6 +120,8 @@ class Variable(StrEnum):
     """ARN of the state machine that runs topologies; empty in functions that start none."""
     HEARTBEAT_URL = "DUETIME_HEARTBEAT_URL"
     """URL of an external monitor that is fetched after each successful tick; empty for none."""
+    CANARY = "DUETIME_CANARY"
+    """`on` if attempts at handlers have metrics by the version that ran them; empty if not."""
     METRIC_OWNERS = "DUETIME_METRIC_OWNERS"
     """Owners, separated by spaces, with separate metrics of their tasks' failures."""
     METRIC_TYPES = "DUETIME_METRIC_TYPES"
@@ -134,6 +140,8 @@ class Variable(StrEnum):
     """CloudWatch log group of the worker function; empty on the local stack, which has no CloudWatch console."""
     TRACES = "DUETIME_TRACES"
     """`xray` if AWS X-Ray traces the functions, which cost estimates include; else empty."""
+    FUNCTION_NAME = "AWS_LAMBDA_FUNCTION_NAME"
+    """Lambda: the name of the function that runs."""
     FUNCTION_VERSION = "AWS_LAMBDA_FUNCTION_VERSION"
     """Lambda: the version of the function that runs."""
     REGION = "AWS_REGION"

@@ -33,6 +33,8 @@ class Dimension(StrEnum):
     """Owner of a task; only the owners in the setting `metric_owners` have separate metrics."""
     TYPE = "type"
     """Type of a task; only the types in the setting `metric_types` have separate metrics."""
+    VERSION = "version"
+    """Name and version of the Lambda function that ran an attempt, as `name:version`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,10 @@ METRICS: Mapping[str, Metric] = {
     "tasks_rolled_back": _count(_ANYWHERE, "tasks that were rolled back"),
     "tasks_retried": _count(_ANYWHERE, "attempts after which another one was scheduled"),
     "attempts_failed": _count(_ANYWHERE, "attempts that failed, retried ones included"),
+    "version_attempts": _count(
+        "worker", "attempts that called a Python handler, by version; only with the setting `canary`", Dimension.VERSION
+    ),
+    "version_failures": _count("worker", "those of them that failed", Dimension.VERSION),
     "attempts_lost": _count("worker api", "attempts whose worker vanished, found when the task was claimed again"),
     "leases_lost": _count("worker", "leases that a worker lost, or could not renew in time: it ends its process"),
     "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start: `wait` says by what"),

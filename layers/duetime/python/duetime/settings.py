@@ -21,7 +21,7 @@ from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, Millis
-from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -330,10 +330,25 @@ class Settings:
 
     traces = OptionalText(Variable.TRACES)
     """Not empty if AWS X-Ray traces the functions."""
+    function_name = OptionalText(Variable.FUNCTION_NAME)
+    """The name of this Lambda function; empty outside of Lambda."""
     function_version = OptionalText(Variable.FUNCTION_VERSION)
     """The version of this Lambda function; empty outside of Lambda."""
+
+    @property
+    def executed(self) -> str:
+        """The name and version of this Lambda function, as `name:version`; empty outside of Lambda."""
+        return f"{self.function_name}:{self.function_version}" if self.function_version else ""
+
+    @property
+    def invoked_as(self) -> str:
+        """The name by which this Lambda function can invoke itself: with its alias, if a published version runs."""
+        return f"{self.function_name}:{LIVE}" if self.function_version.isdecimal() else self.function_name
+
     region = OptionalText(Variable.REGION)
     """The region that the function runs in."""
+    canary = OptionalText(Variable.CANARY)
+    """Not empty if attempts at handlers have metrics by the version that ran them."""
     heartbeat_url = OptionalText(Variable.HEARTBEAT_URL)
     """URL of an external monitor."""
 

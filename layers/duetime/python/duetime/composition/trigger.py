@@ -18,7 +18,7 @@ class TriggerServices(Part):
     def dispatcher(self) -> Dispatcher:
         """Reads minutes."""
         core, look_ahead = self.part(CoreServices), self.settings.look_ahead_ms
-        function = self.platform.environ.get("AWS_LAMBDA_FUNCTION_NAME", "")
+        function = self.settings.invoked_as
         due_messages = DueMessages(
             tasks=core.stores.tasks,
             queues=core.queues,

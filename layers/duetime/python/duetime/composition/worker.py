@@ -67,7 +67,7 @@ class WorkerServices(Part):
             runtime=self.runtime,
             process=self.platform.process,
             lease=self.settings.lease_ms,
-            function_version=self.settings.function_version,
+            executed=self.settings.executed,
         )
 
     @cached_property
@@ -131,6 +131,7 @@ class WorkerServices(Part):
             lease=lease,
             traceback_recorder=self._traceback_recorder,
             runtime=self.runtime,
+            counts_versions=bool(self.settings.canary),
         )
 
     @cached_property

@@ -53,7 +53,7 @@ class Work:
         batch_groups: brings it together with other attempts of its delivery; `None` if it runs alone.
         is_leased: whether its lease has time left, by this process's clock.
         reload_checkpoint: reads the stored checkpoint again, which another function may have saved.
-        executed_by: notes the version of another Lambda function that has run it.
+        executed_by: notes another Lambda function that has run it, as `name:version`.
     """
 
     phase: Phase
@@ -70,7 +70,7 @@ class Work:
     batch_groups: Callable[[], BatchGroups] | None = None
     is_leased: Callable[[], bool] = _always
     reload_checkpoint: Callable[[], None] = lambda: None
-    executed_by: Callable[[str], None] = lambda _version: None
+    executed_by: Callable[[str], None] = lambda _executed: None
 
 
 class BatchGroups(Protocol):

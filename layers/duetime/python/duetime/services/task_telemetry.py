@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
 from duetime.domain.operating_parameters import ON_TIME
+from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import CallbackTarget
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.tasks.attempt_results import Postponed
+    from duetime.domain.tasks.attempt_results import Ending, Postponed
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import OpenSpan, Runtime, Telemetry
@@ -115,6 +116,18 @@ def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:
     telemetry.count("attempts_lost", lost)
     if (waited := received - task.next_at) > 0:
         telemetry.measure("wait", waited, gate=LEASE if lost else QUEUE)
+
+
+def count_version(telemetry: Telemetry, executed: str, ending: Ending) -> None:
+    """Count an attempt that called a handler, by the version that ran it.
+
+    Args:
+        telemetry: receives the metrics.
+        executed: name and version of the Lambda function, as `name:version`.
+        ending: the end of the attempt.
+    """
+    telemetry.count("version_attempts", version=executed)
+    telemetry.count("version_failures", int(isinstance(ending, Failed)), version=executed)
 
 
 def count_postponed(runtime: Runtime, held: Postponed) -> None:

@@ -60,7 +60,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: gets the version of the function that ran, whatever its end; `None` if nobody needs it.
+        executed: gets what ran, as `name:version`, whatever its end; `None` if nobody needs it.
     """
 
     client: LambdaClient
@@ -85,7 +85,8 @@ class LambdaInvocation:
         except BotoCoreError as error:
             raise EgressFailed(type(error).__name__) from error
         if self.executed is not None:
-            self.executed(answer.get("ExecutedVersion", ""))
+            name, _, _ = self.function.partition(":")
+            self.executed(f"{name}:{answer.get('ExecutedVersion', '')}")
         if "FunctionError" in answer:
             raise EgressFailed(f"the function ended with an error ({answer['FunctionError']})")
         return data

@@ -38,7 +38,7 @@ class PackagedHandlers:
     Attributes:
         types: the functions by types.
         descriptions: what is known of the handlers, by type.
-        invoke: invokes a function with an event, and returns its response; passes on the version that ran.
+        invoke: invokes a function with an event, and returns its response; passes on what ran, as `name:version`.
         lease: duration of the worker's lease, in milliseconds.
     """
 

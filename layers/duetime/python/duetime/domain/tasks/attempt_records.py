@@ -78,7 +78,8 @@ class AttemptRecord:
         took: how long the target ran, in milliseconds.
         outcome: how it ended.
         error: why it failed, with a truncated message; `None` for the last attempt, whose error is the task's.
-        function_version: the version of the Lambda function that ran it: the worker's, or its package's; empty if unknown.
+        function_version: the version of the Lambda function that ran it, the worker's or its package's; empty if
+            unknown.
     """
 
     attempt: int

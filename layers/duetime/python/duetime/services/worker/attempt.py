@@ -41,7 +41,7 @@ from duetime.domain.tasks.attempt_run import Claimant, Run, expired, has_unrepor
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.targets import Phase, outlives_workers
+from duetime.domain.tasks.targets import HandlerTarget, Phase, outlives_workers
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
@@ -284,6 +284,7 @@ class AttemptPhases:
 
     Attributes:
         start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
+        counts_versions: whether attempts at handlers are counted by the version that ran them.
     """
 
     outcome_writer: OutcomeWriter
@@ -294,6 +295,7 @@ class AttemptPhases:
     lease: AttemptLease
     traceback_recorder: TracebackRecorder
     runtime: Runtime
+    counts_versions: bool = False
 
     def work(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:
         """Make one attempt at a task: prepare and run, and record how it ended."""
@@ -334,6 +336,8 @@ class AttemptPhases:
             delivery_state.function_version,
         )
         self.runtime.telemetry.measure("duration", run.ended_at - run.started_at, type=task.type)
+        if self.counts_versions and called and isinstance(task.target, HandlerTarget):
+            task_telemetry.count_version(self.runtime.telemetry, delivery_state.executed, ending)
         return self.write(task, run, ending)
 
     def roll_back(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> WriteResult:

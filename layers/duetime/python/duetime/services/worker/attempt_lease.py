@@ -172,7 +172,8 @@ class DeliveryState:
         locks: locks that the attempt holds.
         lock_wait: the lock that it did not get; `None` if it got all.
         checkpoint: checkpoint that the attempt has saved; `None` if it has saved none.
-        function_version: the version of the Lambda function that runs the attempt; empty outside of Lambda.
+        executed: name and version of the Lambda function that runs the attempt, as `name:version`; empty outside of
+            Lambda.
         disposition: disposition of the message; `None` until it is decided.
     """
 
@@ -190,8 +191,13 @@ class DeliveryState:
     locks: tuple[LockClaim, ...] = ()
     lock_wait: Postponed | None = None
     checkpoint: Content | None = None
-    function_version: str = ""
+    executed: str = ""
     disposition: DeleteMessage | RedeliverMessage | None = None
+
+    @property
+    def function_version(self) -> str:
+        """The version of the Lambda function that runs the attempt; empty outside of Lambda."""
+        return self.executed.rpartition(":")[2]
 
     @property
     def arrival(self) -> Arrival:

@@ -46,7 +46,7 @@ class BatchWorker:
 
     Attributes:
         lease: duration of a lease, in milliseconds.
-        function_version: the version of this Lambda function; empty outside of Lambda.
+        executed: name and version of this Lambda function, as `name:version`; empty outside of Lambda.
     """
 
     tasks: TaskStore
@@ -55,7 +55,7 @@ class BatchWorker:
     runtime: Runtime
     process: Process
     lease: Millis
-    function_version: str = ""
+    executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
         """Process a batch until the disposition of every message is decided.
@@ -69,8 +69,8 @@ class BatchWorker:
         Returns:
             The deliveries that must not be deleted.
         """
-        now, version = self.runtime.now(), self.function_version
-        received = [DeliveryState(delivery, now, function_version=version) for delivery in deliveries]
+        now = self.runtime.now()
+        received = [DeliveryState(delivery, now, executed=self.executed) for delivery in deliveries]
         batch = _Batch(self, received, holder)
         batch.run()
         return [

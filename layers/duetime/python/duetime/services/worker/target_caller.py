@@ -259,7 +259,7 @@ class TargetCaller:
                 batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
-                executed_by=partial(setattr, delivery_state, "function_version"),
+                executed_by=partial(setattr, delivery_state, "executed"),
             )
         )
         if isinstance(ending, NotSent):

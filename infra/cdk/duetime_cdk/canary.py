@@ -1,0 +1,38 @@
+"""The setting for deployments that give new versions a share of the work first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from duetime_cdk.errors import UnsafeEnvironment
+
+_MINUTES = 2880
+"""Longest time between two shifts of a deployment of CodeDeploy (Source: AWS CodeDeploy User Guide, quotas)."""
+_LEAST_MINUTES = 5
+"""The period of the alarm on failures; a shorter time would end before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canary:
+    """How a deployment shifts work to new versions of functions, and when it returns to the earlier ones."""
+
+    share: int = 10
+    """Percent of the invocations that new versions get first (1 to 99)."""
+    minutes: int = 10
+    """Minutes until they get all, unless an alarm goes off before (5 to 2 880); a deployment takes that much longer."""
+    failures: int = 20
+    """Percent of a new version's attempts at handlers that must fail within five minutes for its return (1 to 100)."""
+
+    def check(self, where: str) -> None:
+        """Check the numbers.
+
+        Args:
+            where: the environment or package, as errors name it.
+
+        Raises:
+            UnsafeEnvironment: a number is out of its range.
+        """
+        ranges = {"share": (1, 99), "minutes": (_LEAST_MINUTES, _MINUTES), "failures": (1, 100)}
+        for name, (least, most) in ranges.items():
+            if not least <= (value := getattr(self, name)) <= most:
+                raise UnsafeEnvironment(f"{where}: `{name}` of `canary` must be {least} to {most}, not {value}")

@@ -1,0 +1,167 @@
+"""Versions and aliases of the functions, and deployments that give new versions a share of the work first."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.environment_variables import LIVE, Variable
+from duetime_cdk.alarm_list import RETURNING
+from duetime_cdk.canary import Canary
+from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.handlers_packages import HandlersPackage
+from infra.environments import environment_named
+from tests.infra.synthesis import Synthesis, referred
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from duetime_cdk.layers.build import Layers
+
+BILLING = HandlersPackage(name="billing", folder="examples/billing", types=("billing.*",))
+ALIAS = "AWS::Lambda::Alias"
+INVOKING = ("AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission", "AWS::Lambda::EventInvokeConfig")
+
+
+@pytest.fixture(scope="module")
+def canary(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    """A deployment with a canary, and a package of handlers with another one."""
+    package = replace(BILLING, canary=Canary(share=50, minutes=5, failures=5))
+    environment = replace(environment_named("prod"), canary=Canary(), handlers_packages=(package,))
+    return Synthesis(environment, layers, tmp_path_factory.mktemp("canary"))
+
+
+def functions(synthesis: Synthesis) -> set[str]:
+    """The logical ids of the functions."""
+    return set(synthesis.of_type("AWS::Lambda::Function"))
+
+
+def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -> None:
+    """A function that cannot be updated stops the deployment while every alias is still at the version before."""
+    versions = set(canary.of_type("AWS::Lambda::Version"))
+    aliases = canary.of_type(ALIAS)
+    assert len(versions) == len(aliases) == len(functions(canary)) > 10
+    assert all(versions <= set(alias["DependsOn"]) for alias in aliases.values())
+    assert {alias["Properties"]["Name"] for alias in aliases.values()} == {LIVE}
+
+
+def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
+    """Mappings, permissions, integrations, schedules, grants and variables name an alias, not the latest code."""
+    for type_ in INVOKING:
+        for id_, each in canary.properties(type_).items():
+            named = json.dumps(each.get("FunctionName")) + json.dumps(each.get("Qualifier", ""))
+            assert LIVE in named.lower(), id_
+    for id_, each in canary.properties("AWS::Scheduler::Schedule").items():
+        assert "Live" in json.dumps(each["Target"]["Arn"]), id_
+    for each in canary.properties("AWS::ApiGatewayV2::Integration").values():
+        assert "Live" in json.dumps(each["IntegrationUri"])
+    for statements in canary.statements().values():
+        for statement in statements:
+            if statement["Action"] == "lambda:InvokeFunction":
+                assert LIVE in json.dumps(statement["Resource"]).lower()
+    for each in canary.properties("AWS::Lambda::Function").values():
+        variables = each.get("Environment", {}).get("Variables", {})
+        for name in (Variable.API_FUNCTION, Variable.EGRESS_FUNCTION, Variable.BULK_FUNCTION):
+            assert name.value not in variables or f":{LIVE}" in json.dumps(variables[name.value])
+
+
+def test_the_local_stack_replaces_code_in_place(layers: Layers, tmp_path: Path) -> None:
+    """There, a saved handler must run at once, so there are neither versions nor aliases."""
+    local = Synthesis(environment_named("local"), layers, tmp_path)
+    assert not local.of_type("AWS::Lambda::Version")
+    assert not local.of_type(ALIAS)
+
+
+@pytest.mark.parametrize(
+    ("change", "publishes"),
+    [
+        ({"lease_seconds": 60}, {"worker"}),
+        ({"alarm_email": "ops@example.org"}, set()),
+        ({"shards": 32}, {"api", "trigger", "topology", "bulk", "worker", "deadletter"}),
+    ],
+    ids=["lease", "email", "shards"],
+)
+def test_a_changed_setting_publishes_versions_of_the_functions_that_have_it(
+    layers: Layers, tmp_path: Path, change: dict[str, Any], publishes: set[str]
+) -> None:
+    """A version is named after the code, layers and variables: others stay, so that CloudFormation creates none."""
+    found = []
+    for number, environment in enumerate((environment_named("dev"), replace(environment_named("dev"), **change))):
+        (folder := tmp_path / str(number)).mkdir()
+        synthesis = Synthesis(environment, layers, folder)
+        found.append(
+            {
+                (synthesis.function_named(each["FunctionName"]), id_)
+                for id_, each in synthesis.properties("AWS::Lambda::Version").items()
+            }
+        )
+    before, after = found
+    assert {name for name, _ in after - before} == publishes
+
+
+def test_each_function_has_a_deployment_that_returns_on_the_same_alarms(canary: Synthesis) -> None:
+    """All return together: every group watches the alarms of all, and each change of an alias is a deployment."""
+    groups = canary.properties("AWS::CodeDeploy::DeploymentGroup")
+    watched = {json.dumps(group["AlarmConfiguration"]["Alarms"]) for group in groups.values()}
+    assert len(watched) == 1
+    assert len(json.loads(watched.pop())) == len(RETURNING) + 2
+    for group in groups.values():
+        assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
+    deployed = {
+        referred(alias["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]["DeploymentGroupName"])
+        for alias in canary.of_type(ALIAS).values()
+    }
+    assert deployed == set(groups)
+
+
+def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
+    """Its share and its time are its own; all others have those of the environment."""
+    configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
+    shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
+    assert sorted(map(sorted, shares.values())) == [[5, 50], [10, 10]]
+    of_package = [id_ for id_, config in shares.items() if sorted(config) == [5, 50]]
+    used = [
+        id_
+        for id_, group in canary.properties("AWS::CodeDeploy::DeploymentGroup").items()
+        if referred(group["DeploymentConfigName"]) in of_package
+    ]
+    assert len(used) == 1
+    assert "billing" in used[0]
+
+
+def test_the_alarm_on_failures_looks_at_the_version_that_is_deployed(canary: Synthesis) -> None:
+    """Its metrics are those of the new version of the function, so an earlier one's failures do not count."""
+    alarms = {
+        id_: each for id_, each in canary.properties("AWS::CloudWatch::Alarm").items() if "HandlersFailing" in id_
+    }
+    assert {each["Threshold"] for each in alarms.values()} == {20, 5}
+    versions = set(canary.of_type("AWS::Lambda::Version"))
+    for each in alarms.values():
+        metrics = [one["MetricStat"]["Metric"] for one in each["Metrics"] if "MetricStat" in one]
+        assert {one["MetricName"] for one in metrics} == {"version_failures", "version_attempts"}
+        for one in metrics:
+            (value,) = [text for text in one["Dimensions"] if text["Name"] == "version"]
+            assert versions & set(re.findall(r"\w+", json.dumps(value["Value"])))
+    assert canary.functions()["worker"]["Environment"]["Variables"][Variable.CANARY.value] == "on"
+
+
+def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
+    """Neither CodeDeploy, nor an alarm, nor a variable; the aliases just change."""
+    assert not [each for each in dev.template["Resources"].values() if "CodeDeploy" in each["Type"]]
+    assert Variable.CANARY.value not in dev.functions()["worker"]["Environment"]["Variables"]
+    assert not any("HandlersFailing" in id_ for id_ in dev.of_type("AWS::CloudWatch::Alarm"))
+    assert all("UpdatePolicy" not in alias for alias in dev.of_type(ALIAS).values())
+
+
+@pytest.mark.parametrize("numbers", [{"share": 0}, {"share": 100}, {"minutes": 4}, {"minutes": 2881}, {"failures": 0}])
+def test_a_canary_outside_of_what_can_be_is_rejected(numbers: dict[str, int]) -> None:
+    """The error names the number, for an environment and for a package."""
+    (name,) = numbers
+    with pytest.raises(UnsafeEnvironment, match=rf"environment 'dev': `{name}` of `canary`"):
+        replace(environment_named("dev"), canary=Canary(**numbers))
+    with pytest.raises(UnsafeEnvironment, match=rf"'billing': `{name}` of `canary`"):
+        replace(environment_named("dev"), handlers_packages=(replace(BILLING, canary=Canary(**numbers)),))
