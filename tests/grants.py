@@ -21,7 +21,7 @@ from botocore.exceptions import ClientError
 
 from duetime.domain.tasks.aws_jobs import JOB_SERVICES
 from duetime.domain.tasks.task_options import Priority
-from duetime.environment_variables import QUEUE_VARIABLES, Variable
+from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
 from duetime_testing.fakes.statements import inserted_item
 
 if TYPE_CHECKING:
@@ -272,7 +272,8 @@ def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
 
 def _function_arn(environ: Mapping[str, str], name: str) -> str:
     names = {environ.get(Variable.EGRESS_FUNCTION): "egress", environ.get(Variable.BULK_FUNCTION): "bulk"}
-    return name if name.startswith("arn:") else function(names.get(name, name))
+    # The kept policies are of the local stack, whose functions have no aliases.
+    return name if name.startswith("arn:") else function(names.get(name, name).removesuffix(f":{LIVE}"))
 
 
 def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ LINES = st.builds(
     AttemptRecord,
     st.integers(1, 200),
     st.integers(1, 500),
-    TEXT,
+    TEXT | st.sampled_from(["a\tb", "\t"]),
     INSTANTS,
     COUNTS,
     st.integers(-5, 900_000),

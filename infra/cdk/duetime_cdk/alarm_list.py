@@ -350,11 +350,16 @@ def functions_throttled(functions: Sequence[str]) -> Iterator[AlarmSpec]:
         )
 
 
+def name_of_version_alarm(package: str) -> str:
+    """The name of the alarm on a version's failures, for a package or the worker (`""`)."""
+    return f"HandlersFailing{package.capitalize()}"
+
+
 def versions_watched(environment: Environment) -> list[AlarmSpec]:
     """One alarm for each function with a canary that runs handlers, on the failures in its latest version."""
     return [
         AlarmSpec(
-            f"HandlersFailing{package.capitalize()}",
+            name_of_version_alarm(package),
             _failure_rate(f"$version_{package}"),
             f"{canary.failures} % of the attempts at handlers{f' of {package}' if package else ''} or more failed in"
             " the version that was deployed last: a deployment that is under way returns to the versions before",

@@ -10,20 +10,23 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from duetime_cdk.alarm_list import RETURNING, versions_watched
+from duetime_cdk.alarm_list import RETURNING, name_of_version_alarm
+from duetime_cdk.environments import FunctionName
 
 if TYPE_CHECKING:
     from duetime_cdk.alarms import Alarms
     from duetime_cdk.canary import Canary
     from duetime_cdk.environments import Environment
     from duetime_cdk.functions import Functions
+    from duetime_cdk.lambda_function import LambdaFunction
 
 _POLICY = "service-role/AWSCodeDeployRoleForLambdaLimited"
 
 
 class CanaryDeployment(Construct):
-    """A deployment group for each function with a canary; each watches the same alarms, so that all return together.
+    """A deployment group for each function with a canary.
 
+    If one of them stops, the update of its alias fails, and CloudFormation returns all functions to earlier versions.
     Without a canary in the settings there is nothing in it.
     """
 
@@ -33,6 +36,7 @@ class CanaryDeployment(Construct):
         super().__init__(scope, id_)
         if not environment.canaries:
             return
+        self._alarms = alarms.by_name
         self._application = codedeploy.LambdaApplication(self, "Application")
         self._configs: dict[Canary, codedeploy.LambdaDeploymentConfig] = {}
         self._role = iam.Role(
@@ -47,24 +51,24 @@ class CanaryDeployment(Construct):
                 reason="AWS's own policy for what CodeDeploy does: read alarms, and change aliases",
             )
         )
-        names = [*RETURNING, *(each.name for each in versions_watched(environment))]
-        watched = [alarms.by_name[name] for name in names if name in alarms.by_name]
-        deployed = {name.capitalize(): (each.live, environment.canary) for name, each in functions.by_name}
-        deployed |= {
-            f"Handlers-{each.name}": (functions.packages[each.name].live, each.canary or environment.canary)
-            for each in environment.handlers_packages
-        }
-        for name, (alias, canary) in deployed.items():
-            if canary and isinstance(alias, lambda_.Alias):
-                codedeploy.LambdaDeploymentGroup(
-                    self,
-                    name,
-                    alias=alias,
-                    application=self._application,
-                    role=self._role,
-                    deployment_config=self._config(canary),
-                    alarms=watched,
-                )
+        for name, each in functions.by_name:
+            self._deploy(name.capitalize(), each, environment.canary, "" if name is FunctionName.WORKER else None)
+        for package, each in functions.packages.items():
+            self._deploy(f"Handlers-{package}", each, environment.canaries.get(package), package)
+
+    def _deploy(self, name: str, function: LambdaFunction, canary: Canary | None, package: str | None) -> None:
+        """Deploy a function with its canary, if it has one; its handlers, if it runs any, are watched as well."""
+        names = [*RETURNING, *([] if package is None else [name_of_version_alarm(package)])]
+        if canary and isinstance(function.live, lambda_.Alias):
+            codedeploy.LambdaDeploymentGroup(
+                self,
+                name,
+                alias=function.live,
+                application=self._application,
+                role=self._role,
+                deployment_config=self._config(canary),
+                alarms=[self._alarms[each] for each in names if each in self._alarms],
+            )
 
     def _config(self, canary: Canary) -> codedeploy.LambdaDeploymentConfig:
         if canary not in self._configs:

@@ -534,20 +534,28 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
     return tuple(_read_line(each) for each in json.loads(unpacked(value)))
 
 
+_VERSION_AFTER = "\t"
+"""What separates a worker from the version of its function, which is stored only if there is one."""
+
+
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, the version, and the holder, which may contain any character; then the error, if any."""
+    """Hexadecimal numbers, and last the holder, which may contain any character; then the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
-    text = f"{numbers} {_OUTCOMES[value.outcome]} {value.function_version} {value.worker}"
+    is_split = value.function_version or _VERSION_AFTER in value.worker
+    holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker
+    text = f"{numbers} {_OUTCOMES[value.outcome]} {holder}"
     return text if value.error is None else [text, value.error.type, value.error.message]
 
 
 def _read_line(value: str | list[str]) -> AttemptRecord:
     text, *why = [value] if isinstance(value, str) else value
-    *numbers, outcome, function_version, holder = text.split(" ", 7)
+    *numbers, outcome, holder = text.split(" ", 6)
     attempt, fence, started_at, late, took = (int(number, 16) for number in numbers)
     failed = TaskError(*why) if why else None
+    worker, is_split, version = holder.rpartition(_VERSION_AFTER)
     ended = _OUTCOME_LETTERS[outcome]
-    return AttemptRecord(attempt, fence, holder, started_at, late, took, ended, failed, function_version)
+    worker, version = (worker, version) if is_split else (holder, "")
+    return AttemptRecord(attempt, fence, worker, started_at, late, took, ended, failed, version)
 
 
 def _compact(value: object) -> bytes:

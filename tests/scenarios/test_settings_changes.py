@@ -1,0 +1,132 @@
+"""Settings change while tasks run, function by function at random moments: nothing is lost, run twice or late.
+
+The figures are those of `docs/how-to/upgrade.md`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime.environment_variables import Variable
+from infra import ROOT
+from tests.scenarios.scenario import MINUTE, SECOND
+from tests.scenarios.tasks import Tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.domain.times import Millis
+    from duetime_testing.simulation.machines import Machine
+
+PAGE = (ROOT / "docs" / "how-to" / "upgrade.md").read_text(encoding="utf-8")
+FUNCTIONS = ("api", "trigger", "worker")
+CHANGES: Mapping[str, tuple[tuple[Variable, str, str], ...]] = {
+    "shards": ((Variable.SHARDS, "2", "32"),),
+    "look_ahead_seconds": ((Variable.LOOK_AHEAD_SECONDS, "180", "60"),),
+    "precision": ((Variable.PRECISION, "normal", "exact"),),
+    "lease_seconds": ((Variable.LEASE_SECONDS, "30", "90"),),
+    "retention_days": ((Variable.RETENTION_DAYS, "30", "3"),),
+    "concurrency": (),
+    "pulled_types": (),
+}
+"""The variables that change, with both values; each change is made in both directions."""
+LASTS, BUSY, EVERY = 12 * SECOND, 20 * MINUTE, 4 * SECOND
+SEEDS = range(4)
+
+
+@dataclass
+class Figures:
+    """What came of a change.
+
+    Attributes:
+        tasks: how many were created.
+        latest: the longest lateness of a start.
+    """
+
+    tasks: int
+    latest: Millis
+
+
+class Changing(Tasks):
+    """An account whose functions get changed settings at moments of their own.
+
+    Attributes:
+        known: the changed variables of each function's new processes.
+    """
+
+    def __init__(self, seed: int, setting: str) -> None:
+        super().__init__()
+        self.draw = Random(f"{setting} {seed}")  # noqa: S311 - repeatable on purpose
+        self.setting = setting
+        self.known: dict[str, dict[str, str]] = {}
+        self.last(LASTS / SECOND)
+
+    def _free_machine(self, function: str) -> Machine:
+        usual = dict(self.environ)
+        self.environ.update(self.known.get(function, {}))
+        try:
+            return super()._free_machine(function)
+        finally:
+            self.environ.clear()
+            self.environ.update(usual)
+
+    def change_setting(self, function: str, *, back: bool) -> None:
+        """Deploy one function with the changed setting, or with the one before; what runs goes on with what it has."""
+        self.known[function] = {name: old if back else new for name, old, new in CHANGES[self.setting]}
+        if self.setting == "concurrency":
+            self.most_workers = 60 if back else 4
+        if self.setting == "pulled_types":
+            queue = {} if back else {"new": self.pulled}
+            self.known[function] = {
+                Variable.PULLED_QUEUES: json.dumps({**json.loads(self.environ[Variable.PULLED_QUEUES]), **queue})
+            }
+        for machine in self.machines:
+            if machine.function == function:
+                machine.dead = machine.strand is None or machine.dead
+
+    def live(self) -> Figures:
+        """Create tasks that are due at once or later, while the setting changes there and back."""
+        moments = sorted(
+            (self.now + self.draw.randrange(start, start + 3 * MINUTE), function, back)
+            for back, start in ((False, 5 * MINUTE), (True, 12 * MINUTE))
+            for function in FUNCTIONS
+        )
+        end = self.now + BUSY
+        made: list[str] = []
+        while self.now < end:
+            made.append(self.create(self.draw.choice([0, 0, self.draw.randrange(10 * MINUTE)])))
+            self.run(EVERY)
+            while moments and moments[0][0] <= self.now:
+                _, function, back = moments.pop(0)
+                self.change_setting(function, back=back)
+        self.run(15 * MINUTE)
+        for task_id in made:
+            assert self.state(task_id) == "succeeded", task_id
+            assert len(self.effect_times(task_id)) == 1, task_id
+        return Figures(len(made), max(self.done(task_id).lateness or 0 for task_id in made))
+
+
+def measured(setting: str) -> Figures:
+    """The worst figures of a change over all seeds."""
+    found = []
+    for seed in SEEDS:
+        with Changing(seed, setting) as account:
+            found.append(account.live())
+    return Figures(sum(each.tasks for each in found), max(each.latest for each in found))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", CHANGES)
+def test_a_changed_setting_costs_no_task(setting: str) -> None:
+    """Each task runs once, and starts in the time that the page says."""
+    figures = measured(setting)
+    row = re.search(rf"^\| `{setting}` .*\| ([\d ]+) \| ([\d.]+) s \|$", PAGE, re.MULTILINE)
+    assert row is not None, figures
+    assert int(row[1].replace(" ", "")) == figures.tasks, figures
+    assert float(row[2]) == pytest.approx(figures.latest / SECOND, abs=0.3), figures
