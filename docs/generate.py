@@ -46,6 +46,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "settings": settings.setting_list,
     "handlers": settings.handlers_environment_list,
     "packages": settings.handlers_package_list,
+    "canary": settings.canary_list,
     "stack": settings.stack_list,
     "differences": settings.difference_table,
     "sizes": settings.size_table,

@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import environments, handlers_environment, handlers_packages, stack
+from duetime_cdk import canary, environments, handlers_environment, handlers_packages, stack
+from duetime_cdk.canary import Canary
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage
@@ -47,6 +48,12 @@ def handlers_package_list() -> str:
             for field in fields(HandlersPackage)
         ]
     )
+
+
+def canary_list() -> str:
+    """Each field of a canary."""
+    meanings = documented(canary, "Canary")
+    return bullets([(code(field.name), _shown(_default(field)), meanings[field.name]) for field in fields(Canary)])
 
 
 def _is_required(field: Field[Any]) -> bool:

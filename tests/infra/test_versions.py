@@ -49,6 +49,11 @@ def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -
     assert {alias["Properties"]["Name"] for alias in aliases.values()} == {LIVE}
 
 
+def test_earlier_versions_stay(canary: Synthesis) -> None:
+    """Attempts that run end on the version that began them, however soon CloudFormation cleans up."""
+    assert {each["DeletionPolicy"] for each in canary.of_type("AWS::Lambda::Version").values()} == {"Retain"}
+
+
 def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
     """Mappings, permissions, integrations, schedules, grants and variables name an alias, not the latest code."""
     for type_ in INVOKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aws_cdk import Acknowledgment, Duration, IgnoreMode, Stack, Validations
+from aws_cdk import Acknowledgment, Duration, IgnoreMode, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -107,6 +107,8 @@ class LambdaFunction(Construct):
             # The start, end and report lines of invocations would dominate the log and its cost.
             system_log_level_v2=lambda_.SystemLogLevel.WARN,
             tracing=lambda_.Tracing.ACTIVE if environment.xray else lambda_.Tracing.DISABLED,
+            # An attempt may run in an earlier version for minutes after a deployment; versions cost nothing.
+            current_version_options=lambda_.VersionOptions(removal_policy=RemovalPolicy.RETAIN),
             # Retries through a queue are not a runaway loop: our own limits end them, not Lambda's sixteen hops.
             recursive_loop=None if name in _OUTSIDE_LOOPS else lambda_.RecursiveLoop.ALLOW,
         )

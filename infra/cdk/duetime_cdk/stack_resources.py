@@ -69,7 +69,9 @@ def resources_of(stack: str) -> Sequence[StackResource]:
             each["LogicalResourceId"],
             each["ResourceType"],
             each.get("PhysicalResourceId", ""),
-            described.get(each["LogicalResourceId"], {}).get("DeletionPolicy") in _KEPT,
+            described.get(each["LogicalResourceId"], {}).get("DeletionPolicy") in _KEPT
+            # Goes with its function.
+            and each["ResourceType"] != "AWS::Lambda::Version",
         )
         for each in found
     ]

@@ -1,0 +1,132 @@
+"""An upgrade and a rollback between earlier code, as it was at a pinned commit, and the present one.
+
+Earlier code runs in processes of its own, from a checkout that `git archive` makes of the commit, and exchanges whole
+tables with the present code. It cannot be had from a wheel: nothing was released, and a wheel has no tests. A clone
+without that commit (`git fetch --depth 1 origin COMMIT` gets it) skips these tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime import composition
+from infra import ROOT
+from tests.upgrades.freezing import SCENES, frozen_scene
+from tests.upgrades.life import Life
+from tests.upgrades.test_frozen import covers, end_of, tasks_in, thawed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EARLIER = "a999f09506bcd1b79c68e798a8ffba9fe2ffa00c"
+"""The commit of the earlier code; from the first release on, that of the release before."""
+SOURCES = ("layers/duetime/python", "common", "client", "testing", "infra/cdk", ".")
+"""Where its packages are."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout of the earlier code without frozen scenes."""
+    folder = tmp_path_factory.mktemp("earlier")
+    git = shutil.which("git") or pytest.skip("there is no git")
+    known = subprocess.run([git, "cat-file", "-e", f"{EARLIER}^{{commit}}"], cwd=ROOT, check=False, capture_output=True)
+    if known.returncode:
+        pytest.skip(f"this clone does not have the commit {EARLIER}")
+    archive = subprocess.run([git, "archive", EARLIER], cwd=ROOT, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)  # noqa: S607 - of the PATH
+    shutil.rmtree(folder / "tests" / "upgrades" / "frozen" / "v1")
+    return folder
+
+
+def run_earlier(folder: Path, *arguments: str) -> str:
+    """Run a module of the earlier code; its output."""
+    paths = os.pathsep.join(str(folder / each) for each in SOURCES)
+    environ = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=folder, env=environ, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4_000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def scenes(earlier: Path) -> list[Path]:
+    """What the earlier code stores: live tasks of every kind, schedules, graphs, locks and the rest, by scene."""
+    run_earlier(earlier, "tests.upgrades.freezing")
+    found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
+    assert len(found) > 20
+    return found
+
+
+@pytest.fixture(autouse=True)
+def composed() -> Iterator[None]:
+    """The present code's deployment is forgotten after each test."""
+    yield
+    composition.use(None)
+
+
+def test_the_earlier_code_is_what_runs(earlier: Path) -> None:
+    """The other processes import the checkout's packages, not the installed ones."""
+    code = "import duetime, duetime_testing, tests; print(duetime.__file__, duetime_testing.__file__, tests.__file__)"
+    (earlier / "where.py").write_text(code, encoding="utf-8")
+    assert all(each.startswith(str(earlier)) for each in run_earlier(earlier, "where").split())
+
+
+def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
+    """The present code answers what the earlier one did, and ends each task as it should."""
+    for path in scenes:
+        life = Life.faked()
+        scene = thawed(life, path)
+        for asked, then in scene["answers"].items():
+            assert covers(life.api.send("GET", asked).body, then), (path.stem, asked)
+        for task_id in tasks_in(scene):
+            then = scene["answers"][f"/v1/tasks/{task_id}"]
+            assert life.finish(task_id) in end_of(then), (path.stem, then)
+
+
+def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) -> None:
+    """The earlier code reads, finishes and archives what the present code has created, or has gone on with."""
+    folder = earlier / "tests" / "upgrades" / "frozen" / "v1"
+    known = {path.stem for path in scenes}
+    kept = {path: path.read_text(encoding="utf-8") for path in scenes}
+    try:
+        for scene in SCENES:
+            if scene.__name__ in known:
+                _write(folder / f"{scene.__name__}.json", frozen_scene(Life.faked(), scene))
+        for path, text in kept.items():
+            _write(folder / f"{path.stem}_gone_on.json", _gone_on(Life.faked(), path, text))
+        chosen = ("-k", "what_was_frozen or kept", "-p", "no:cacheprovider")
+        assert " passed" in run_earlier(earlier, "pytest", "tests/upgrades/test_frozen.py", "-q", *chosen)
+    finally:
+        for path in folder.glob("*.json"):
+            path.unlink()
+        for path, text in kept.items():
+            path.write_text(text, encoding="utf-8")
+
+
+def _gone_on(life: Life, path: Path, text: str) -> dict[str, Any]:
+    """A scene of the earlier code after one step of each of its tasks by the present code."""
+    path.write_text(text, encoding="utf-8")
+    scene = thawed(life, path)
+    for task_id in tasks_in(scene):
+        task = life.read(task_id)
+        if task.finished_at is None and not task.is_terminal and task.lease_expires_at is None:
+            life.work(task_id)
+    answers = {
+        asked: answer.body for asked in scene["answers"] if (answer := life.api.send("GET", asked)).status == 200
+    }
+    return {**scene, "clock": life.stack.clock.at, "items": life.items(), "answers": answers}
+
+
+def _write(path: Path, scene: dict[str, Any]) -> None:
+    path.write_text(json.dumps(scene), encoding="utf-8")
