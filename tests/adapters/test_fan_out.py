@@ -9,6 +9,8 @@ import pytest
 from duetime.adapters.lambda_invocations import LambdaFanOut
 from duetime.domain.dispatch.cursors import GROUP, groups_of
 from duetime.domain.errors import Unavailable
+from duetime.environment_variables import Variable
+from duetime.settings import Settings
 from tests.adapters.clouds import EXECUTOR
 
 if TYPE_CHECKING:
@@ -61,3 +63,10 @@ def test_a_throttled_invocation_is_told() -> None:
 
     with pytest.raises(Unavailable):
         LambdaFanOut(client_answering(refuse), "trigger-function", EXECUTOR).read_groups(range(2))
+
+
+@pytest.mark.parametrize(("version", "name"), [("17", "trigger:live"), ("$LATEST", "trigger"), ("", "trigger")])
+def test_the_trigger_invokes_its_alias(version: str, name: str) -> None:
+    """A published version invokes what is live; the local stack, which publishes none, the function itself."""
+    environ = {Variable.FUNCTION_NAME: "trigger", Variable.FUNCTION_VERSION: version}
+    assert Settings(environ).invoked_as == name

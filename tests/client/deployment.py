@@ -24,6 +24,7 @@ ATTEMPT = {
     "attempt": 2,
     "fence": 2,
     "worker": "worker 1",
+    "function_version": "17",
     "planned_at": "2026-11-21T11:59:59Z",
     "started_at": "2026-11-21T12:00:00Z",
     "lateness_ms": 12,

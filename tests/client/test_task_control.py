@@ -229,8 +229,8 @@ def test_attempts_are_printed(duetime: Run, deployment: Deployment) -> None:
     """As a table for people, as the API's own JSON for scripts; none is said to be none."""
     task_id = json.loads(duetime("tasks", "create", "report", "--json").stdout)["id"]
     heading, last, lost = duetime("tasks", "attempts", task_id).stdout.splitlines()
-    assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "worker"]
-    assert {"succeeded", "12", "480", "0.00000765", "worker"} <= set(last.split())
+    assert heading.split() == ["attempt", "fence", "outcome", "started", "late", "took", "dollars", "worker", "version"]
+    assert {"succeeded", "12", "480", "0.00000765", "worker", "17"} <= set(last.split())
     assert lost.split() == ["1", "1", "lost"]
     assert json.loads(duetime("tasks", "attempts", task_id, "--json").stdout) == [ATTEMPT, LOST]
     deployment.scripted.append(Answer(200, {"attempts": []}))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.settings import Authentication
+from duetime_cdk.canary import Canary
 from infra.environments import environment_named
 from tests.infra.conftest import CLOUD
 from tests.infra.synthesis import add_stack, new_app
@@ -46,6 +47,7 @@ def checked(folder: Path) -> App:
                 intake_owner="123456789012:role/Events",
                 archive_days=30,
                 handlers_environment=FULL,
+                canary=Canary(),
             ),
             id="everything",
         ),

@@ -105,6 +105,28 @@ def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged
         assert versions(tasks, other) == [after]
 
 
+def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
+    """Those that called a handler, and the failed ones, of the worker and of a package apart; without it, none."""
+
+    def fail(_context: Context) -> object:
+        raise ValueError("always")
+
+    with tasks:
+        tasks.perform(fail, retry=RETRIED)
+        assert not {"version_attempts", "version_failures"} & tasks.counts().keys()
+        tasks.environ[Variable.CANARY] = "on"
+        tasks.generation += 1
+        version = tasks.generation + 1
+        tasks.perform(fail, retry=RETRIED)
+        tasks.perform(lambda _context: "done")
+        tasks.perform(lambda _context: "done", kind=UNDONE)
+        counted = tasks.counts()
+    assert counted[f"version_attempts{{version=handlers:{version}}}"] == 3
+    assert counted[f"version_failures{{version=handlers:{version}}}"] == 2
+    assert counted[f"version_attempts{{version=worker:{version}}}"] == 1
+    assert counted[f"version_failures{{version=worker:{version}}}"] == 0
+
+
 def test_a_package_costs_no_further_write(tasks: Packaged) -> None:
     """The nonce of the claim is written with the claim, and the function writes nothing."""
     with tasks:

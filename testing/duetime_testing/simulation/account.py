@@ -267,7 +267,6 @@ class Account:
             Variable.SUMMARY_RECOUNT_MEGABYTES: "100",
             Variable.API_URL: "https://api.example.org",
             Variable.WATCH_URL: "wss://live.example.org/live",
-            "AWS_LAMBDA_FUNCTION_NAME": "trigger",
         }
         for url in urls.values():
             self._pollers[url] = self.time.start_process(partial(self._poll, url, "worker"))
@@ -417,7 +416,8 @@ class Account:
         if skew:
             self.count("clock skewed")
         # Each deployment publishes a version of each function.
-        environ = {**self.environ, Variable.FUNCTION_VERSION: str(self.generation + 1)}
+        own = {Variable.FUNCTION_NAME: function, Variable.FUNCTION_VERSION: str(self.generation + 1)}
+        environ = {**self.environ, **own}
         made = Machine(self, function, self._machines_made, skew, self.generation, environ, self.code)
         self.machines.append(made)
         return made

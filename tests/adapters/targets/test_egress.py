@@ -5,6 +5,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
 import boto3
@@ -245,6 +246,20 @@ def _crash(stubber: Stubber) -> None:
     body = io.BytesIO(b'{"errorMessage": "secret"}')
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": body}
     stubber.add_response("invoke", answer, {"FunctionName": "egress", "Payload": ANY})
+
+
+@pytest.mark.parametrize("crashes", [False, True], ids=["returns", "crashes"])
+def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
+    """With the function's name, without its alias, and whether or not the function has crashed."""
+    client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
+    executed: list[str] = []
+    answer = {"StatusCode": 200, "Payload": io.BytesIO(b"{}"), "ExecutedVersion": "17"}
+    with Stubber(client) as stubber:
+        stubber.add_response("invoke", answer | ({"FunctionError": "Unhandled"} if crashes else {}))
+        invoke = LambdaInvocation(client, "billing:live", executed.append)
+        with pytest.raises(EgressFailed) if crashes else nullcontext():
+            invoke(b"{}")
+    assert executed == ["billing:17"]
 
 
 @pytest.mark.parametrize(("happens", "named"), [(_throttle, "TooManyRequestsException"), (_crash, "Unhandled")])
