@@ -68,5 +68,5 @@ def test_a_throttled_invocation_is_told() -> None:
 @pytest.mark.parametrize(("version", "name"), [("17", "trigger:live"), ("$LATEST", "trigger"), ("", "trigger")])
 def test_the_trigger_invokes_its_alias(version: str, name: str) -> None:
     """A published version invokes what is live; the local stack, which publishes none, the function itself."""
-    environ = {Variable.FUNCTION_NAME: "trigger", Variable.FUNCTION_VERSION: version}
+    environ: dict[str, str] = {Variable.FUNCTION_NAME: "trigger", Variable.FUNCTION_VERSION: version}
     assert Settings(environ).invoked_as == name

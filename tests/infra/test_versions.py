@@ -12,7 +12,7 @@ import pytest
 from duetime.environment_variables import LIVE, Variable
 from duetime_cdk.alarm_list import RETURNING
 from duetime_cdk.canary import Canary
-from duetime_cdk.environments import UnsafeEnvironment
+from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred

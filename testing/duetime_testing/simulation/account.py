@@ -416,7 +416,7 @@ class Account:
         if skew:
             self.count("clock skewed")
         # Each deployment publishes a version of each function.
-        own = {Variable.FUNCTION_NAME: function, Variable.FUNCTION_VERSION: str(self.generation + 1)}
+        own: dict[str, str] = {Variable.FUNCTION_NAME: function, Variable.FUNCTION_VERSION: str(self.generation + 1)}
         environ = {**self.environ, **own}
         made = Machine(self, function, self._machines_made, skew, self.generation, environ, self.code)
         self.machines.append(made)
