@@ -302,7 +302,7 @@ class Enqueuer:
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return None
         at = first_unread(max(start_by, self.runtime.now()), self.look_ahead)
-        return Timer(task.id, generation, at, task.priority, task.owner)
+        return Timer(task.id, generation, at, task.priority, task.owner, fair_share=task.fair_share)
 
     def _watch_lateness(self, task: Task) -> None:
         if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:
@@ -335,8 +335,9 @@ def _needs_message(before: Task, after: Task, move: Move) -> bool:
 
 def message_for(task: Task) -> Message:
     """The message for a worker to check a task with its present generation."""
-    return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
+    place = task.priority, task.owner, task.pull_queue
+    return Message(task.id, task.generation, task.next_at, *place, fair_share=task.fair_share)
 
 
 def _timer_for(task: Task, generation: int, at: Millis, *, sent: bool) -> Timer:
-    return Timer(task.id, generation, at, task.priority, task.owner, sent, task.pull_queue)
+    return Timer(task.id, generation, at, task.priority, task.owner, sent, task.pull_queue, task.fair_share)
