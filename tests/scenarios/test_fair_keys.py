@@ -11,6 +11,7 @@ from duetime.domain.times import to_iso
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 from tests.scenarios.tasks import Tasks
+from tests.scenarios.test_lock_lines import Crowd
 from tests.scenarios.test_pull_workers import Pulled
 from tests.simulation.account import PULLED
 
@@ -139,3 +140,24 @@ def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], lo
             assert max(late) <= longest * SECOND
         else:
             assert min(late) > 10 * SECOND
+
+
+WRITES = {"put_item", "update_item", "delete_item"}
+
+
+def test_a_shared_lock_limits_how_many_tasks_of_a_key_run_at_once() -> None:
+    """Other keys do not wait for it; a task that waits for a minute at most costs 15 writes or fewer in all."""
+    with Crowd(5) as tasks:
+        lock = {"key": KEY, "mode": "shared", "max_holders": 4}
+        body = {"type": PLAIN, "delay_seconds": 10, **FAIR, "lock": lock}
+        assert tasks.ask("POST", "/v1/tasks/batch", {"tasks": [body] * 40}).status == 200
+        calls: list[str] = []
+        tasks.before_call = lambda call: calls.append(call.operation)
+        tasks.run(20 * SECOND)
+        assert tasks.most == 4
+        other = tasks.create(fair_key="small")
+        tasks.run(MINUTE)
+        assert (tasks.record(other).lateness or 0) < 2 * SECOND
+        assert tasks.tally() == {"succeeded": 41}
+        assert tasks.most == 5
+        assert sum(each in WRITES for each in calls) <= 15 * 41
