@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 OWNER, KEY = "local", "customer-17"
-FAIR = {"fair_key": KEY}
+FAIR: dict[str, Any] = {"fair_key": KEY}
 
 
 def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
