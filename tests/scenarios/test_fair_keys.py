@@ -76,12 +76,29 @@ def test_another_key_holds_from_the_change_on() -> None:
     """A waiting task whose key changes is sent in the group of the new one; null is none."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
-        changed, freed = (tasks.create(10 * MINUTE, **FAIR) for _ in range(2))
+        changed, freed, sent = (tasks.create(delay, **FAIR) for delay in (10 * MINUTE, 10 * MINUTE, 30 * SECOND))
+        assert set(groups.pop(sent)) == shares()
+        tasks.change(sent, fair_key="customer-18")
         assert tasks.change(changed, fair_key="customer-18", fair_weight=1).body["fair_key"] == "customer-18"
         assert "fair_key" not in tasks.change(freed, fair_key=None).body
         tasks.run(11 * MINUTE)
-        assert set(groups[changed]) == shares(key="customer-18")
+        assert set(groups[changed]) == set(groups[sent]) == shares(key="customer-18")
         assert set(groups[freed]) == {OWNER}
+
+
+def test_a_due_task_moves_to_its_new_key() -> None:
+    """While no worker is free, so that a backlog can be given a key; it runs once."""
+    with Tasks() as tasks:
+        groups = watch_groups(tasks)
+        tasks.receiving = False
+        task_id = tasks.create()
+        tasks.run(2 * SECOND)
+        assert groups.pop(task_id) == [OWNER]
+        tasks.change(task_id, **FAIR)
+        assert set(groups[task_id]) == shares()
+        tasks.receive_again()
+        tasks.run(MINUTE)
+        assert (tasks.state(task_id), tasks.record(task_id).attempt) == ("succeeded", 1)
 
 
 def test_runs_of_schedules_have_the_key_of_their_task() -> None:

@@ -201,8 +201,8 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
     """Whether a task's existing check can serve for one at `at`, so that its messages and timers stay valid.
 
-    It can if it is at the same time on the same queue, or if both are due. A due message of another priority is also
-    kept; another one is sent on the queue of the new priority.
+    It can if it is at the same time on the same queue and in the same message group, or if both are due. A due message
+    of another priority or group is also kept; another one is sent to the new place.
 
     Args:
         task: the record as it was last seen.
