@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.infra.synthesis import Synthesis
 
 PROD = environment_named("prod")
-NOT_SHOWN: dict[str, str] = {}
+NOT_SHOWN = dict.fromkeys(("version_attempts", "version_failures"), "with `canary` only, whose alarm shows them")
 """Metrics that no panel shows, each with the reason."""
 NAME = re.compile(r"\b[a-z]\d*\b")
 """A metric's name in a formula."""

@@ -10,6 +10,7 @@ import pytest
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
 from duetime_cdk.alarm_list import RUNBOOK, AlarmSpec, alarms, functions_throttled
+from duetime_cdk.canary import Canary
 from duetime_cdk.metric_expressions import Expression
 from duetime_cdk.metric_sources import function_metric
 from infra import ROOT
@@ -233,7 +234,7 @@ def test_the_runbook_has_no_section_without_an_alarm() -> None:
     """An alarm that goes takes its section along."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
-    assert found == runbook_sections(alarms(replace(environment_named("prod"), intake_owner="events")))
+    assert found == runbook_sections(alarms(replace(environment_named("prod"), intake_owner="events", canary=Canary())))
 
 
 def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:

@@ -41,6 +41,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
         "attempt": 1,
         "fence": 1,
         "worker": "worker",
+        "function_version": None,
         "planned_at": "2026-11-21T02:33:07.250Z",
         "started_at": "2026-11-21T02:33:07.270Z",
         "lateness_ms": 20,
