@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SkippedRun,
         TimingFields,
     )
+    from duetime_client.signals import SentSignal
     from duetime_client.summary import Summary, TypeSummary
     from duetime_client.switches import Circuit, StopSwitches, Switch
     from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task, TaskStep
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
         BulkFilter,
         BulkOptions,
         DeadLetterFilter,
+        EventTarget,
         HttpAuth,
         HttpContent,
         HttpResponseOptions,
@@ -99,6 +101,7 @@ __all__ = [
     "Conflict",
     "CredentialsMissing",
     "DeadLetterFilter",
+    "EventTarget",
     "Expectation",
     "Failure",
     "FilterActionResult",
@@ -144,6 +147,7 @@ __all__ = [
     "ScheduleExplanation",
     "ScheduleFields",
     "ScheduleState",
+    "SentSignal",
     "ServerError",
     "SkippedRun",
     "StartPreview",
@@ -180,6 +184,8 @@ _MODULES = {
     "AsyncClient": "client",
     "Attempt": "task",
     "ApprovalTarget": "task_request_fields",
+    "EventTarget": "task_request_fields",
+    "SentSignal": "signals",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
     "BulkFilter": "task_request_fields",

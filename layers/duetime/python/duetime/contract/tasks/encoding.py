@@ -16,6 +16,7 @@ from duetime.contract.tasks.responses import (
     DefinitionRunResponse,
     EcsTargetResponse,
     EventBridgeTargetResponse,
+    EventTargetResponse,
     GroupReferenceResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -206,6 +207,8 @@ def target_response(target: targets.Target) -> TargetResponse:
         return ApprovalTargetResponse(
             kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
         )
+    if isinstance(target, targets.EventTarget):
+        return response_of(EventTargetResponse, target, kind="wait_for_event")
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",
