@@ -245,8 +245,8 @@ DEFAULT_EVENT_SECONDS = 604_800
 MAX_EVENT_KEY_LENGTH = 256
 """Characters of the key of an event that tasks wait for."""
 SIGNAL_LIFE = 30 * DAY
-"""How long a signal is kept, in milliseconds: as long as a task can wait for one."""
-MAX_LOOKBACK_SECONDS = SIGNAL_LIFE // SECOND
+"""How long a signal is kept: as long as a task can wait for one."""
+MAX_LOOKBACK_SECONDS = 2_592_000
 """How long before its creation a signal for a task may have been sent, at most."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
