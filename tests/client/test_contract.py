@@ -54,6 +54,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.preview": (("mail",), {"delay_seconds": 1}),
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k", "estimate": True}),
+    "signals.send": (("a", "b", {"x": 1}), {"idempotency_key": "k"}),
     "intake_rules.delete": (("a",), {}),
     "intake_rules.get": (("a",), {}),
     "intake_rules.put": (("a", {"pattern": {"source": ["a"]}, "create": {"task": {"type": "mail"}}}), {}),
@@ -222,6 +223,7 @@ NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
     "signalTask": {"tasks.approve", "tasks.reject"},
+    "sendSignal": {"signals.send"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
 """Operations whose methods are named otherwise."""

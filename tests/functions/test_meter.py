@@ -945,7 +945,7 @@ def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
 
 
 def test_a_signal_costs_its_item_and_a_check_of_each_task(metered: tuple[Stack, Meter]) -> None:
-    """Its own item and a look for tasks; a key is one more; each task is read and written once, and a page looked for."""
+    """Its own item and a look for tasks; a key is one more; each task is read and written once."""
     stack, meter = metered
     meter.reset()
     assert send(Signal("order.paid", "o-17")) == 0

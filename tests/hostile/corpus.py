@@ -132,6 +132,7 @@ BODIES: Mapping[str, Any] = {
     },
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
+    "sendSignal": {"name": "order.paid", "key": "order-4711", "payload": {"x": 1}},
     "createTaskLink": {
         "actions": ["approve", "reject"],
         "expires_seconds": 600,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.adapters.dynamodb import schema
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -254,10 +255,11 @@ def test_a_repeated_signal_is_the_same_signal() -> None:
         first = waiting(graphs)
         headers = {"idempotency-key": "payment-1"}
         answers = [graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}, headers=headers) for _ in range(2)]
-        assert [(each.status, each.body["woken"]) for each in answers] == [(200, 1), (200, 1)]
+        assert [(each.status, each.body["woken"]) for each in answers] == [(200, 1), (200, 0)]
+        assert answers[0].body["id"] == answers[1].body["id"]
         graphs.run(MINUTE)
         second = waiting(graphs)
-        assert graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}, headers=headers).body == answers[0].body
+        assert graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}, headers=headers).body["woken"] == 0
         graphs.run(MINUTE)
         assert [graphs.record(each.id.text).state for each in (first, second)] == ["succeeded", "waiting"]
         refused = graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 2}, headers=headers)
@@ -285,13 +287,23 @@ def test_a_signal_wakes_many_tasks(count: int) -> None:
             assert (shown["state"], shown["kind"], shown["affected"]) == ("succeeded", "signal", count)
 
 
-def test_a_wait_ends_however_late_it_is_looked_at() -> None:
-    """A signal of weeks ago is kept as long as a task can wait."""
+def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
+    """So that a task that was created before it finds it however much later it is due; then TTL removes it."""
     with Graphs() as graphs:
-        task_id = created(graphs, delay_seconds=20 * 86_400)
+        created(graphs, delay_seconds=20 * 86_400)
+        sent_at = graphs.now
         signal(graphs, payload=1)
-        graphs.run(20 * DAY + HOUR)
-        assert shown(graphs, task_id)["result"] == 1
+        (stored,) = graphs.items(schema.EVENT_PREFIX)
+        assert 30 * DAY <= int(stored[schema.TTL]["N"]) * SECOND - sent_at < 30 * DAY + MINUTE
+
+
+def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
+    """The item by which a signal finds the task is kept until its time is over, and for longer."""
+    with Graphs() as graphs:
+        task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
+        (note,) = graphs.items(schema.EVENT_PREFIX)
+        assert int(note[schema.TTL]["N"]) * SECOND >= task.next_at + DAY
+        assert task.next_at == task.due_at + HOUR
 
 
 @pytest.mark.parametrize(

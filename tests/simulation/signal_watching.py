@@ -1,7 +1,7 @@
 """Users of events, and what must hold of the tasks that wait for them, whatever fails.
 
-Signals are sent before, while and after tasks begin to wait, through the API and by events of an intake rule. Most tasks
-wait for weeks, so that one whose signal is lost is still open when everything else has come to its end.
+Signals are sent before, while and after tasks begin to wait, through the API and by events of an intake rule. Most
+tasks wait for weeks, so that one whose signal is lost is still open when everything else has come to its end.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SignalUsers:
                 self._begin(draw.choice([self.send, self._put_event]), key, draw.randrange(3 * SECOND))
             account.take(draw.choice([1, 300, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 5])):
-                target = {"kind": "wait_for_event", "event": _EVENT, "key": key}
+                target: dict[str, Any] = {"kind": "wait_for_event", "event": _EVENT, "key": key}
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
@@ -145,8 +145,13 @@ class SignalWatching:
         self.woken = 0
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: a task takes one signal of its key, or none was there in time."""
-        if old is None or new is None or _STATE not in new or _TARGET not in new:
+        """Look at a write of the table: a task takes one signal of its key, or none was there in time.
+
+        Scenarios send signals themselves, and look at what becomes of them.
+        """
+        if not self._account.signal_users.signals or old is None or new is None:
+            return
+        if _STATE not in new or _TARGET not in new:
             return
         before, task = task_of(old), task_of(new)
         if not isinstance(task.target, EventTarget) or before.state in TERMINAL or task.reopened_at is not None:

@@ -90,6 +90,7 @@ def targets(life: Life) -> None:
     request = {"method": "PUT", "headers": {"A": "b"}, "query": {"c": "d"}, "body": {"json": {"e": 1}}}
     life.create(delay_seconds=9_000, target={"kind": "http", "url": "https://example.org/", **request})
     life.create(delay_seconds=9_000, target={"kind": "approval", "timeout_seconds": 600})
+    life.create(delay_seconds=9_000, target={"kind": "wait_for_event", "event": "order.paid", "key": "o 17#"})
 
 
 def running(life: Life) -> None:

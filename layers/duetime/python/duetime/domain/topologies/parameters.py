@@ -1,8 +1,8 @@
 """Parameters of topology definitions: their types, and the places of their values.
 
-A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed where placeholders of a run's facts are: in a
-node's payload, in the URL, headers, query and body of an HTTP target, in the key of an event, and in the parameters of a
-definition that a node runs. It is replaced when a run is created, so that the run's graph completely describes its nodes.
+A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed in a node's payload, in the URL, headers,
+query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a node runs. It is
+replaced when a run is created, so that the run's graph completely describes its nodes.
 """
 
 from __future__ import annotations
