@@ -102,6 +102,20 @@ def test_a_node_waits_for_an_event() -> None:
         assert stands(graphs)["remind"] == "skipped"
 
 
+def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
+    """The key may hold a placeholder."""
+    with Graphs() as graphs:
+        target = {"kind": "wait_for_event", "event": EVENT, "key": "<duetime.item>"}
+        nodes: dict[str, dict[str, Any]] = {
+            "list": {"type": PLAIN},
+            "paid": {"type": "payment", "depends_on": ["list"], "map": {"over": "['a', 'b']"}, "target": target},
+        }
+        graphs.submit(nodes)
+        graphs.run(5 * MINUTE)
+        assert [signal(graphs, key)["woken"] for key in ("a", "<duetime.item>", "b")] == [1, 0, 1]
+        assert graphs.run_until_ended().state == "succeeded"
+
+
 def test_an_event_does_not_happen_in_time() -> None:
     """The task fails when its time is over, not before; what depends on the failure runs."""
     with Graphs() as graphs:
@@ -203,6 +217,18 @@ def test_a_waiting_task_is_changed_to_another_event() -> None:
         assert (answer.status, answer.body["target"]["key"]) == (200, "o-18")
         graphs.run(MINUTE)
         assert [signal(graphs, key)["woken"] for key in ("o-17", "o-18")] == [0, 1]
+
+
+def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None:
+    """The signal is kept, and taken when it is due."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        assert graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"delay_seconds": 3600}).status == 200
+        assert signal(graphs, payload=1)["woken"] == 0
+        graphs.run(HOUR - MINUTE)
+        assert graphs.record(task.id.text).state in {"scheduled", "waiting"}
+        graphs.run(2 * MINUTE)
+        assert shown(graphs, task.id.text)["result"] == 1
 
 
 def test_a_retried_task_waits_for_another_signal() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -191,7 +192,10 @@ def _effect_of(
         return IntakeAction.CREATE, given["create"]["task"], body.create.fields
     if body.signal is not None:
         request = {name: value for name, value in given["signal"].items() if name != "fields"}
-        signal_of(Document(request, marked=False))
+        try:
+            signal_of(Document(request, marked=False))
+        except FieldsInvalid as fault:
+            raise FieldsInvalid([replace(each, field=f"signal.{each.field}") for each in fault.faults]) from None
         return IntakeAction.SIGNAL, request, body.signal.fields
     cancel = body.cancel or IntakeCancel()
     if cancel.filter.is_empty and not cancel.fields:

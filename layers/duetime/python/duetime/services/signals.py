@@ -156,7 +156,7 @@ class Signals:
             now = self.runtime.now()
             if is_being_checked(task, event):
                 return _Met.BUSY, None
-            if not is_waiting(task, event) or task.next_at <= now or sent < first_signal_id(task):
+            if not is_waiting(task, event, now) or sent < first_signal_id(task):
                 # Its next check finds the signal, or it is none for this task.
                 return _Met.PASSED, None
             result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})

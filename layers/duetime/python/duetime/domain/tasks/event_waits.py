@@ -86,9 +86,14 @@ def first_signal_id(task: Task) -> TaskId:
     return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
 
 
-def is_waiting(task: Task, event: AwaitedEvent) -> bool:
-    """Whether a task waits for an event, and nothing has enqueued it yet."""
-    return task.state is State.WAITING and awaited_event(task) == event and _is_for_event(task)
+def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
+    """Whether a task waits for an event, and is not checked before its time is over.
+
+    One that its user has moved to a later time is checked then.
+    """
+    is_for_event = task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
+    waits = task.state is State.WAITING and awaited_event(task) == event and is_for_event
+    return waits and task.next_at > max(task.due_at, now)
 
 
 def is_being_checked(task: Task, event: AwaitedEvent) -> bool:
@@ -114,7 +119,3 @@ def after_timeout(target: EventTarget) -> Failed:
     with_key = f" with the key {target.key}" if target.key else ""
     reason = f"there was no signal {target.event}{with_key} within {target.timeout_seconds} s"
     return failure(TIMED_OUT, reason, retriable=False)
-
-
-def _is_for_event(task: Task) -> bool:
-    return task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
