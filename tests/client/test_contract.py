@@ -223,7 +223,6 @@ NAMED_OTHERWISE = {
     "listTasks": {"tasks.list", "dead_letters.list"},
     "reportOutcome": {"tasks.notify_success", "tasks.notify_failure"},
     "signalTask": {"tasks.approve", "tasks.reject"},
-    "sendSignal": {"signals.send"},
     "putCalendar": {"calendars.put", "calendars.put_icalendar"},
 }
 """Operations whose methods are named otherwise."""

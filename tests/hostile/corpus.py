@@ -272,6 +272,10 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
             },
             "cancel": {"filter": {"type": "echo"}, "fields": {"tags.order": "detail.id"}, "force": True},
         },
+        {
+            "pattern": {"source": ["com.example.orders"]},
+            "signal": {"name": "a", "key": "b", "payload": {"x": 1}, "fields": {"key": "detail.id"}},
+        },
     ),
     "createTask": _CREATIONS,
     "previewTask": _CREATIONS,

@@ -73,7 +73,8 @@ class SignalUsers:
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 3])):
-                pause = draw.choice([0, 50, 200, 500, SECOND, 2 * SECOND, 20 * SECOND])
+                # Most come while the workers let the tasks wait.
+                pause = draw.choice([*4 * [draw.randrange(600)], SECOND, 2 * SECOND, 20 * SECOND])
                 self._begin(draw.choice([self.send, self.send, self._put_event]), key, pause)
 
     def _begin(self, act: Any, given: Any, pause: Millis) -> None:  # noqa: ANN401 - what it does, and with what

@@ -108,6 +108,13 @@ def waiting(life: Life) -> None:
     life.work(life.create("flaky", retry={"max_attempts": 5, "initial_seconds": 2_000, "max_seconds": 3_000}))
 
 
+def awaited(life: Life) -> None:
+    """A task that was noted at an event, and the signal that has woken it."""
+    life.work(life.create(target={"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}))
+    signal = {"name": "order.paid", "key": "o-17", "payload": {"amount": 17}}
+    assert life.api.send("POST", "/v1/signals", signal).status == 200
+
+
 def paused(life: Life) -> None:
     """A task that is held before its first attempt, and one that left a checkpoint."""
     held = life.create(delay_seconds=60)
@@ -328,6 +335,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     targets,
     running,
     waiting,
+    awaited,
     paused,
     deferred,
     ended,

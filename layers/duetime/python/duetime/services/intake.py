@@ -249,5 +249,8 @@ class EventTaskCreator:
             self.bulk_requests().take(request.owner, wanted.request, wanted.key, at_once=is_signal)
         except Exception as failure:  # noqa: BLE001 - another event of the batch must not suffer
             return failure
-        self.telemetry.count("intake_signals" if is_signal else "intake_cancels", 1)
+        if is_signal:
+            self.telemetry.count("intake_signals", 1)
+        else:
+            self.telemetry.count("intake_cancels", 1)
         return None

@@ -208,7 +208,13 @@ def target_response(target: targets.Target) -> TargetResponse:
             kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
         )
     if isinstance(target, targets.EventTarget):
-        return response_of(EventTargetResponse, target, kind="wait_for_event")
+        return EventTargetResponse(
+            kind="wait_for_event",
+            event=target.event,
+            key=target.key,
+            timeout_seconds=target.timeout_seconds,
+            lookback_seconds=target.lookback_seconds,
+        )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(
             kind="http",
