@@ -12,14 +12,14 @@ import pytest
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from duetime_client import Client
+    from duetime_client import Client, EventTarget
     from duetime_local.stack import Stack
 
 
 def waiting(client: Client, key: str) -> str:
     """The id of a task that waits for the event of a key."""
-    target = {"kind": "wait_for_event", "event": "order.paid", "key": key}
-    task = client.tasks.create("payment", target=target)  # type: ignore[arg-type]  # a target of that kind
+    target: EventTarget = {"kind": "wait_for_event", "event": "order.paid", "key": key}
+    task = client.tasks.create("payment", target=target)
     assert until(lambda: client.tasks.get(task.id).state == "waiting")
     return task.id
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 _TIMEOUT = 20
+_LONG = 2_400
+"""Seconds for which a task waits for its event; if the signal is lost, it finds it only then."""
+_SOON = 20 * MINUTE
+"""A signal is found by then, also if a worker or a message was lost."""
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
 _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
@@ -57,6 +61,10 @@ def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
         task is not None and awaited_event(task) == AwaitedEvent(task.owner, "paid") and task.state == "waiting"
     )
     world.watching.check(not (is_sent and is_waiting), "a signal was accepted, and the task waits for it")
+    is_alone = {actor.operation.name for actor in world.actors} <= {"signal", "worker", "worker-failing", "trigger"}
+    if is_sent and is_alone and task is not None and task.state == "succeeded" and task.finished_at is not None:
+        is_late = task.finished_at - world.signal_users.signals[0].asked_at > _SOON
+        world.watching.check(not is_late, "a signal was accepted, and the task has not taken it in time")
 
 
 def _set_rate(limit: int, world: World) -> Reply | None:
@@ -71,7 +79,7 @@ OF_EVENTS = (
     Operation("signal", partial(_signal, ""), promise=_waits_no_more, is_repeatable=True, goes_on=True),
     Operation("signal-another", partial(_signal, "another"), is_repeatable=True, goes_on=True),
     Operation("patch-event", lambda world: _patch_target(world, key="another")),
-    Operation("patch-event-timeout", lambda world: _patch_target(world, timeout_seconds=900)),
+    Operation("patch-event-timeout", lambda world: _patch_target(world, timeout_seconds=2_000)),
 )
 OF_RATES = (
     Operation("patch-rate", partial(_set_rate, 2)),
@@ -106,7 +114,7 @@ def _awaited(world: World, seconds: int) -> None:
 
 def event_queued(world: World) -> None:
     """Is due to wait for an event: its message is on the queue."""
-    made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": 600})
+    made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _LONG})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 

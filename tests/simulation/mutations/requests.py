@@ -209,18 +209,6 @@ MUTANTS = (
         "        return task.lease_expires_at is not None",
     ),
     Mutant(
-        "a signal does not look again at a task that is just being checked",
-        "services/signals.py",
-        "            if is_being_checked(task, event):\n                return _Met.BUSY, None",
-        "            if is_being_checked(task, event):\n                return _Met.PASSED, None",
-    ),
-    Mutant(
-        "a task begins to wait without another look for a signal",
-        "services/signals.py",
-        "        return wait if self._first(task, event) is None else None",
-        "        return wait",
-    ),
-    Mutant(
         "a task takes a signal of any time",
         "domain/tasks/event_waits.py",
         "TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)",
