@@ -48,6 +48,9 @@ HOLD = [
     "recurring pause patch-task",
     "event-queued signal worker",
     "topology-retry topology-pause trigger",
+    "ordered cancel-by-force cancel-waiter",
+    "parent notify-success create-after",
+    "last-member notify-success join",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
 NEVER_ACCEPTED = {"delete-calendar", "uncap", "switch-no-rate", "get", "get-bulk"}
