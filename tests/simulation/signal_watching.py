@@ -18,7 +18,7 @@ from duetime.domain.operating_parameters import INTAKE_RULES_LIFE
 from duetime.domain.tasks.event_waits import TIMED_OUT
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import EventTarget
-from duetime.domain.times import DAY, SECOND, to_iso
+from duetime.domain.times import DAY, MINUTE, SECOND, to_iso
 from duetime_testing.simulation.machines import SKEW
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _STATE, _TARGET = ATTRIBUTES["state"].name, ATTRIBUTES["target"].name
 _EVENT, _WAKES = "paid", "paid-by-event"
 _WEEKS = 20 * DAY // SECOND
+_CREATED = 2 * MINUTE
+"""All tasks of a key are created within this time."""
 _CLOCKS = 2 * SKEW
 """How much two processes may differ about which came first, in milliseconds."""
 
@@ -53,8 +55,8 @@ class SignalUsers:
         self._is_ruled = False
         self.signals: dict[int, UserSignal] = {}
         """By their payload, which is a number."""
-        self.last: dict[str, int | None] = {}
-        """The last signal of each key, after which nothing waits for it any more; `None` before it is sent."""
+        self._begun_at: dict[str, Millis] = {}
+        """The keys of which no last signal was sent, after which nothing waits for them any more."""
 
     def use(self, until: Millis) -> None:
         """Now and then have some tasks wait for the event of a new key, and send signals of it."""
@@ -62,7 +64,7 @@ class SignalUsers:
         while account.time.now() < until:
             account.take(draw.randrange(5, 40) * SECOND)
             key = f"key-{next(self._numbers)}"
-            self.last[key] = None
+            self._begun_at[key] = account.time.now()
             for _ in range(draw.choice([0, 1, 1, 2])):
                 self._begin(draw.choice([self.send, self._put_event]), key, draw.randrange(3 * SECOND))
             account.take(draw.choice([1, 300, 2 * SECOND]))
@@ -133,9 +135,9 @@ class SignalUsers:
 
     def end_all(self) -> None:
         """Send a last signal of each key, after which nothing has a reason to wait."""
-        for key, number in self.last.items():
-            if number is None:
-                self.last[key] = self.send(key)
+        for key, begun_at in list(self._begun_at.items()):
+            if self._account.time.now() > begun_at + _CREATED and self.send(key) is not None:
+                self._begun_at.pop(key, None)
 
 
 class SignalWatching:
