@@ -71,7 +71,8 @@ class EventWaits:
         wait = waiting_time(task, task.target, self.runtime.now())
         if wait is None:
             return None
-        self.stores.signals.join(event, WaitingTask(task.id, task.fence), wait.until + EVENT_WAITER_KEPT)
+        expires_at = wait.until + EVENT_WAITER_KEPT
+        self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
         # A signal that was stored before the task was noted has not seen it.
         return wait if self._first(task, event) is None else None
 
@@ -123,7 +124,8 @@ class Signals:
         """
         event = AwaitedEvent(owner, signal.name, signal.key)
         if after is None:
-            self.stores.signals.put(event, SentSignal(sent, signal.payload), sent.home + SIGNAL_LIFE)
+            expires_at = sent.home + SIGNAL_LIFE
+            self.stores.signals.put(event, SentSignal(sent, signal.payload), expires_at)
         examined = woken = 0
         last = after or _BEFORE_ALL
         while noted := self.stores.signals.waiting(event, last, _AT_ONCE):
