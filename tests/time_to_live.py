@@ -58,6 +58,13 @@ DEPENDENT = Rule(
     "the next check of the task that waits, which notes it anew: once a day at least",
     "test_a_note_of_a_dependent_outlives_the_next_check",
 )
+SIGNAL = Rule(
+    "the check of a task that was created before it; one that is due later than the documented time waits for another",
+    "test_a_signal_is_kept_for_as_long_as_a_task_can_wait",
+)
+EVENT_WAITER = Rule(
+    "the end of its wait; a task that waits again is noted again", "test_a_note_of_a_waiting_task_outlives_its_wait"
+)
 KEY = Rule("the time for which a key is promised to be remembered", "test_a_key_is_kept_for_its_promised_time")
 UNIQUE_KEY = Rule(
     "as long as the record of the task that it names: a retry takes the key again",
@@ -172,6 +179,7 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
     "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/dependencies.py:DynamoDependentStore.add": DEPENDENT,
+    "adapters/dynamodb/signals.py:DynamoSignalStore._put": SIGNAL,
     "adapters/dynamodb/steps.py:DynamoStepStore.extend": STEP,
     "adapters/dynamodb/steps.py:_item_of": STEP,
     "adapters/dynamodb/keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
@@ -197,6 +205,8 @@ DECIDERS: dict[str, Rule] = {
     "services/group_admin.py:GroupManager._closed": GROUP,
     "services/api_keys.py:ApiKeyAdmin.create": API_KEY,
     "services/links.py:TaskLinks.create": LINK,
+    "services/signals.py:EventWaits.held": EVENT_WAITER,
+    "services/signals.py:Signals.wake": SIGNAL,
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,
     "services/bulk/filter_actions.py:BulkRequests._remembered": KEY,

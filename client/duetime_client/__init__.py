@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         SkippedRun,
         TimingFields,
     )
+    from duetime_client.signals import SentSignal
     from duetime_client.summary import Summary, TypeSummary
     from duetime_client.switches import Circuit, StopSwitches, Switch
     from duetime_client.task import Attempt, Failure, Lease, Progress, TargetReply, Task, TaskStep
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         BulkFilter,
         BulkOptions,
         DeadLetterFilter,
+        EventTarget,
         HttpAuth,
         HttpContent,
         HttpResponseOptions,
@@ -100,6 +102,7 @@ __all__ = [
     "Conflict",
     "CredentialsMissing",
     "DeadLetterFilter",
+    "EventTarget",
     "Expectation",
     "Failure",
     "FilterActionResult",
@@ -147,6 +150,7 @@ __all__ = [
     "ScheduleExplanation",
     "ScheduleFields",
     "ScheduleState",
+    "SentSignal",
     "ServerError",
     "SkippedRun",
     "StartPreview",
@@ -183,6 +187,8 @@ _MODULES = {
     "AsyncClient": "client",
     "Attempt": "task",
     "ApprovalTarget": "task_request_fields",
+    "EventTarget": "task_request_fields",
+    "SentSignal": "signals",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
     "BulkFilter": "task_request_fields",

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from duetime_client.rates import AsyncRates, Rates
     from duetime_client.schedules import AsyncSchedules, Schedules
     from duetime_client.session import PageRead
+    from duetime_client.signals import AsyncSignals, Signals
     from duetime_client.signing_secrets import AsyncSigningSecretsResource, SigningSecretsResource
     from duetime_client.summary import AsyncSummaryResource, SummaryResource
     from duetime_client.switches import AsyncSwitches, Switches
@@ -199,8 +200,15 @@ class Client:
         return Types(self._runner)
 
     @cached_property
+    def signals(self) -> Signals:
+        """Messages that an event has happened, for the tasks that wait for it."""
+        from duetime_client.signals import Signals
+
+        return Signals(self._runner)
+
+    @cached_property
     def intake_rules(self) -> IntakeRules:
-        """What events create and cancel."""
+        """What events create, cancel and wake."""
         from duetime_client.intake_rules import IntakeRules
 
         return IntakeRules(self._runner)
@@ -432,8 +440,15 @@ class AsyncClient:
         return AsyncTypes(self._runner)
 
     @cached_property
+    def signals(self) -> AsyncSignals:
+        """Messages that an event has happened, for the tasks that wait for it."""
+        from duetime_client.signals import AsyncSignals
+
+        return AsyncSignals(self._runner)
+
+    @cached_property
     def intake_rules(self) -> AsyncIntakeRules:
-        """What events create and cancel."""
+        """What events create, cancel and wake."""
         from duetime_client.intake_rules import AsyncIntakeRules
 
         return AsyncIntakeRules(self._runner)

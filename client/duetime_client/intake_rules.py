@@ -1,4 +1,4 @@
-"""`client.intake_rules`: what events create and cancel, for operators."""
+"""`client.intake_rules`: what events create, cancel and wake, for operators."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ class IntakeRule(ResponseModel):
 
     Attributes:
         pattern: event pattern of EventBridge.
-        create: the `task` that each event creates, and the `fields` that are set from the event; `None` for a cancel.
-        cancel: the `filter` of the tasks that each event cancels, and its `fields`; `None` for a creation.
+        create: the `task` that each event creates, and the `fields` that are set from the event, if it creates one.
+        cancel: the `filter` of the tasks that each event cancels, and its `fields`, if it cancels any.
+        signal: the `name`, `key` and `payload` of the signal that each event sends, and its `fields`, if it sends one.
         owner: owner of the tasks.
     """
 
@@ -29,6 +30,7 @@ class IntakeRule(ResponseModel):
     pattern: Mapping[str, Any]
     create: Mapping[str, Any] | None = None
     cancel: Mapping[str, Any] | None = None
+    signal: Mapping[str, Any] | None = None
     owner: str
     description: str = ""
     updated_at: datetime

@@ -11,7 +11,9 @@ ActorType: TypeAlias = Literal["user", "schedule", "topology", "system"]
 """The kind of actor of an event."""
 AttemptOutcome: TypeAlias = Literal["succeeded", "retried", "failed", "lost", "paused", "cancelled", "rolled_back"]
 """How an attempt ended."""
-BulkOperationKind: TypeAlias = Literal["cancel", "update", "retry", "pause", "resume", "end", "delete", "purge"]
+BulkOperationKind: TypeAlias = Literal[
+    "cancel", "update", "retry", "pause", "resume", "end", "delete", "signal", "purge"
+]
 """The action of a bulk operation."""
 BulkOperationState: TypeAlias = Literal["running", "succeeded", "cancelled"]
 """Whether a bulk operation has ended."""
@@ -58,6 +60,7 @@ GateName: TypeAlias = Literal[
     "target",
     "worker",
     "approval",
+    "event",
     "group",
     "topology",
     "other",
@@ -137,6 +140,7 @@ WaitReason: TypeAlias = Literal[
     "worker",
     "target",
     "approval",
+    "event",
     "group",
     "topology",
     "other",

@@ -144,9 +144,19 @@ class ApprovalTarget(TypedDict):
     on_timeout: NotRequired[Literal["fail", "reject", "approve"]]
 
 
+class EventTarget(TypedDict):
+    """The task waits for a signal with this name and key: `client.signals.send`."""
+
+    kind: Literal["wait_for_event"]
+    event: str
+    key: NotRequired[str]
+    timeout_seconds: NotRequired[int]
+    lookback_seconds: NotRequired[int]
+
+
 TriggerRule: TypeAlias = Literal["all_success", "all_done", "one_success", "one_failed", "none_failed", "always"]
 """How other tasks must have ended for one to run."""
-Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | AwsTarget
+Target = HttpTarget | PullTarget | TopologyTarget | ApprovalTarget | EventTarget | AwsTarget
 
 
 class GroupMembership(TypedDict):

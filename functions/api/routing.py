@@ -37,6 +37,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "types": ("task_types",),
     "switches": ("switches",),
     "intake-rules": ("intake_rules",),
+    "signals": ("signals",),
     "quotas": ("quotas",),
     "schedules": ("schedules", "explanations"),
     "calendars": ("calendars",),

@@ -195,7 +195,7 @@ class VirtualAccount(Account):
         handlers = replace(
             targets.handlers, registry=_TestedHandlers(self), new_event_loop=lambda: VirtualEventLoop(self.time)
         )
-        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, machine, self)
+        return ObservedTargets(handlers, targets.http, targets.aws, targets.topologies, targets.events, machine, self)
 
     def _pick(self, messages: list[Held]) -> list[Held]:
         return messages

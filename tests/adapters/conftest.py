@@ -21,6 +21,7 @@ from duetime.adapters.dynamodb.long_polls import DynamoLongPollStore
 from duetime.adapters.dynamodb.quotas import DynamoQuotaStore, DynamoQuotaUse
 from duetime.adapters.dynamodb.rates import DynamoRateStore
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
+from duetime.adapters.dynamodb.signals import DynamoSignalStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.task_store import DynamoTaskStore
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         RateStore,
         ScheduleStore,
         ShardStore,
+        SignalStore,
         SwitchStore,
         WatchStore,
     )
@@ -189,6 +191,13 @@ def intake_rule_store(request: pytest.FixtureRequest) -> IntakeRuleStore:
     """An empty store of intake rules."""
     cloud = cloud_of(request)
     return DynamoIntakeRuleStore(cloud.dynamodb, cloud.table())
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
+def signal_store(request: pytest.FixtureRequest) -> SignalStore:
+    """An empty store of signals."""
+    cloud = cloud_of(request)
+    return DynamoSignalStore(cloud.dynamodb, cloud.table())
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)

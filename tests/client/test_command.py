@@ -101,6 +101,17 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
             },
         ),
         ("--approval=60", {"kind": "approval", "timeout_seconds": 60}),
+        ("--event=order.paid", {"kind": "wait_for_event", "event": "order.paid"}),
+        (
+            "--event=order.paid --event-key=o-17 --event-timeout=60 --event-lookback=0",
+            {
+                "kind": "wait_for_event",
+                "event": "order.paid",
+                "key": "o-17",
+                "timeout_seconds": 60,
+                "lookback_seconds": 0,
+            },
+        ),
         (
             "--approval=3600 --on-timeout=reject",
             {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "reject"},
@@ -156,6 +167,8 @@ def test_an_option_says_what_kind_of_target_it_is(
         ("--parameter=region=eu", "needs --definition"),
         ("--definition=nightly --pull", "--pull or --definition"),
         ("--on-timeout=reject", "needs --approval"),
+        ("--event-key=o-17", "needs --event"),
+        ("--event=a --approval=60", "--approval or --event"),
         ("--approval=60 --http-url=https://example.org", "--http-url or --approval"),
     ],
 )

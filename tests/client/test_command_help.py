@@ -48,7 +48,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
 @EVERY_COMMAND
 def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is wrapped by the terminal, but for an example; tasks and schedules have options for a few more."""
-    more = {"schedules": 10, "tasks": 6}
+    more = {"schedules": 11, "tasks": 8}
     most = SCREEN + max((lines for group, lines in more.items() if group in path), default=0)
     for columns in (80, 100):
         lines = _help(path, columns, monkeypatch)
@@ -59,7 +59,7 @@ def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("path", sorted(GROUPS), ids=" ".join)
 def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group's help is a list of its commands, one or two lines each; the list of all takes some more."""
-    assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 17)
+    assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 18)
 
 
 @EVERY_COMMAND

@@ -46,6 +46,7 @@ KEYED = [
     f"schedules backfills create a {' '.join(PERIOD)}",
     "topologies run FILE",
     "topologies definitions run a",
+    "signals send a",
 ]
 BY_OTHER_WAYS = {
     "createTaskBatch",

@@ -54,6 +54,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "tasks.preview": (("mail",), {"delay_seconds": 1}),
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k", "estimate": True}),
+    "signals.send": (("a", "b", {"x": 1}), {"idempotency_key": "k"}),
     "intake_rules.delete": (("a",), {}),
     "intake_rules.get": (("a",), {}),
     "intake_rules.put": (("a", {"pattern": {"source": ["a"]}, "create": {"task": {"type": "mail"}}}), {}),

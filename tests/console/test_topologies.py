@@ -139,6 +139,24 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
+def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
+    """Only what waits for an event offers it; the payload is its result, and the command is shown."""
+    target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
+    topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
+    world.run(60 * SECOND)
+    page = console.open(f"/topologies/{topology}?node=fetch")
+    expect(page.locator(".node-panel").get_by_role("button", name="Roll back")).to_be_visible()
+    expect(page.locator(".node-panel").get_by_role("button", name="Send the signal…")).to_have_count(0)
+    page = console.open(f"/topologies/{topology}?node=paid")
+    page.locator(".node-panel").get_by_role("button", name="Send the signal…").click()
+    page.get_by_label("Payload").fill('{"amount": 17}')
+    page.locator("dialog").get_by_role("button", name="Send", exact=True).click()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime signals send order.paid --key o-17")
+    world.run(60 * SECOND)
+    expect(page.locator("h1 .chip")).to_have_text("succeeded")
+
+
 def test_a_person_without_credentials_approves_by_a_link(console: Console, world: World) -> None:
     """The dialog shows an address; its page, on a phone and in both themes, has no faults, and decides."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]

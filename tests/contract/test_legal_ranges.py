@@ -49,6 +49,7 @@ from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.schedule import next_permanent_run
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope
+from duetime.domain.tasks import event_waits
 from duetime.domain.tasks.approvals import waiting_time
 from duetime.domain.tasks.attempt_records import LOCK_WAIT_EXPIRED, RETRY_DURATION_EXPIRED
 from duetime.domain.tasks.attempt_results import Expired, Failed, Postponed, Succeeded
@@ -57,7 +58,7 @@ from duetime.domain.tasks.creation import Identity, debounced_due, due_of, new_i
 from duetime.domain.tasks.notices import lateness_notice, timed_notice
 from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.targets import EventTarget, TopologyTarget
 from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.task_options import Debounce, Priority
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
@@ -337,6 +338,24 @@ def _waits_for_an_approval(seconds: int) -> None:
     assert waiting_time(was_due, NOW) == Postponed(NOW + seconds * SECOND, APPROVAL_AWAITED)
 
 
+def _waits_for_an_event(seconds: int) -> None:
+    """It waits so long after it is due, and no longer."""
+    target = EventTarget("order.paid", "", seconds)
+    waiting = task(delay_seconds=3600, target={"kind": "wait_for_event", "event": "a", "timeout_seconds": seconds})
+    end = NOW + HOUR + seconds * SECOND
+    for now in (NOW + HOUR, end - 1):
+        held = event_waits.waiting_time(waiting, target, now)
+        assert held is not None
+        assert held.until == end
+    assert event_waits.waiting_time(waiting, target, end) is None
+
+
+def _looks_back(seconds: int) -> None:
+    """A signal counts that was sent so long before its creation, and none before that."""
+    waiting = task(target={"kind": "wait_for_event", "event": "a", "lookback_seconds": seconds})
+    assert event_waits.first_signal_id(waiting).home == waiting.created_at - seconds * SECOND
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """An HTTP endpoint that answers each call with the same status and body."""
@@ -536,6 +555,8 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.notify_on.late_seconds": _is_told_late,
     "task.notify_on.running_seconds": _is_told_long,
     "task.target.approval.timeout_seconds": _waits_for_an_approval,
+    "task.target.wait_for_event.timeout_seconds": _waits_for_an_event,
+    "task.target.wait_for_event.lookback_seconds": _looks_back,
     "task.target.http.success": _succeeds,
     "task.target.http.response.max_bytes": _keeps,
     "task_query.wait_seconds": _waits_for_an_outcome,

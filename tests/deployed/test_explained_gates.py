@@ -286,6 +286,11 @@ def approval(world: World) -> str:
     return world.client.tasks.create("sign-off", target={"kind": "approval"}).id
 
 
+def event(world: World) -> str:
+    """Nobody has sent its signal."""
+    return world.client.tasks.create("payment", target={"kind": "wait_for_event", "event": "order.paid"}).id
+
+
 WAITING, AHEAD, PASSED = GateState.WAITING, GateState.AHEAD, GateState.PASSED
 CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.CREATION: (creation, PASSED),
@@ -301,6 +306,7 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
     GateName.LOCK: (lock, WAITING),
     GateName.RATE: (rate, WAITING),
     GateName.APPROVAL: (approval, WAITING),
+    GateName.EVENT: (event, WAITING),
     GateName.CONCURRENCY_LIMIT: (concurrency_limit, WAITING),
     GateName.CIRCUIT: (circuit, WAITING),
     GateName.RETRY: (retry, WAITING),

@@ -1,4 +1,4 @@
-"""Intake rules: what events of each source create and cancel."""
+"""Intake rules: what events of each source create, cancel and wake."""
 
 from __future__ import annotations
 
@@ -18,11 +18,14 @@ from duetime.domain.callers import Caller
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_TRUST
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import EventTarget
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from tests.functions.test_intake import EVENTS, event, intake, message, rejected, take, tasks_of
 
 if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
     from tests.functions.stack import Stack
 
 __all__ = ["intake"]
@@ -30,6 +33,7 @@ QUEUE = "arn:aws:sqs:us-east-1:123456789012:orders"
 STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/orders/stream/2026-01-01T00:00:00.000"
 TASK = {"type": "report"}
 SOURCE = {"source": ["com.example.orders"]}
+METRICS = ("intake_tasks", "intake_cancels", "intake_signals", "intake_unmatched")
 
 
 def set_rule(name: str, rule: dict[str, Any]) -> None:
@@ -293,14 +297,114 @@ def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
 
 
 def test_what_rules_do_is_counted(intake: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    """Tasks, cancels and events that match no rule, each by its own metric."""
+    """Tasks, cancels, signals and events that match no rule, each by its own metric."""
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     set_rule("cancelled", {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}}})
+    set_rule("paid", {"pattern": SOURCE, "signal": {"name": "order.paid"}})
     capsys.readouterr()
     take(intake, placed(intake, {}), placed(intake, {}, source="com.example.billing"))
     metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert {name: metrics[name] for name in ("intake_tasks", "intake_cancels", "intake_unmatched")} == {
+    assert {name: metrics[name] for name in METRICS} == {
         "intake_tasks": [1.0],
         "intake_cancels": [1.0],
+        "intake_signals": [1.0],
         "intake_unmatched": [1.0],
     }
+
+
+WAITS: dict[str, Any] = {"type": "payment", "target": {"kind": "wait_for_event", "event": "order.paid"}}
+SIGNAL = {"name": "order.paid", "fields": {"key": "detail.order.id", "payload": "detail"}}
+
+
+def waiting(stack: Stack, *keys: str) -> list[Task]:
+    """Tasks of the intake's owner that wait for events."""
+    take(stack, *(message(stack, {**WAITS, "target": {**WAITS["target"], "key": key}}) for key in keys))
+    stack.work(Priority.NORMAL)
+    found = tasks_of()
+    assert {task.state for task in found} == {State.WAITING}
+    return found
+
+
+def results(stack: Stack) -> dict[str, Any]:
+    """The results of tasks that have ended by now, by the key of their event."""
+    stack.work(Priority.NORMAL)
+    ended = [task for task in tasks_of() if task.state is State.SUCCEEDED]
+    contents = composed(CoreServices).stores.contents
+    return {
+        task.target.key: json.loads(contents.fetch(task.id, task.result))
+        for task in ended
+        if isinstance(task.target, EventTarget) and task.result is not None
+    }
+
+
+def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
+    """Those with its key, with the payload that the rule takes from it; a repeated delivery is the same signal."""
+    set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
+    waiting(intake, "o-17", "o-18")
+    record = placed(intake, {"order": {"id": "o-17"}, "amount": 5})
+    assert take(intake, record) == take(intake, record) == []
+    assert results(intake) == {"o-17": {"order": {"id": "o-17"}, "amount": 5}}
+    intake.clock.at += MINUTE
+    take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))
+    assert take(intake, record) == []
+    assert len(results(intake)) == 1
+    assert [task.state for task in tasks_of()].count(State.WAITING) == 2
+    assert composed(CoreServices).stores.bulk.list(EVENTS, 10) == []
+    assert rejected(intake) == []
+
+
+def test_an_event_that_comes_before_its_task_waits_is_found(intake: Stack) -> None:
+    """No order of the two loses it: the signal is kept."""
+    set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
+    take(intake, message(intake, {**WAITS, "target": {**WAITS["target"], "key": "o-17"}}))
+    assert take(intake, placed(intake, {"order": {"id": "o-17"}})) == []
+    assert results(intake) == {"o-17": {"order": {"id": "o-17"}}}
+
+
+def test_a_signal_without_a_value_for_its_key_is_put_aside(intake: Stack) -> None:
+    """Without the key, it would be another event; a number is no key, and null is a payload."""
+    set_rule("paid", {"pattern": SOURCE, "signal": {**SIGNAL, "fields": {"key": "detail.id", "payload": "detail.x"}}})
+    waiting(intake, "o-17")
+    assert take(intake, *(placed(intake, detail) for detail in ({}, {"id": 17}, {"id": "o-17"}))) == []
+    assert sorted(reason for _, reason in rejected(intake)) == [
+        "intake rule paid: key: has no value: detail.id is null in the event",
+        "intake rule paid: key: should be text, not a number",
+    ]
+    assert results(intake) == {"o-17": None}
+
+
+def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
+    """An event of S3, a message of a queue, a change in a table and a line of a log."""
+    intake.environ[Variable.INTAKE_QUEUES] = QUEUE
+    for source, key in (
+        ("aws.s3", "detail.object.key"),
+        ("aws.sqs", "detail.body.id"),
+        ("aws.dynamodb", "detail.keys.id"),
+        ("aws.logs", "detail.json.id"),
+    ):
+        rule = {"pattern": {"source": [source]}, "signal": {"name": "order.paid", "fields": {"key": key}}}
+        set_rule(source, rule)
+    waiting(intake, "2026/o-17.csv", "o-queue", "o-17", "o-log")
+    created = {"source": "aws.s3", "detail-type": "Object Created"}
+    in_s3 = message(intake, event(intake, {"object": {"key": "2026/o-17.csv"}}, **created))
+    assert take(intake, in_s3, message(intake, {"id": "o-queue"}, eventSourceARN=QUEUE)) == []
+    assert take(intake, change()) == []
+    assert intake.call("intake", lines('{"id": "o-log"}')) == {}
+    assert results(intake).keys() == {"2026/o-17.csv", "o-queue", "o-17", "o-log"}
+    assert rejected(intake) == []
+
+
+def test_an_event_that_cannot_wake_now_comes_again(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the store does not answer; the tasks are woken by the next delivery."""
+    set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
+    waiting(intake, "o-17")
+    record = placed(intake, {"order": {"id": "o-17"}})
+
+    def unanswered(*_: object) -> None:
+        raise Unavailable("throttled")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(composed(CoreServices).stores.signals, "waiting", unanswered)
+        assert take(intake, record) == [record["messageId"]]
+    assert take(intake, record) == []
+    assert results(intake).keys() == {"o-17"}

@@ -32,6 +32,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
+from duetime.contract.signals import request_of
 from duetime.domain.api_keys import NewApiKey
 from duetime.domain.bulk.filter_action import FilterAction
 from duetime.domain.bulk.operation import BulkKind
@@ -56,11 +57,12 @@ from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import Order, TaskChange
 from duetime.domain.tasks.dependencies import Dependencies, Dependency
+from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, HttpTarget
+from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, EventTarget, HttpTarget
 from duetime.domain.tasks.task_options import LockMode, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
@@ -915,3 +917,53 @@ def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter
     meter.reset()
     assert composed(BulkServices).operations.resume([BulkTimer(going_on.id, stack.clock.now())])
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 1)
+
+
+_PAID = EventTarget("order.paid", "o-17", timeout_seconds=600)
+
+
+@pytest.mark.parametrize(("end", "units", "listed"), [("signalled", 2, 0), ("timed_out", 2, 1)])
+def test_a_wait_for_an_event_costs_its_place_and_its_looks(
+    metered: tuple[Stack, Meter], end: str, units: int, listed: int
+) -> None:
+    """Record, claim, note, timer, wait and two looks; then a claim, the outcome and two looks."""
+    stack, meter = metered
+    task = create(stack, target=_PAID)
+    assert stack.work(Priority.NORMAL) == []
+    # One more query for the switches.
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (5, 1, 3, 2.5)
+    stack.clock.at += (500 if end == "signalled" else 600) * SECOND
+    if end == "signalled":
+        meter.reset()
+        send(Signal("order.paid", "o-17"))
+        # Its item; the task with a timer of this minute.
+        assert (meter.table_units, meter.index_units) == (1 + 2, 0)
+    else:
+        waiting = composed(TaskServices).reader.get(OWNER, task.id)
+        composed(CoreServices).queues.send([Outgoing(message_for(waiting), 0)])
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (units, listed, 3, 2.5)
+
+
+def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
+    """Send a signal; how many tasks it has woken."""
+    request = request_of(signal, b"{}")
+    return composed(FilterActionServices).requests.take(OWNER, request, key).value.progress.affected
+
+
+def test_a_signal_costs_its_item_and_a_check_of_each_task(metered: tuple[Stack, Meter]) -> None:
+    """Its own item and a look for tasks; a key is one more; each task is read and written once."""
+    stack, meter = metered
+    meter.reset()
+    assert send(Signal("order.paid", "o-17")) == 0
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (1, 0, 1, 1)
+    meter.reset()
+    assert send(Signal("order.paid", "o-18"), IdempotencyKey("key-1", "0" * 64)) == 0
+    assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
+    for _ in range(3):
+        create(stack, target=replace(_PAID, key="o-19"))
+    assert stack.work(Priority.NORMAL) == []
+    meter.reset()
+    assert send(Signal("order.paid", "o-19")) == 3
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (1 + 3, 0, 2, 2 + 3)

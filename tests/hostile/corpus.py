@@ -139,6 +139,7 @@ BODIES: Mapping[str, Any] = {
     },
     "reportOutcome": {"fence": 1, "outcome": "succeeded", "result": {"x": 1}},
     "signalTask": {"approve": True, "payload": {"x": 1}, "reason": "why"},
+    "sendSignal": {"name": "order.paid", "key": "order-4711", "payload": {"x": 1}},
     "createTaskLink": {
         "actions": ["approve", "reject"],
         "expires_seconds": 600,
@@ -279,6 +280,10 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
                 "$or": [{"source": [{"anything-but": {"suffix": "x"}}]}, {"detail": {"a": [{"wildcard": "*b"}]}}]
             },
             "cancel": {"filter": {"type": "echo"}, "fields": {"tags.order": "detail.id"}, "force": True},
+        },
+        {
+            "pattern": {"source": ["com.example.orders"]},
+            "signal": {"name": "a", "key": "b", "payload": {"x": 1}, "fields": {"key": "detail.id"}},
         },
     ),
     "createTask": _CREATIONS,

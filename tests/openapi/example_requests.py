@@ -324,6 +324,9 @@ def _intake_rules(account: Recorder) -> None:
         "description": "asks for a review an hour after the order",
     }
     account.ask("PUT", rule, body)
+    signal = {"name": "order.paid", "fields": {"key": "detail.order.id", "payload": "detail"}}
+    paid = {"source": ["com.example.orders"], "detail-type": ["OrderPaid"]}
+    account.ask("PUT", "/v1/intake-rules/order-paid", {"pattern": paid, "signal": signal})
     account.ask("GET", "/v1/intake-rules")
     account.ask("GET", rule)
     account.ask("DELETE", rule)
@@ -422,6 +425,10 @@ def _topologies(account: Recorder) -> None:
         f"/v1/tasks/{decided}/signal",
         {"approve": True, "payload": {"limit": 500}, "reason": "checked by finance"},
     )
+    payment = {"type": "payment", "target": {"kind": "wait_for_event", "event": "order.paid", "key": "order-4711"}}
+    account.ask("POST", "/v1/tasks", payment)
+    account.run(MINUTE)
+    account.ask("POST", "/v1/signals", {"name": "order.paid", "key": "order-4711", "payload": {"amount": 17}})
     account.ask("POST", topologies, only)
     for verb in ("pause", "resume", "cancel"):
         account.ask("POST", f"{topologies}/{waiting}/{verb}")

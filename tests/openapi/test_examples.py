@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 ITSELF = "getOpenApiDocument"
-RARE = {("resumeTopology", "202"), ("pauseSchedulesByTag", "202"), ("resumeSchedulesByTag", "202")}
-"""Answers that only very many nodes of a topology, or very many schedules, bring about."""
+RARE = {(name, "202") for name in ("resumeTopology", "pauseSchedulesByTag", "resumeSchedulesByTag", "sendSignal")}
+"""Answers that only very many nodes of a topology, schedules, or tasks that wait for an event bring about."""
 GATEWAYS = {"401", "403", "413", "429"}
 """Statuses that may be the gateway's alone."""
 

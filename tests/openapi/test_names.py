@@ -18,7 +18,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 VERBS = {
     *("create", "list", "get", "update", "delete", "put", "preview"),
     *("pin", "unpin", "reset"),
-    *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal"),
+    *("cancel", "pause", "resume", "run", "retry", "delete", "rollback", "query", "report", "signal", "send"),
     *("acquire", "renew", "complete", "fail", "release", "acknowledge", "explain", "revoke", "use", "close"),
 }
 VAGUE = re.compile(r"(Response|Answer|Entry|Many|Ref|Fields|Body|Kind|Spec)$")

@@ -37,6 +37,7 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("reportOutcome", "retriable"): FAILED,
     **{("putIntakeRule", name): {"create": {"task": {"type": "echo"}}} for name in ("pattern", "owner", "description")},
     ("putIntakeRule", "cancel"): {"cancel": {"fields": {"tags.a": "id"}}},
+    ("putIntakeRule", "signal"): {"signal": {"name": "order.paid"}},
     ("renewLease", "message"): {"percent": 5},
     ("createTopology", "nodes"): {
         "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},

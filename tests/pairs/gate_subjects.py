@@ -1,15 +1,17 @@
-"""Tasks that wait for a person or for their rate, and what decides about them."""
+"""Tasks that wait for a person, for an event or for their rate, and what decides about them."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
+from duetime.domain.tasks.event_waits import AwaitedEvent, awaited_event
 from duetime.domain.times import MINUTE, SECOND
 from tests.pairs import operations
 from tests.pairs.operations import ACCEPTED, OF_TASKS, TRIGGER, WORKER, Operation, by_status
 from tests.pairs.subjects import Subject, made, named, state_is, worked
 from tests.simulation import works
+from tests.simulation.signal_watching import UserSignal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from tests.simulation.users import Reply
 
 _TIMEOUT = 20
+_LONG = 2_400
+"""Seconds for which a task waits for its event; if the signal is lost, it finds it only then."""
+_SOON = 20 * MINUTE
+"""A signal is found by then, also if a worker or a message was lost."""
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
 _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
@@ -37,6 +43,30 @@ def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
     world.watching.check(not {"approve", "reject"} <= ways, "it was approved and rejected")
 
 
+def _signal(key: str, world: World) -> Reply | None:
+    number = len(key)
+    world.signal_users.signals[number] = UserSignal(key, world.time.now())
+    return world.ask("POST", "/v1/signals", {"name": "paid", "key": key, "payload": number})
+
+
+def _patch_target(world: World, **fields: object) -> Reply | None:
+    return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"target": fields})
+
+
+def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
+    """A task for whose event a signal was accepted does not go on waiting for it."""
+    task = world.watching.record(world.about["task"])
+    is_sent = any(by_status(reply) is ACCEPTED for reply in replies)
+    is_waiting = (
+        task is not None and awaited_event(task) == AwaitedEvent(task.owner, "paid") and task.state == "waiting"
+    )
+    world.watching.check(not (is_sent and is_waiting), "a signal was accepted, and the task waits for it")
+    is_alone = {actor.operation.name for actor in world.actors} <= {"signal", "worker", "worker-failing", "trigger"}
+    if is_sent and is_alone and task is not None and task.state == "succeeded" and task.finished_at is not None:
+        is_late = task.finished_at - world.signal_users.signals[0].asked_at > _SOON
+        world.watching.check(not is_late, "a signal was accepted, and the task has not taken it in time")
+
+
 def _set_rate(limit: int, world: World) -> Reply | None:
     return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"rate": {"limit": limit}})
 
@@ -44,6 +74,12 @@ def _set_rate(limit: int, world: World) -> Reply | None:
 OF_APPROVALS = (
     Operation("approve", partial(_decide, True), promise=_is_decided_once),  # noqa: FBT003 - see there
     Operation("reject", partial(_decide, False), promise=_is_decided_once),  # noqa: FBT003 - see there
+)
+OF_EVENTS = (
+    Operation("signal", partial(_signal, ""), promise=_waits_no_more, is_repeatable=True, goes_on=True),
+    Operation("signal-another", partial(_signal, "another"), is_repeatable=True, goes_on=True),
+    Operation("patch-event", lambda world: _patch_target(world, key="another")),
+    Operation("patch-event-timeout", lambda world: _patch_target(world, timeout_seconds=2_000)),
 )
 OF_RATES = (
     Operation("patch-rate", partial(_set_rate, 2)),
@@ -74,6 +110,27 @@ def _awaited(world: World, seconds: int) -> None:
     made(world, target={"kind": "approval", "timeout_seconds": seconds})
     worked(world)
     state_is(world, "waiting")
+
+
+def event_queued(world: World) -> None:
+    """Is due to wait for an event: its message is on the queue."""
+    made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _LONG})
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def event_waiting(world: World) -> None:
+    """Waits for an event, for minutes to come."""
+    event_queued(world)
+    worked(world)
+    state_is(world, "waiting")
+
+
+def event_overdue(world: World) -> None:
+    """Waited for an event for too long: its message is on the queue."""
+    made(world, target={"kind": "wait_for_event", "event": "paid", "timeout_seconds": _TIMEOUT})
+    worked(world)
+    state_is(world, "waiting")
+    world.time.run_until(world.time.now() + (_TIMEOUT + 2) * SECOND)
 
 
 def rate_queued(world: World) -> None:
@@ -110,6 +167,20 @@ SUBJECTS = (
     Subject("approval-overdue", approval_overdue, (*OF_APPROVALS, *named(_CONTROL, OF_TASKS), WORKER, TRIGGER)),
     Subject(
         "approval-failed", approval_failed, (*OF_APPROVALS, *named("get patch-name retry cancel", OF_TASKS), WORKER)
+    ),
+    # A signal that finds the task at work goes on in the background.
+    Subject(
+        "event-queued",
+        event_queued,
+        (*OF_EVENTS, *named(_CONTROL, OF_TASKS), WORKER, operations.FAILING, TRIGGER),
+        is_compared=False,
+    ),
+    Subject("event-waiting", event_waiting, (*OF_EVENTS, *_ON_AWAITED, WORKER, TRIGGER), is_compared=False),
+    Subject(
+        "event-overdue",
+        event_overdue,
+        (*OF_EVENTS, *named(_CONTROL, OF_TASKS), WORKER, TRIGGER),
+        is_compared=False,
     ),
     Subject("rate-queued", rate_queued, (*OF_RATES, *named(_CONTROL, OF_TASKS), WORKER, operations.FAILING, TRIGGER)),
     Subject("rate-waiting", rate_waiting, (*OF_RATES, *named(f"{_CONTROL} patch-soon", OF_TASKS), WORKER, TRIGGER)),

@@ -11,7 +11,11 @@ import pytest
 from duetime.adapters.dynamodb import schedules, task_store
 from duetime.adapters.dynamodb.versioned_items import save_next
 from duetime.domain.conditional_writes import Guard
+from duetime.domain.tasks.event_waits import AwaitedEvent, WaitingTask, first_signal_id, waiting_time
+from duetime.domain.tasks.targets import EventTarget
+from duetime.services import signals
 from duetime.services.pull.lease import LeaseService
+from duetime.services.signals import EventWaits
 from duetime.services.tasks import control, update
 from duetime.services.tasks.control import TaskControl
 from tests.pairs import exploring
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from duetime.domain.dispatch.enqueue_plan import Timer
+    from duetime.domain.tasks.attempt_results import Postponed
     from duetime.domain.tasks.states import Move
     from duetime.domain.tasks.task import Task
 
@@ -41,6 +46,7 @@ HOLD = [
     "locked-out patch-payload lease-complete",
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
+    "event-queued signal worker",
     "topology-retry topology-pause trigger",
     "ordered cancel-by-force cancel-waiter",
     "parent notify-success create-after",
@@ -81,6 +87,29 @@ def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
+
+
+def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | None:
+    """The gate of a task that waits for an event, which does not look again after the task was noted."""
+    if not isinstance(task.target, EventTarget):
+        return None
+    event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
+    if task_waits.stores.signals.first(event, first_signal_id(task)) is not None:
+        return None
+    if (wait := waiting_time(task, task.target, now)) is not None:
+        task_waits.stores.signals.join(event, WaitingTask(task.id, task.fence), wait.until)
+    return wait
+
+
+@pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
+def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
+    """A task begins to wait just then, and neither of the two sees the other."""
+    if mistake == "the sender does not look again":
+        monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
+    else:
+        monkeypatch.setattr(EventWaits, "held", _without_another_look)
+    found = list(Exploration(every_pair()["event-queued signal worker"], ()).found())
+    assert any("the task has not taken it in time" in each for each in found[0].violations)
 
 
 @pytest.mark.slow

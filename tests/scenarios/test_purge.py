@@ -78,7 +78,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     end = purged(account, {"task_ids": [task], "reason": "request 17"})
     assert (end["state"], end["receipt"]["removed"], end["refused"]) == ("succeeded", {"tasks": 1}, {})
     left = {each["kind"]: each["until"] for each in end["receipt"]["left"]}
-    assert set(left) == {"records", "keys", "names", "stream", "backups"}
+    assert set(left) == {"records", "keys", "signals", "names", "stream", "backups"}
     assert (content_objects(account), of_task(account, task)) == ([], [])
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
     line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX

@@ -226,6 +226,18 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
         assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
 
 
+def test_a_task_that_waits_for_an_event_says_until_when() -> None:
+    """It names the event and its key."""
+    with Explained() as tasks:
+        target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17", "timeout_seconds": 600}
+        task_id = tasks.create(target=target)
+        tasks.run(5 * SECOND)
+        gate = waiting(why(tasks, task_id))
+        assert gate["name"] == "event"
+        assert gate["text"].startswith("It waits for the event order.paid o-17 until ")
+        assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
+
+
 def test_a_task_waits_for_its_turn_in_the_line_of_its_ordered_key() -> None:
     """It names the key, the place, and the task that must end first."""
     with Explained() as tasks:

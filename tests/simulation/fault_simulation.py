@@ -36,6 +36,7 @@ from tests.simulation.order_watching import OrderWatching
 from tests.simulation.rate_watching import RateWatching
 from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
+from tests.simulation.signal_watching import SignalUsers, SignalWatching
 from tests.simulation.step_watching import StepWatching
 from tests.simulation.topology_users import TopologyUsers
 from tests.simulation.topology_watching import TopologyWatching
@@ -74,6 +75,8 @@ _HOT_KEYS = 4
 """In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
 _GROUPS = 3
 """In one of so many seeds with tasks there are groups."""
+_SIGNALS = 3
+"""In one of so many seeds with tasks there are tasks that wait for events."""
 _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
 _ORDERED = 3
@@ -202,6 +205,7 @@ class FaultSimulation(Account):
         self.rates = RateWatching(self)
         self.unique_keys = UniqueWatching(self)
         self.groups, self.group_users = GroupWatching(self), GroupUsers(self)
+        self.signals, self.signal_users = SignalWatching(self), SignalUsers(self)
         self.dependencies = DependencyWatching(self)
         self.ordered_keys = OrderWatching(self)
         self.events = EventWatching(self)
@@ -275,6 +279,8 @@ class FaultSimulation(Account):
         """Have users create tasks of batch handlers, and groups of tasks."""
         if self.seed % _GROUPS == 1:
             self.time.start_process(partial(self.group_users.use, end))
+        if self.seed % _SIGNALS == 2:
+            self.time.start_process(partial(self.signal_users.use, end))
         if self.seed % _DEPENDENCIES == 0:
             self.time.start_process(partial(self.users.use_dependencies, end))
         if self.seed % _ORDERED == 0:
@@ -444,6 +450,7 @@ class FaultSimulation(Account):
         self.bulk_users.restore()
         self.users.resume_all()
         self.topology_users.resume_all()
+        self.signal_users.end_all()
 
     def _cause_faults(self, until: Millis) -> None:
         """Have something happen now and then that no single call of AWS is to blame for."""

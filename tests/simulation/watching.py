@@ -148,6 +148,7 @@ class Watching:
         for watching in (account.schedules, account.locks, account.rates, account.unique_keys, account.groups):
             watching.written(old, new)
         account.dependencies.written(old, new)
+        account.signals.written(old, new)
         account.ordered_keys.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:

@@ -12,6 +12,7 @@ from duetime_testing import HttpReply, NotJson
 
 if TYPE_CHECKING:
     from duetime.handlers import Context
+    from duetime_client import EventTarget
     from duetime_testing import Duetime, HttpRequest
 
 URL = "https://worker.example.org/do"
@@ -307,3 +308,15 @@ def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
     duetime.run_until_idle()
     assert duetime.client.tasks.get(task.id).result == "text"
     assert not boto3.client("dynamodb").list_tables()["TableNames"]
+
+
+def test_a_signal_ends_a_task_that_waits_for_an_event(duetime: Duetime) -> None:
+    """The client of the test sends it; its payload is the result."""
+    target: EventTarget = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
+    task = duetime.client.tasks.create("payment", target=target)
+    duetime.advance(minutes=1)
+    assert duetime.client.tasks.get(task.id).state == "waiting"
+    assert duetime.client.signals.send("order.paid", "o-17", {"amount": 17}).woken == 1
+    duetime.advance(seconds=5)
+    ended = duetime.client.tasks.get(task.id)
+    assert (ended.state, ended.result) == ("succeeded", {"amount": 17})

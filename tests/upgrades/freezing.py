@@ -92,6 +92,7 @@ def targets(life: Life) -> None:
     request = {"method": "PUT", "headers": {"A": "b"}, "query": {"c": "d"}, "body": {"json": {"e": 1}}}
     life.create(delay_seconds=9_000, target={"kind": "http", "url": "https://example.org/", **request})
     life.create(delay_seconds=9_000, target={"kind": "approval", "timeout_seconds": 600})
+    life.create(delay_seconds=9_000, target={"kind": "wait_for_event", "event": "order.paid", "key": "o 17#"})
 
 
 def running(life: Life) -> None:
@@ -107,6 +108,13 @@ def running(life: Life) -> None:
 def waiting(life: Life) -> None:
     """A task whose first attempt failed: its error, the attempt, and a timer or a message for the next."""
     life.work(life.create("flaky", retry={"max_attempts": 5, "initial_seconds": 2_000, "max_seconds": 3_000}))
+
+
+def awaited(life: Life) -> None:
+    """A task that was noted at an event, and the signal that has woken it."""
+    life.work(life.create(target={"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}))
+    signal = {"name": "order.paid", "key": "o-17", "payload": {"amount": 17}}
+    assert life.api.send("POST", "/v1/signals", signal).status == 200
 
 
 def paused(life: Life) -> None:
@@ -329,6 +337,7 @@ SCENES: tuple[Callable[[Life], None], ...] = (
     targets,
     running,
     waiting,
+    awaited,
     paused,
     deferred,
     ended,

@@ -19,7 +19,7 @@ from duetime_client.commands.target_arguments import json_object_in
 from duetime_client.errors import InvalidRequest
 from duetime_client.intake_rules import IntakeRule, IntakeRuleList
 
-app = CommandGroup(help="Let events create and cancel tasks; for operators.", no_args_is_help=True)
+app = CommandGroup(help="Let events create, cancel and wake tasks; for operators.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the rule.")]
 
 
@@ -35,7 +35,7 @@ def list_rules(call: Call) -> None:
 @app.command()
 @examples("duetime intake-rules show order-placed")
 def show(call: Call, name: Name) -> None:
-    """Show one rule: its pattern, its task or filter, and the fields that are set from the event."""
+    """Show one rule: its pattern, its task, filter or signal, and the fields that are set from the event."""
     with call.client() as client:
         found = client.intake_rules.get(name)
     call.show(found, _show_rule)
@@ -82,7 +82,7 @@ def _show_list(found: IntakeRuleList, clock: Clock) -> None:
 
 
 def _show_rule(found: IntakeRule, clock: Clock) -> None:
-    fields = (found.create or found.cancel or {}).get("fields", {})
+    fields = (found.create or found.cancel or found.signal or {}).get("fields", {})
     show_lines(
         [
             ("name", found.name),
@@ -90,6 +90,7 @@ def _show_rule(found: IntakeRule, clock: Clock) -> None:
             ("pattern", _text_of(found.pattern)),
             ("creates", _text_of(found.create["task"]) if found.create else None),
             ("cancels", _text_of(found.cancel["filter"]) if found.cancel else None),
+            ("signals", _text_of(_signal_of(found)) if found.signal else None),
             *((f"  {name}", str(expression)) for name, expression in fields.items()),
             ("owner", found.owner),
             ("updated", timed(found.updated_at, clock, clock.now())),
@@ -101,8 +102,14 @@ def _show_rule(found: IntakeRule, clock: Clock) -> None:
 def _action_of(rule: IntakeRule) -> str:
     if rule.create:
         return f"creates {rule.create['task'].get('type', '')}"
+    if rule.signal:
+        return f"signals {rule.signal['name']}"
     conditions = {**(rule.cancel or {}).get("filter", {}), **(rule.cancel or {}).get("fields", {})}
     return f"cancels {_text_of(conditions)}"
+
+
+def _signal_of(rule: IntakeRule) -> Mapping[str, Any]:
+    return {name: value for name, value in (rule.signal or {}).items() if name != "fields"}
 
 
 def _text_of(value: Mapping[str, Any]) -> str:

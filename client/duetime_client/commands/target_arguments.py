@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ApprovalTarget,
         AwsTarget,
         DefinitionRun,
+        EventTarget,
         HttpAuth,
         HttpTarget,
         Target,
@@ -33,6 +34,7 @@ def target_of(options: TaskOptions) -> Target | None:
         "--topology": options.topology is not None,
         "--definition": options.definition is not None,
         "--approval": options.approval is not None,
+        "--event": options.event is not None,
     }
     if sum(given.values()) > 1:
         both = " or ".join(option for option, is_given in given.items() if is_given)
@@ -51,15 +53,19 @@ def target_of(options: TaskOptions) -> Target | None:
         return {"kind": "topology"}
     if options.approval is not None:
         return _approval_target(options.approval, options)
+    if options.event is not None:
+        return _event_target(options.event, options)
     return {"kind": "pull"} if options.pull else None
 
 
 def _reject_options_of_others(options: TaskOptions) -> None:
-    """Reject options that apply only to a definition or an approval, if neither is given."""
+    """Reject options that apply only to a definition, an approval or an event, if that is not given."""
     if options.definition is None and options.parameter:
         raise typer.BadParameter("needs --definition", param_hint="--parameter")
     if options.approval is None and options.on_timeout is not None:
         raise typer.BadParameter("needs --approval", param_hint="--on-timeout")
+    if options.event is None and (given := _event_options(options)):
+        raise typer.BadParameter("needs --event", param_hint=f"--event-{next(iter(given))}")
 
 
 def _definition_run(text: str, parameters: Sequence[str]) -> DefinitionRun:
@@ -121,6 +127,23 @@ def reject_constant(name: str) -> NoReturn:
 def _approval_target(timeout: int, options: TaskOptions) -> ApprovalTarget:
     target: ApprovalTarget = {"kind": "approval", "timeout_seconds": timeout}
     return target if options.on_timeout is None else {**target, "on_timeout": options.on_timeout.value}
+
+
+def _event_target(event: str, options: TaskOptions) -> EventTarget:
+    target: EventTarget = {"kind": "wait_for_event", "event": event}
+    if options.event_key is not None:
+        target["key"] = options.event_key
+    if options.event_timeout is not None:
+        target["timeout_seconds"] = options.event_timeout
+    if options.event_lookback is not None:
+        target["lookback_seconds"] = options.event_lookback
+    return target
+
+
+def _event_options(options: TaskOptions) -> dict[str, object]:
+    """The given options of an event, by the end of their name."""
+    found = {"key": options.event_key, "timeout": options.event_timeout, "lookback": options.event_lookback}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _reject_http_options(options: TaskOptions) -> None:

@@ -187,6 +187,20 @@ class TaskOptions:
         ApprovalTimeout | None,
         _target(help="What happens without a decision in time; default: fail. Needs --approval."),
     ] = None
+    event: Annotated[str | None, _target(metavar="NAME", help="Wait for this event: duetime signals send.")] = None
+    event_key: Annotated[str | None, _target(metavar="KEY", help="Key of the event. Needs --event.")] = None
+    event_timeout: Annotated[
+        int | None,
+        _target(metavar="SECONDS", min=1, max=2_592_000, help="How long to wait; default: a week. Needs --event."),
+    ] = None
+    event_lookback: Annotated[
+        int | None,
+        _target(
+            metavar="SECONDS",
+            min=0,
+            help="Also take a signal that was sent so long before the task is created. Needs --event.",
+        ),
+    ] = None
     http_url: Annotated[str | None, _target(metavar="URL", help="Call this endpoint instead of a Python handler.")] = (
         None
     )

@@ -1,4 +1,4 @@
-/** The intake rules of the deployment, for operators: which events create or cancel tasks. */
+/** The intake rules of the deployment, for operators: which events create, cancel or wake tasks. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
 import { useResource } from "../api/resource";
@@ -26,7 +26,7 @@ export function IntakeRules() {
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={reload} />}
       {read && read.rules.length === 0 && (
         <>
-          <p class="muted">No rules: events other than tasks do nothing. A rule lets events create or cancel tasks.</p>
+          <p class="muted">No rules: events other than tasks do nothing. A rule lets events create, cancel or wake tasks.</p>
           <Command text="duetime intake-rules put order-placed order-placed.json" />
         </>
       )}
@@ -81,6 +81,14 @@ function Effect({ rule }: { rule: IntakeRule }) {
     return (
       <>
         creates <strong>{task.type}</strong> <Fields fields={fields} />
+      </>
+    );
+  }
+  if (rule.signal) {
+    const { name, fields } = rule.signal as { name: string; fields: Record<string, string> };
+    return (
+      <>
+        signals <strong>{name}</strong> <Fields fields={fields} />
       </>
     );
   }

@@ -10,6 +10,7 @@ const KINDS: Record<string, string> = {
   resume: "Resuming",
   end: "Finishing",
   delete: "Deleting",
+  signal: "Waking",
 };
 
 export const titleOf = (kind: string): string => KINDS[kind] ?? kind;

@@ -79,6 +79,27 @@ function callOf(task: Task, offer: Offer, reason: string): Call {
   };
 }
 
+type EventTarget = Extract<NonNullable<Task["target"]>, { kind: "wait_for_event" }>;
+
+/** A signal of the event that a task waits for; a payload that is no JSON is sent as a text. */
+function signalOf({ event, key }: EventTarget, text: string): Call {
+  const payload = text.trim();
+  return {
+    method: "POST",
+    path: "/v1/signals",
+    body: { name: event, key, payload: payload ? jsonOrText(payload) : null },
+    command: command("signals", "send", event, ...(key ? ["--key", key] : []), ...(payload ? ["--payload", JSON.stringify(jsonOrText(payload))] : [])),
+  };
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
 const deletion = (task: Task): Action => ({
   title: "Delete",
   text: "The task is removed, with its payload, its result and its attempts. This cannot be undone.",
@@ -99,6 +120,7 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
   const withChildren = useSignal(false);
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const linking = useSignal(false);
+  const payload = useSignal("");
   const offers = OFFERS.filter(isOffered(task));
   const offered = (offer: Offer): Action => ({
     title: offer.title,
@@ -117,6 +139,13 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
     reason: true,
     call: (reason) => cancellation(task, reason),
   };
+  const signalling = (target: EventTarget): Action => ({
+    title: "Send the signal",
+    text: `All tasks that wait for the event ${target.event}${target.key ? ` with the key ${target.key}` : ""} succeed.`,
+    verb: "Send",
+    more: <SignalPayload payload={payload} />,
+    call: () => signalOf(target, payload.value),
+  });
   const mayBeOpen = children !== null && (children.open > 0 || children.hasMore);
   return (
     <>
@@ -125,6 +154,11 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
           {offer.title}
         </button>
       ))}
+      {task.target?.kind === "wait_for_event" && task.state === "waiting" && (
+        <button type="button" onClick={() => (chosen.value = { action: signalling(task.target as EventTarget), after: done })}>
+          Send the signal…
+        </button>
+      )}
       {task.target?.kind === "approval" && !ENDED.includes(task.state) && (
         <button type="button" onClick={() => (linking.value = true)}>
           Create a link…
@@ -152,6 +186,14 @@ function AlsoChildren({ children, checked }: { children: KnownChildren; checked:
       <input type="checkbox" checked={checked.value} onChange={(event) => (checked.value = event.currentTarget.checked)} />
       Also cancel its {childrenText(children)}, and those that they started
     </label>
+  );
+}
+
+function SignalPayload({ payload }: { payload: Signal<string> }) {
+  return (
+    <Field label="Payload" hint="JSON: the result of the tasks; none for null.">
+      <textarea rows={3} value={payload.value} onInput={(event) => (payload.value = event.currentTarget.value)} />
+    </Field>
   );
 }
 

@@ -347,8 +347,9 @@ class Functions(Construct):
                 Variable.INTAKE_REJECTS: intake.rejects.queue_url,
             },
         )
-        # Rules cancel tasks by bulk operations.
+        # Rules cancel tasks by bulk operations, and wake those that wait for an event.
         self._grant_bulk_start(function)
+        function.allow([*READ_MANY, *DELETE], [self._stores.tables.tasks.table_arn])
         self._stores.content.grant_access(function, reads=False)
         function.allow(INSERT_MANY, [self._stores.tables.tasks.table_arn])
         function.allow(["sqs:SendMessage"], [intake.rejects.queue_arn])

@@ -301,7 +301,7 @@ def _requests() -> list[Panel]:
             "Events",
             "that became tasks, cancelled tasks, matched no rule or were refused",
             Unit.COUNT,
-            _sums("intake_tasks", "intake_cancels", "intake_unmatched", "intake_refused"),
+            _sums("intake_tasks", "intake_cancels", "intake_signals", "intake_unmatched", "intake_refused"),
         ),
     ]
 

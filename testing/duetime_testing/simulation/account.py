@@ -350,7 +350,7 @@ class Account:
 
     def targets(self, machine: Machine, targets: Targets) -> Targets:
         """The targets of a process."""
-        return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, machine)
+        return MortalTargets(targets.handlers, targets.http, targets.aws, targets.topologies, targets.events, machine)
 
     def target_rules(self, rules: TargetRules) -> TargetRules:
         """The targets that the settings allow."""

@@ -184,6 +184,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
         "/v1/schedules/pause": by_tag,
         "/v1/schedules/resume": by_tag,
         "/v1/schedules/{name}/backfills": period,
+        "/v1/signals": {"name": "order.paid"},
     }
     assert set(bodies) == {one.path for one in OPERATIONS if KEY in one.headers}
     api.send("PUT", "/v1/groups/group", {})

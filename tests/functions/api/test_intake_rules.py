@@ -22,6 +22,7 @@ PATTERN = {"source": ["com.example.orders"]}
 TASK = {"type": "report", "delay_seconds": 60}
 CREATE = {"pattern": PATTERN, "create": {"task": TASK, "fields": {"payload": "detail"}}}
 CANCEL = {"pattern": PATTERN, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
+SIGNAL = {"pattern": PATTERN, "signal": {"name": "order.paid", "fields": {"key": "detail.id", "payload": "detail"}}}
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"pattern": PATTERN}, "body"),
     ({**CREATE, "cancel": CANCEL["cancel"]}, "body"),
@@ -41,6 +42,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"pattern": PATTERN, "cancel": {}}, "cancel.filter"),
     ({"pattern": PATTERN, "cancel": {"filter": {"priority_": "low"}}}, "cancel.filter.priority_"),
     ({"pattern": PATTERN, "cancel": {"fields": {"payload": "detail"}}}, "cancel.fields.payload"),
+    ({**SIGNAL, "cancel": CANCEL["cancel"]}, "body"),
+    ({"pattern": PATTERN, "signal": {}}, "signal.name"),
+    ({"pattern": PATTERN, "signal": {"name": "a b"}}, "signal.name"),
+    ({"pattern": PATTERN, "signal": {"name": "a", "payload": "x" * 262_145}}, "signal.payload"),
+    ({"pattern": PATTERN, "signal": {"name": "a", "fields": {"owner": "detail.owner"}}}, "signal.fields.owner"),
     ({**CREATE, "owner": "two words"}, "owner"),
     ({**CREATE, "description": "x" * 257}, "description"),
     ({**CREATE, "other": 1}, "other"),
@@ -63,6 +69,7 @@ def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
         "pattern": PATTERN,
         "create": CREATE["create"],
         "cancel": None,
+        "signal": None,
         "owner": EVENTS,
         "description": "",
         "updated_at": "2026-11-21T02:33:07.250Z",
@@ -74,7 +81,8 @@ def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
     replaced = ops.send("PUT", ORDERS, {**CANCEL, "owner": "ann", "description": "why"}).body
     assert replaced["cancel"] == {**CANCEL["cancel"], "force": False}  # type: ignore[dict-item]
     assert (replaced["create"], replaced["owner"], replaced["description"]) == (None, "ann", "why")
-    assert [each["name"] for each in ops.send("GET", PATH).body["rules"]] == ["a", "order-placed"]
+    assert ops.send("PUT", f"{PATH}/b", SIGNAL).body["signal"] == SIGNAL["signal"]
+    assert [each["name"] for each in ops.send("GET", PATH).body["rules"]] == ["a", "b", "order-placed"]
     assert ops.send("DELETE", ORDERS).body == replaced
     assert ops.send("GET", ORDERS).status == ops.send("DELETE", ORDERS).status == 404
 

@@ -208,4 +208,16 @@ MUTANTS = (
         "    if stops_line(task):\n        return True\n    if not task.is_terminal:\n"
         "        return task.lease_expires_at is not None",
     ),
+    Mutant(
+        "a task takes a signal of any time",
+        "domain/tasks/event_waits.py",
+        "TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)",
+        "TaskId.of(max(0, before - before), 0, 0)",
+    ),
+    Mutant(
+        "the tasks that wait for a signal are not checked before their time",
+        "services/signals.py",
+        "self.enqueuer.write(task, Move.REPLACE, now, Guard",
+        "self.enqueuer.write(task, Move.REPLACE, task.next_at, Guard",
+    ),
 )

@@ -11,7 +11,7 @@ from duetime.domain.tasks.targets import Phase
 from duetime.services.locking import LockAdmin, LockManager
 from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
 from duetime.services.outcomes.outcome import OutcomeWriter
-from duetime.services.start_gates import ApprovalGate, HandlerAvailability, StartGates, SwitchGate
+from duetime.services.start_gates import ApprovalGate, EventGate, HandlerAvailability, StartGates, SwitchGate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,12 @@ class StartGateServices(Part):
     @cached_property
     def gates(self) -> StartGates:
         """All gates, in order."""
-        of_all = (self.part(SwitchServices).gate, self.handler_availability, ApprovalGate(self.runtime.clock))
+        of_all = (
+            self.part(SwitchServices).gate,
+            self.handler_availability,
+            ApprovalGate(self.runtime.clock),
+            EventGate(lambda: self.part(CoreServices).event_waits),
+        )
         return StartGates(
             of_all,
             of_occurrences=lambda: self.part(OccurrenceServices).overlap_control,

@@ -9,15 +9,16 @@ from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
+from duetime.domain.bulk.operation import BulkKind
 from duetime.services.bulk.executor import BulkExecutor
 from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
 from duetime.services.topologies.bulk_node_actions import TopologySteps
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest
-    from duetime.domain.bulk.operation import BulkKind
     from duetime.services.purges import OwnerResources, Purges, PurgeSteps
     from duetime.services.schedules.manage import FilteredSchedules
+    from duetime.services.signals import Signals
     from duetime.services.topologies.deletion import TopologyEraser
 
 
@@ -33,11 +34,25 @@ class FilterActionServices(Part):
         )
         operations = self.part(BulkServices).operations
         return BulkRequests(
-            operations, filtered_tasks, lambda: self._filtered_schedules, stores, self.runtime, read_bulk_request
+            operations=operations,
+            filtered_tasks=filtered_tasks,
+            filtered_schedules=lambda: self._filtered_schedules,
+            signals=lambda: self._signals,
+            stores=stores,
+            runtime=self.runtime,
+            read_request=read_bulk_request,
         )
 
     def _eraser(self) -> TopologyEraser:
         return self.part(TopologyServices).eraser
+
+    @cached_property
+    def _signals(self) -> Signals:
+        # Few operations are signals.
+        from duetime.services.signals import Signals
+
+        core = self.part(CoreServices)
+        return Signals(core.stores, core.enqueuer, self.runtime)
 
     @cached_property
     def _filtered_schedules(self) -> FilteredSchedules:
@@ -120,6 +135,10 @@ def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
         from duetime.contract.schedules import bodies
 
         return bodies.read_stored(kind, text)
+    if kind is BulkKind.SIGNAL:
+        from duetime.contract import signals
+
+        return signals.read_stored(text)
     from duetime.contract.bulk.bodies import read_stored
 
     return read_stored(kind, text)

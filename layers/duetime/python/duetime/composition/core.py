@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.book import QuotaBook
     from duetime.services.quotas.dispatch_pace import DispatchPace
     from duetime.services.rate_limiter import RateLimiter
+    from duetime.services.signals import EventWaits
     from duetime.services.task_types import TypeAdmin, TypeDefaults
     from duetime.services.tasks.creation_rules import CreationRules
     from duetime.services.tasks.read import TaskReader
@@ -201,6 +202,13 @@ class CoreServices(Part):
         from duetime.services.order_lines import OrderLines
 
         return OrderLines(self.stores, self.enqueuer, self.runtime)
+
+    @cached_property
+    def event_waits(self) -> EventWaits:
+        """Lets tasks wait for signals."""
+        from duetime.services.signals import EventWaits
+
+        return EventWaits(self.stores, self.runtime)
 
     @cached_property
     def long_polls(self) -> LongPolls:

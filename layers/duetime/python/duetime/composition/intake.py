@@ -1,4 +1,4 @@
-"""Composes the intake of events, and the rules by which events create and cancel tasks."""
+"""Composes the intake of events, and the rules by which events create, cancel and wake tasks."""
 
 from __future__ import annotations
 

@@ -193,7 +193,13 @@ class TargetServices(Part):
         handlers = HandlerRunner(
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged
         )
-        return Targets(handlers, HttpRunner(self.part(HttpServices).caller), self.aws_runner, topologies)
+        return Targets(
+            handlers,
+            HttpRunner(self.part(HttpServices).caller),
+            self.aws_runner,
+            topologies,
+            lambda: self.part(CoreServices).event_waits,
+        )
 
     def _topology_quota(self) -> RunningTopologies | None:
         if not self.settings.has_quotas:

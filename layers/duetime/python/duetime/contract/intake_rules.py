@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
+from duetime.contract import signals
 from duetime.contract.bulk import bodies as bulk_bodies
 from duetime.contract.bulk.bodies import BulkCancel, OpenTaskFilter, read_filter_action
 from duetime.contract.http.operation import Operation, Returns
@@ -18,12 +20,14 @@ from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import Document, path_of
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import matching_parameter, read_body
+from duetime.contract.signals import SignalCreate, signal_of
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.decoding import spec_of, task_spec_at
 from duetime.contract.tasks.fields import OWNER_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.tasks.responses import Instant
+from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
-from duetime.domain.bulk.filter_action import Cancellation
+from duetime.domain.bulk.filter_action import EventRequest
 from duetime.domain.callers import Role
 from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.intake_rules import IntakeAction, IntakeRule
@@ -71,12 +75,21 @@ class IntakeCancel(Body):
     force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
 
 
+class IntakeSignal(Body):
+    """The signal that each matching event sends."""
+
+    name: EventName
+    key: EventKey = ""
+    payload: Annotated[Any, Field(description="The result of the tasks that wait for the event: any JSON.")] = None
+    fields: _Fields = Field(default_factory=dict)
+
+
 class IntakeRulePut(Body):
     """An intake rule: what events that match a pattern do."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [{"required": ["create"]}, {"required": ["cancel"]}],
+            "oneOf": [{"required": ["create"]}, {"required": ["cancel"]}, {"required": ["signal"]}],
             "examples": [
                 {
                     "pattern": {"source": ["com.example.orders"], "detail-type": ["OrderPlaced"]},
@@ -95,6 +108,9 @@ class IntakeRulePut(Body):
     ]
     create: Annotated[IntakeCreate | None, Field(description="The task that each event creates.")] = None
     cancel: Annotated[IntakeCancel | None, Field(description="The tasks that each event cancels.")] = None
+    signal: Annotated[
+        IntakeSignal | None, Field(description="The signal that each event sends to the tasks that wait for it.")
+    ] = None
     owner: Annotated[
         str | None,
         Field(pattern=f"^{OWNER_PATTERN}$", description="Owner of the tasks; null for the setting `intake_owner`."),
@@ -111,6 +127,7 @@ class IntakeRuleResponse(TypedDict):
     cancel: Annotated[
         Mapping[str, Any] | None, Field(description="The filter of the tasks that each event cancels, and its fields.")
     ]
+    signal: Annotated[Mapping[str, Any] | None, Field(description="The signal that each event sends, and its fields.")]
     owner: Annotated[str, Field(description="Owner of the tasks.")]
     description: Annotated[str, Field(description="For people.")]
     updated_at: Annotated[Instant, Field(description="When it was last set.")]
@@ -159,24 +176,43 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
         reject_pattern(body.pattern)
     except PatternInvalid as fault:
         raise _refused(("pattern", *fault.place), str(fault)) from None
-    if (body.create is None) is (body.cancel is None):
-        raise _refused((), "should have either create or cancel")
-    given = cast("Mapping[str, Any]", document.value)
-    if body.create is not None:
-        spec_of(body.create.task, ("create", "task"))
-        action, request, fields = IntakeAction.CREATE, given["create"]["task"], body.create.fields
-    else:
-        cancel = body.cancel or IntakeCancel()
-        if cancel.filter.is_empty and not cancel.fields:
-            raise _refused(("cancel", "filter"), "is empty: it would cancel every task of the owner")
-        request = {"filter": given["cancel"].get("filter", {}), "force": cancel.force}
-        action, fields = IntakeAction.CANCEL, cancel.fields
+    if [body.create, body.cancel, body.signal].count(None) != len(IntakeAction) - 1:
+        raise _refused((), "should have one of create, cancel and signal")
+    action, request, fields = _effect_of(body, cast("Mapping[str, Any]", document.value))
     _reject_fields(fields, action)
     return IntakeRule(name, body.pattern, action, request, fields, body.owner or owner, body.description)
 
 
+def _effect_of(
+    body: IntakeRulePut, given: Mapping[str, Any]
+) -> tuple[IntakeAction, Mapping[str, Any], Mapping[str, str]]:
+    """What a rule does: its action, the request, and the fields of that which are set from the event."""
+    if body.create is not None:
+        spec_of(body.create.task, ("create", "task"))
+        return IntakeAction.CREATE, given["create"]["task"], body.create.fields
+    if body.signal is not None:
+        request = {name: value for name, value in given["signal"].items() if name != "fields"}
+        try:
+            signal_of(Document(request, marked=False))
+        except FieldsInvalid as fault:
+            raise FieldsInvalid([replace(each, field=f"signal.{each.field}") for each in fault.faults]) from None
+        return IntakeAction.SIGNAL, request, body.signal.fields
+    cancel = body.cancel or IntakeCancel()
+    if cancel.filter.is_empty and not cancel.fields:
+        raise _refused(("cancel", "filter"), "is empty: it would cancel every task of the owner")
+    return IntakeAction.CANCEL, {"filter": given["cancel"].get("filter", {}), "force": cancel.force}, cancel.fields
+
+
+_KEY_OF_SIGNAL = (IntakeAction.SIGNAL, "key")
+_MODELS: Mapping[IntakeAction, type[Body]] = {
+    IntakeAction.CREATE: TaskCreate,
+    IntakeAction.CANCEL: OpenTaskFilter,
+    IntakeAction.SIGNAL: SignalCreate,
+}
+
+
 def _reject_fields(fields: Mapping[str, str], action: IntakeAction) -> None:
-    model = TaskCreate if action is IntakeAction.CREATE else OpenTaskFilter
+    model = _MODELS[action]
     for name, expression in fields.items():
         place = (action.value, "fields", name)
         if len(name) > _MAX_FIELD_LENGTH or _FIELD.fullmatch(name) is None:
@@ -191,12 +227,17 @@ def _reject_fields(fields: Mapping[str, str], action: IntakeAction) -> None:
 
 def rule_response(rule: IntakeRule) -> IntakeRuleResponse:
     """The response for a rule."""
-    is_creation = rule.action is IntakeAction.CREATE
+    shown = {
+        IntakeAction.CREATE: {"task": rule.request, "fields": rule.fields},
+        IntakeAction.CANCEL: {**rule.request, "fields": rule.fields},
+        IntakeAction.SIGNAL: {**rule.request, "fields": rule.fields},
+    }[rule.action]
     return IntakeRuleResponse(
         name=rule.name,
         pattern=rule.pattern,
-        create={"task": rule.request, "fields": rule.fields} if is_creation else None,
-        cancel=None if is_creation else {**rule.request, "fields": rule.fields},
+        create=shown if rule.action is IntakeAction.CREATE else None,
+        cancel=shown if rule.action is IntakeAction.CANCEL else None,
+        signal=shown if rule.action is IntakeAction.SIGNAL else None,
         owner=rule.owner,
         description=rule.description,
         updated_at=to_iso(rule.updated_at),
@@ -207,7 +248,7 @@ def rule_response(rule: IntakeRule) -> IntakeRuleResponse:
 class RuleReader:
     """`duetime.services.intake.RuleReader`, with the models of the REST contract (pydantic)."""
 
-    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation:
+    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
         """What a rule makes of an event that matches it.
 
         Raises:
@@ -217,6 +258,8 @@ class RuleReader:
             if rule.action is IntakeAction.CANCEL:
                 return _cancellation(rule, event)
             filled = _filled(rule.request, rule, event)
+            if rule.action is IntakeAction.SIGNAL:
+                return _signal(rule, event, filled)
             return Order(task_spec_at(filled, (), Document(filled, marked=False)), origin=_origin(rule, event))
         except FieldsInvalid as fault:
             raise RuleNotApplicable(f"intake rule {rule.name}: {fault}") from None
@@ -231,26 +274,38 @@ def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
     return Origin(f"{event.origin.source}#{rule.name}", event.origin.id, event.origin.at)
 
 
-def _cancellation(rule: IntakeRule, event: IntakeEvent) -> Cancellation:
+def _cancellation(rule: IntakeRule, event: IntakeEvent) -> EventRequest:
     filled = _filled(rule.request["filter"], rule, event)
     body = {"filter": filled, "force": rule.request["force"], "reason": f"intake rule {rule.name}"}
     document = Document(body, marked=False)
     text = json.dumps(body, ensure_ascii=False).encode()
     request = bulk_bodies.request_of(read_filter_action(BulkCancel, document), "", text, None)
+    return EventRequest(request, _key(rule, event, text))
+
+
+def _signal(rule: IntakeRule, event: IntakeEvent, filled: Mapping[str, Any]) -> EventRequest:
+    text = json.dumps(filled, ensure_ascii=False).encode()
+    request = signals.request_of(signal_of(Document(filled, marked=False)), text)
+    return EventRequest(request, _key(rule, event, text))
+
+
+def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
+    """The key by which a repeated delivery of an event is recognized."""
     origin = _origin(rule, event)
     digest = sha256(f"{origin.source}\0{origin.id}".encode()).hexdigest()
-    return Cancellation(request, IdempotencyKey(f"intake:{digest}", sha256(text).hexdigest(), INTAKE_KEPT))
+    return IdempotencyKey(f"intake:{digest}", sha256(text).hexdigest(), INTAKE_KEPT)
 
 
 def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
     """The request of a rule with the fields that it sets from an event.
 
-    A field whose expression has no value keeps the value in the rule; a filter would match more tasks without it.
+    A field whose expression has no value keeps the value in the rule. A filter would match more tasks without it, and
+    a signal without its key would be another event.
     """
     filled: Mapping[str, Any] = request
     for name, expression in rule.fields.items():
         value = _value(name, expression, event)
-        if value is None and rule.action is IntakeAction.CANCEL:
+        if value is None and (rule.action is IntakeAction.CANCEL or (rule.action, name) == _KEY_OF_SIGNAL):
             raise _refused((name,), f"has no value: {expression} is null in the event")
         if value is not None:
             filled = _with(filled, name.split("."), value)

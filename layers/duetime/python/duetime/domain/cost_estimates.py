@@ -16,7 +16,15 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.forecast import planned_times
 from duetime.domain.schedules.occurrences import count_between
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.targets import ApprovalTarget, HttpTarget, Phase, PullTarget, TopologyTarget, outlives_workers
+from duetime.domain.tasks.targets import (
+    ApprovalTarget,
+    EventTarget,
+    HttpTarget,
+    Phase,
+    PullTarget,
+    TopologyTarget,
+    outlives_workers,
+)
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.graph import Graph
@@ -35,6 +43,8 @@ NODES = "the nodes of a topology whose graph is in a payload or a definition"
 _KILOBYTE = 1_024
 _UNIQUE, _LOCK, _RATE, _LATE_NOTICE, _PREPARE, _JOB, _APPROVAL, _PULL_EXPIRY, _PARENT = 4, 2, 1, 1, 2, 2, 5, 1, 1
 """Additional write units of a task, by feature."""
+_EVENT = 6
+"""Additional write units of a task that waits for an event."""
 _MEMBER = 2
 """Additional write units of a member of a group: its item, and the note of its end."""
 _WAITING, _DEPENDENCY = 2, 3
@@ -162,6 +172,7 @@ class TaskWorkloads:
         found += _PULL_EXPIRY * (pulled and spec.expires_seconds is not None)
         found += _PREPARE * (isinstance(target, HttpTarget) and Phase.PREPARE in target.phases)
         found += _JOB * (target is not None and is_job(target)) + _APPROVAL * isinstance(target, ApprovalTarget)
+        found += _EVENT * isinstance(target, EventTarget)
         return found + self._payload_writes(spec.payload)
 
     def _payload_writes(self, payload: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Intake rules: which events create or cancel tasks."""
+"""Intake rules: which events create or cancel tasks, or wake those that wait for them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class IntakeAction(StrEnum):
 
     CREATE = "create"
     CANCEL = "cancel"
+    SIGNAL = "signal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,8 @@ class IntakeRule:
         name: unique in a deployment.
         pattern: event pattern of EventBridge.
         action: what a matching event does.
-        request: the task to create, or the filter of the tasks to cancel, in the form of the REST contract.
+        request: the task to create, the filter of the tasks to cancel, or the signal to send, in the form of the REST
+            contract.
         fields: fields of `request` that are set from the event: JMESPath expressions by dotted name.
         owner: owner of the tasks.
         description: for people.

@@ -245,6 +245,14 @@ MAX_INPUTS_BYTES = 1_048_576
 """Size of all parents' results that a node receives, in bytes of UTF-8."""
 DEFAULT_APPROVAL_SECONDS = 604_800
 """Default time for which a task waits for an approval: a week."""
+DEFAULT_EVENT_SECONDS = 604_800
+"""Default time for which a task waits for an event: a week."""
+MAX_EVENT_KEY_LENGTH = 256
+"""Characters of the key of an event that tasks wait for."""
+SIGNAL_LIFE = 30 * DAY
+"""How long a signal is kept: as long as a task can wait for one."""
+MAX_LOOKBACK_SECONDS = 2_592_000
+"""How long before its creation a signal for a task may have been sent, at most."""
 MAX_EVENT_AHEAD = 5 * MINUTE
 """How far in the future the time of an event that creates tasks can be."""
 MAX_EVENT_NAME_LENGTH = 256

@@ -123,6 +123,8 @@ QUOTAS_LIFE = 5 * SECOND
 INTAKE_KEPT = 4 * DAY
 """How long the intake's queue keeps an event at most, and for how long a repeated delivery of one that cancels tasks is
 recognized."""
+EVENT_WAITER_KEPT = DAY
+"""How long after its time limit a task is noted among those that wait for an event."""
 INTAKE_RULES_LIFE = 10 * SECOND
 """How long a process caches intake rules."""
 INTAKE_RULES_TRUST = 10 * MINUTE

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.switches import StoredSwitches, Switches
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.event_waits import AwaitedEvent, SentSignal, WaitingTask
     from duetime.domain.tasks.steps import StepResult
     from duetime.domain.tasks.type_defaults import OwnerTypes
     from duetime.domain.times import Millis
@@ -100,6 +101,11 @@ class Stores(Protocol):
     @property
     def locks(self) -> LockStore:
         """Locks and their lines."""
+        ...
+
+    @property
+    def signals(self) -> SignalStore:
+        """Signals, and the tasks that wait for them."""
         ...
 
     @property
@@ -213,6 +219,30 @@ class LockStore(Protocol):
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
         """Keys of an owner's locks in order, eventually consistent; the list continues after `after`."""
+        ...
+
+
+class SignalStore(Protocol):
+    """Signals of events, and the tasks that wait for them."""
+
+    def put(self, event: AwaitedEvent, signal: SentSignal, expires_at: Millis) -> None:
+        """Store a signal; storing it again changes nothing."""
+        ...
+
+    def first(self, event: AwaitedEvent, since: TaskId) -> SentSignal | None:
+        """The first signal of an event whose id is not lower than the given one, read consistently."""
+        ...
+
+    def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
+        """Note a task that waits for an event; a later claim of the task replaces the note."""
+        ...
+
+    def leave(self, event: AwaitedEvent, waiting: WaitingTask) -> None:
+        """Remove the note of a task, unless a later claim has replaced it."""
+        ...
+
+    def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
+        """The next tasks that wait for an event, by id, read consistently."""
         ...
 
 

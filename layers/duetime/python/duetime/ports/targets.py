@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.attempt_results import Failed, Succeeded, TargetEnding
     from duetime.domain.tasks.notices import Notice
-    from duetime.domain.tasks.targets import HttpTarget, Phase, Query
+    from duetime.domain.tasks.targets import EventTarget, HttpTarget, Phase, Query
     from duetime.domain.tasks.task import Progress, RequestedAction, Task
     from duetime.domain.times import Millis
     from duetime_common.steps import StepKeeper
@@ -21,6 +21,18 @@ class StepKeepers(Protocol):
 
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
         """What stores the steps of an attempt's phase, each of which begins only while `has_lease()`."""
+        ...
+
+
+class EventRunner(Protocol):
+    """Ends tasks that have waited for an event."""
+
+    def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
+        """The end of a task that no longer waits: the payload of its signal, or a failure.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
         ...
 
 

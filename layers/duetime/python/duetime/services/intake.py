@@ -1,4 +1,4 @@
-"""The intake of events: the rules for them, and the tasks that they create and cancel."""
+"""The intake of events: the rules for them, and the tasks that they create, cancel and wake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from duetime.ports.queues import Reject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime.domain.bulk.filter_action import Cancellation
+    from duetime.domain.bulk.filter_action import EventRequest
     from duetime.domain.callers import Caller
     from duetime.domain.intake_rules import IntakeRule, IntakeRules
     from duetime.domain.times import Millis
@@ -145,14 +145,14 @@ class _Request:
     """One request of an arrival: its own, or that of a rule which its event matches."""
 
     arrival: Arrival
-    wanted: Order | Cancellation | Exception
+    wanted: Order | EventRequest | Exception
     owner: str
 
 
 class RuleReader(Protocol):
     """Reads what rules make of events."""
 
-    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | Cancellation:
+    def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
         """What a rule makes of an event that matches it.
 
         Raises:
@@ -171,7 +171,7 @@ class EventTaskCreator:
         owner: owner of tasks that events are themselves.
         rule_cache: the rules in force.
         read_rule: returns what reads what rules make of events.
-        bulk_requests: returns what cancels tasks by a filter.
+        bulk_requests: returns what cancels tasks by a filter, and wakes tasks.
     """
 
     batch_creator: BatchCreator
@@ -226,8 +226,8 @@ class EventTaskCreator:
                 yield _Request(arrival, refusal, rule.owner)
 
     def _carry_out(self, requests: Sequence[_Request]) -> list[Exception | None]:
-        """Create and cancel tasks; returns the failure of each request, in order."""
-        failures = [self._cancelled(request) for request in requests]
+        """Create, cancel and wake tasks; returns the failure of each request, in order."""
+        failures = [self._requested(request) for request in requests]
         by_owner: dict[str, list[tuple[int, Order]]] = defaultdict(list)
         for index, request in enumerate(requests):
             if isinstance(request.wanted, Order):
@@ -239,14 +239,18 @@ class EventTaskCreator:
         self.telemetry.count("intake_tasks", sum(failures[at] is None for each in by_owner.values() for at, _ in each))
         return failures
 
-    def _cancelled(self, request: _Request) -> Exception | None:
-        """Start to cancel the tasks of a request, if it is one for that; returns its failure."""
+    def _requested(self, request: _Request) -> Exception | None:
+        """Start to cancel the tasks of a request, or wake them, if it is one for that; returns its failure."""
         wanted = request.wanted
         if isinstance(wanted, Order | Exception):
             return wanted if isinstance(wanted, Exception) else None
+        is_signal = wanted.request.signal is not None
         try:
-            self.bulk_requests().take(request.owner, wanted.request, wanted.key, at_once=False)
+            self.bulk_requests().take(request.owner, wanted.request, wanted.key, at_once=is_signal)
         except Exception as failure:  # noqa: BLE001 - another event of the batch must not suffer
             return failure
-        self.telemetry.count("intake_cancels", 1)
+        if is_signal:
+            self.telemetry.count("intake_signals", 1)
+        else:
+            self.telemetry.count("intake_cancels", 1)
         return None

@@ -14,7 +14,7 @@ from duetime.domain.operating_parameters import (
     SWITCHES_TRUST,
 )
 from duetime.domain.tasks.attempt_results import Postponed
-from duetime.domain.tasks.targets import ApprovalTarget, HandlerTarget
+from duetime.domain.tasks.targets import ApprovalTarget, EventTarget, HandlerTarget
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +46,21 @@ class ApprovalGate:
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())
+
+
+@dataclass(frozen=True, slots=True)
+class EventGate:
+    """Holds tasks that wait for an event until a signal or a timeout.
+
+    Attributes:
+        waits: returns the gate of tasks with that target, which few tasks have.
+    """
+
+    waits: Callable[[], StartGate]
+
+    def held(self, task: Task) -> Postponed | Skipped | None:
+        """Whether a just-claimed task waits for an event; waiting costs no attempt."""
+        return self.waits().held(task) if isinstance(task.target, EventTarget) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from duetime.domain.tasks.targets import (
     AwsTarget,
     CallbackTarget,
     DefinitionRef,
+    EventTarget,
     HandlerTarget,
     HttpTarget,
     OnTimeout,
@@ -38,6 +39,7 @@ from duetime.domain.tasks.targets import (
     PullTarget,
     Query,
     TopologyTarget,
+    WaitingTarget,
 )
 from duetime.domain.tasks.task import Progress, RequestedAction, Task
 from duetime.domain.tasks.task_options import (
@@ -261,6 +263,7 @@ TOPOLOGY = "topology"
 _HTTP = "http"
 _PULL = "pull"
 _APPROVAL = "approval"
+_EVENT = "event"
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -285,11 +288,13 @@ def target(value: Target) -> Value | None:
     return {"S": _text(value)}
 
 
-def _text(value: PullTarget | ApprovalTarget | CallbackTarget | AwsTarget) -> str:
+def _text(value: PullTarget | WaitingTarget | CallbackTarget | AwsTarget) -> str:
     if isinstance(value, PullTarget):
         return _PULL
     if isinstance(value, ApprovalTarget):
         return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
+    if isinstance(value, EventTarget):
+        return f"{_EVENT} {value.timeout_seconds} {value.lookback_seconds} {value.event} {value.key}"
     if isinstance(value, CallbackTarget):
         return f"{_CALLBACK} {value.url}"
     option = value.detail_type if value.waits else _NOTIFIES
@@ -322,6 +327,9 @@ def _read_text(text: str) -> Target:
     if text.startswith(_APPROVAL):
         _, seconds, on_timeout = text.split(" ")
         return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
+    if text.startswith(_EVENT):
+        _, seconds, lookback, event, key = text.split(" ", 4)
+        return EventTarget(event, key, int(seconds), int(lookback))
     if text.startswith(_ARN):
         return _read_aws_target(text)
     if text.startswith(_CALLBACK):

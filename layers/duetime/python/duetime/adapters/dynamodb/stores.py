@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.quotas import DynamoQuotaStore, DynamoQuotaUse
     from duetime.adapters.dynamodb.rates import DynamoRateStore
     from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
+    from duetime.adapters.dynamodb.signals import DynamoSignalStore
     from duetime.adapters.dynamodb.switches import DynamoSwitchStore
     from duetime.adapters.dynamodb.task_lists import DynamoTaskLists
     from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
@@ -135,6 +136,13 @@ class DynamoStores:
         from duetime.adapters.dynamodb.locks import DynamoLockStore
 
         return DynamoLockStore(self._client, self._table, self._runtime.executor)
+
+    @cached_property
+    def signals(self) -> DynamoSignalStore:
+        """Signals, and the tasks that wait for them."""
+        from duetime.adapters.dynamodb.signals import DynamoSignalStore
+
+        return DynamoSignalStore(self._client, self._table)
 
     @cached_property
     def order_lines(self) -> DynamoOrderLineStore:

@@ -10,6 +10,7 @@ from duetime.domain.tasks.targets import (
     ApprovalTarget,
     AwsTarget,
     CallbackTarget,
+    EventTarget,
     HandlerTarget,
     HttpTarget,
     Phase,
@@ -18,23 +19,30 @@ from duetime.domain.tasks.targets import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from duetime.adapters.targets.aws_target import AwsRunner
     from duetime.adapters.targets.http_target import HttpRunner
     from duetime.adapters.targets.python_handlers import HandlerRunner
     from duetime.adapters.targets.topology_target import TopologyRunner
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.task import Task
-    from duetime.ports.targets import Work
+    from duetime.ports.targets import EventRunner, Work
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Dispatches each kind of target to its runner."""
+    """Dispatches each kind of target to its runner.
+
+    Attributes:
+        events: returns the runner for events, which few tasks wait for.
+    """
 
     handlers: HandlerRunner
     http: HttpRunner
     aws: AwsRunner
     topologies: TopologyRunner
+    events: Callable[[], EventRunner]
 
     def phases(self, task: Task) -> frozenset[Phase]:
         """The phases that the task's target offers; always includes `run`."""
@@ -43,7 +51,7 @@ class Targets:
                 return self.handlers.phases(task)
             case HttpTarget(phases=phases):
                 return phases | {Phase.RUN}
-            case ApprovalTarget() | TopologyTarget():
+            case ApprovalTarget() | EventTarget() | TopologyTarget():
                 return frozenset({Phase.RUN, Phase.ROLLBACK})
             case PullTarget() | AwsTarget() | CallbackTarget():
                 return frozenset({Phase.RUN})
@@ -63,6 +71,8 @@ class Targets:
                 return self.topologies.run(work)
             case ApprovalTarget() as target:
                 return _approval(target, work)
+            case EventTarget() as target:
+                return self.events().ending(target, work.task)
             case PullTarget():
                 # Its type is no longer pulled, or this process does not know yet that it is, or the timer of a rejected
                 # change brought it here: nothing is lost.

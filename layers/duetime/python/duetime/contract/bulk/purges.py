@@ -101,8 +101,9 @@ class PurgeLeftover(TypedDict):
         LeftData,
         Field(
             description="`records`: records of purged tasks with id, owner, type, state and times, but without data of "
-            "their users. `keys`: idempotency keys with a hash of the body, unique and ordered keys. `names`: names of "
-            "deleted schedules, calendars and definitions. `stream`: records that had expired, and were not archived "
+            "their users. `keys`: idempotency keys with a hash of the body, unique and ordered keys. `signals`: "
+            "signals with their payloads, and the keys of events. `names`: names of deleted schedules, calendars and "
+            "definitions. `stream`: records that had expired, and were not archived "
             "yet: purge again after this time. `backups`: the table's backups for point-in-time recovery."
         ),
     ]

@@ -27,7 +27,8 @@ class BulkOperationResponse(TypedDict):
         BulkKind,
         Field(
             description="The action on each task, or without a topology on each schedule: `pause`, `resume`. "
-            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one."
+            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one, `signal` wakes tasks "
+            "that wait for an event."
         ),
     ]
     state: BulkState

@@ -43,6 +43,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),
     "intake-rules": ("duetime.contract.intake_rules",),
+    "signals": ("duetime.contract.signals",),
     "quotas": ("duetime.contract.quotas",),
     "schedules": (_SCHEDULES, _EXPLANATIONS),
     "calendars": (_SCHEDULES,),

@@ -51,7 +51,15 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 Place = tuple[str | int, ...]
 
-_TARGET_KINDS = ("handler", "http", "pull", "topology", "approval", *(service.value for service in AwsService))
+_TARGET_KINDS = (
+    "handler",
+    "http",
+    "pull",
+    "topology",
+    "approval",
+    "wait_for_event",
+    *(service.value for service in AwsService),
+)
 _PLAIN = {
     "missing": "is required",
     "string_pattern_mismatch": "does not have the form that it should have",

@@ -36,6 +36,7 @@ NAMES: Mapping[str, str] = {
     "DefinitionRun": "TopologyDefinitionRunInput",
     "EcsTarget": "EcsTargetInput",
     "EventBridgeTarget": "EventBridgeTargetInput",
+    "EventTarget": "EventTargetInput",
     "GlueTarget": "GlueTargetInput",
     "HandlerTarget": "HandlerTargetInput",
     "HttpTarget": "HttpTargetInput",

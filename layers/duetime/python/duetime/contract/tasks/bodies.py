@@ -45,8 +45,10 @@ from duetime.contract.tasks.target_fields import (
     ApprovalSeconds,
     CallbackUrl,
     DetailType,
+    EventKey,
     JobParameters,
     LambdaMode,
+    LookbackSeconds,
     OfferedQueries,
     RequestMethod,
     SuccessStatuses,
@@ -621,9 +623,12 @@ class TargetPatch(Body):
     parameters: Annotated[
         JobParameters | None, Field(description="Further request fields of a job, replaced as a whole; null for none.")
     ] = None
+    event: Annotated[str | None, Field(description="Name of the event that is waited for.")] = None
+    key: Annotated[EventKey | None, Field(description="Key of that event.")] = None
     timeout_seconds: Annotated[
-        ApprovalSeconds | None, Field(description="How long an approval waits for a decision.")
+        ApprovalSeconds | None, Field(description="How long the task waits for a decision, or for an event.")
     ] = None
+    lookback_seconds: LookbackSeconds | None = None
     on_timeout: Annotated[
         Literal["fail", "reject", "approve"] | None, Field(description="What happens when that time is over.")
     ] = None

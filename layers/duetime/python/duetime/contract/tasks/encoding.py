@@ -16,6 +16,7 @@ from duetime.contract.tasks.responses import (
     DefinitionRunResponse,
     EcsTargetResponse,
     EventBridgeTargetResponse,
+    EventTargetResponse,
     GroupReferenceResponse,
     HandlerTargetResponse,
     HttpTargetResponse,
@@ -205,6 +206,14 @@ def target_response(target: targets.Target) -> TargetResponse:
     if isinstance(target, targets.ApprovalTarget):
         return ApprovalTargetResponse(
             kind="approval", timeout_seconds=target.timeout_seconds, on_timeout=target.on_timeout.value
+        )
+    if isinstance(target, targets.EventTarget):
+        return EventTargetResponse(
+            kind="wait_for_event",
+            event=target.event,
+            key=target.key,
+            timeout_seconds=target.timeout_seconds,
+            lookback_seconds=target.lookback_seconds,
         )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(

@@ -17,6 +17,7 @@ from duetime.contract.tasks.target_bodies import (
     CodeBuildTarget,
     EcsTarget,
     EventBridgeTarget,
+    EventTarget,
     GlueTarget,
     HandlerTarget,
     HttpTarget,
@@ -242,6 +243,8 @@ def _target(body: Target) -> targets.Target:
         return targets.TopologyTarget(_definition(body.definition))
     if isinstance(body, ApprovalTarget):
         return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
+    if isinstance(body, EventTarget):
+        return targets.EventTarget(body.event, body.key, body.timeout_seconds, body.lookback_seconds)
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 

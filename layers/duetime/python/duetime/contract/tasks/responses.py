@@ -115,6 +115,18 @@ class ApprovalTargetResponse(TypedDict):
     on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
 
 
+class EventTargetResponse(TypedDict):
+    """An event that the task waits for."""
+
+    kind: Literal["wait_for_event"]
+    event: Annotated[str, Field(description="Name of the event.")]
+    key: Annotated[str, Field(description="Tells events of one name apart; empty for none.")]
+    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    lookback_seconds: Annotated[
+        int, Field(description="How long before the creation of the task the signal may have been sent.")
+    ]
+
+
 class LambdaTargetResponse(TypedDict):
     """A Lambda function."""
 
@@ -189,6 +201,7 @@ TargetResponse = (
     | JobTargetResponse
     | TopologyTargetResponse
     | ApprovalTargetResponse
+    | EventTargetResponse
 )
 
 

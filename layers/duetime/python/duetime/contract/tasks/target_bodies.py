@@ -15,11 +15,15 @@ from duetime.contract.tasks.target_fields import (
     DefinitionNumber,
     DetailType,
     EventBusArn,
+    EventKey,
+    EventName,
+    EventSeconds,
     FunctionArn,
     GlueJobArn,
     JobDefinitionArn,
     JobQueueArn,
     LambdaMode,
+    LookbackSeconds,
     OfferedQueries,
     ProjectArn,
     QueueArn,
@@ -42,7 +46,7 @@ from duetime.contract.tasks.target_fields import (
     TopicArn,
     WaitsForEnd,
 )
-from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS
+from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS, DEFAULT_EVENT_SECONDS
 from duetime.domain.tasks.arns import is_qualified
 
 _ANY_VERSION = "arn:aws:lambda:eu-west-1:123456789012:function:report:1"
@@ -110,6 +114,16 @@ class ApprovalTarget(Body):
         Literal["fail", "reject", "approve"],
         Field(description="What happens without a decision in time: the task fails, is rejected or is approved."),
     ] = "fail"
+
+
+class EventTarget(Body):
+    """An event that the task waits for: a signal with its name and key. Nothing is called."""
+
+    kind: Literal["wait_for_event"]
+    event: EventName
+    key: EventKey = ""
+    timeout_seconds: EventSeconds = DEFAULT_EVENT_SECONDS
+    lookback_seconds: LookbackSeconds = 0
 
 
 class LambdaTarget(Body):
@@ -197,7 +211,7 @@ JobTarget = EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget
 """Targets whose end is always waited for."""
 AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | JobTarget
 Target = Annotated[
-    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget,
+    HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | EventTarget,
     Field(
         discriminator="kind",
         description="The target. By default, pull workers if the type is declared as pulled, otherwise the handler of "

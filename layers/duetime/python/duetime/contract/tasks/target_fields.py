@@ -16,9 +16,11 @@ from duetime.domain.limits import (
     MAX_ARN_LENGTH,
     MAX_DEADLINE_SECONDS,
     MAX_DETAIL_TYPE_LENGTH,
+    MAX_EVENT_KEY_LENGTH,
     MAX_HTTP_FIELD_LENGTH,
     MAX_HTTP_FIELD_NAME_LENGTH,
     MAX_HTTP_FIELDS,
+    MAX_LOOKBACK_SECONDS,
     MAX_PARAMETERS,
     MAX_REQUEST_BYTES,
     MAX_RESULT_BYTES,
@@ -39,6 +41,7 @@ TargetKind = Literal[
     "pull",
     "topology",
     "approval",
+    "wait_for_event",
     "lambda",
     "sqs",
     "sns",
@@ -51,6 +54,30 @@ TargetKind = Literal[
 ]
 ApprovalSeconds = Annotated[
     int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
+]
+EventName = Annotated[
+    str,
+    Field(
+        pattern=SCHEDULE_NAME_PATTERN,
+        description="Name of the event, among the owner's events.",
+        examples=["order.paid"],
+    ),
+]
+EventKey = Annotated[
+    str,
+    Field(max_length=MAX_EVENT_KEY_LENGTH, description="Tells events of one name apart.", examples=["order-4711"]),
+    AfterValidator(printable),
+]
+EventSeconds = Annotated[
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for the event.")
+]
+LookbackSeconds = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=MAX_LOOKBACK_SECONDS,
+        description="How long before the creation of the task the signal may have been sent.",
+    ),
 ]
 # The characters of RFC 3986, all ASCII: no spaces, control characters or backslashes, which parsers interpret
 # differently.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.event_waits import Signal
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
@@ -67,6 +68,7 @@ class BulkRequest:
         text: the original body in UTF-8; later pieces are decoded from it.
         force: for a cancel, whether to stop running tasks.
         change: for an update, the changes.
+        signal: the signal, if it is one; its filter is not used.
         by: who requested it, and why.
     """
 
@@ -76,11 +78,12 @@ class BulkRequest:
     force: bool = False
     change: TaskChange | None = None
     by: Attribution = BY_SYSTEM
+    signal: Signal | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Cancellation:
-    """An event's request to cancel tasks.
+class EventRequest:
+    """An event's request to cancel tasks, or to wake those that wait for it.
 
     Attributes:
         request: which tasks.

@@ -28,6 +28,7 @@ class BulkKind(StrEnum):
     Attributes:
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
         DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
+        SIGNAL: wakes the tasks that wait for an event.
         PURGE: removes everything that is stored of some tasks, or of an owner.
     """
 
@@ -38,6 +39,7 @@ class BulkKind(StrEnum):
     RESUME = "resume"
     END = "end"
     DELETE = "delete"
+    SIGNAL = "signal"
     PURGE = "purge"
 
     @property

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
+from duetime.domain.limits import SIGNAL_LIFE
+from duetime.domain.operating_parameters import DELETION_MARKER_LIFE, EVENT_WAITER_KEPT
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import DAY
@@ -89,6 +90,7 @@ class LeftData(StrEnum):
             request, event or attempt from creating the task again.
         KEYS: idempotency keys with a hash of the request's body; unique and ordered keys, which TTL removes within
             days.
+        SIGNALS: signals with their payloads, and the keys of events that tasks have waited for.
         NAMES: deletion markers with the names of schedules, calendars and topology definitions.
         STREAM: records that had expired, and were not archived yet; another purge after that time removes their rows.
         BACKUPS: the table's backups for point-in-time recovery.
@@ -96,6 +98,7 @@ class LeftData(StrEnum):
 
     RECORDS = "records"
     KEYS = "keys"
+    SIGNALS = "signals"
     NAMES = "names"
     STREAM = "stream"
     BACKUPS = "backups"
@@ -120,6 +123,7 @@ def leftovers(ended_at: Millis, retention: Millis, *, is_archived: bool) -> tupl
     lives = {
         LeftData.RECORDS: retention,
         LeftData.KEYS: retention,
+        LeftData.SIGNALS: SIGNAL_LIFE + EVENT_WAITER_KEPT,
         LeftData.NAMES: DELETION_MARKER_LIFE,
         **({LeftData.STREAM: STREAM_RETENTION} if is_archived else {}),
         LeftData.BACKUPS: BACKUP_RETENTION,

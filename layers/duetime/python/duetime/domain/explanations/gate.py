@@ -42,6 +42,7 @@ class GateName(StrEnum):
         TARGET: its target, which does not accept more calls.
         WORKER: a free worker.
         APPROVAL: a person who approves or rejects it.
+        EVENT: a signal that its event has happened.
         GROUP: the members of the group after which it runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
@@ -75,6 +76,7 @@ class GateName(StrEnum):
     TARGET = "target"
     WORKER = "worker"
     APPROVAL = "approval"
+    EVENT = "event"
     GROUP = "group"
     TOPOLOGY = "topology"
     OTHER = "other"

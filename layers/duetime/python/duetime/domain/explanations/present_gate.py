@@ -90,7 +90,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
         text = found.text if found else f"It was postponed ({task.waiting_for}), which no longer blocks it."
-        if name is GateName.APPROVAL:
+        if name in {GateName.APPROVAL, GateName.EVENT}:
             text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
             return _at(name, text, task.next_at)
         if name is GateName.RATE:

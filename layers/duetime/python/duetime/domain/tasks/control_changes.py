@@ -9,7 +9,7 @@ from duetime.domain.conditional_writes import ConditionFailed
 from duetime.domain.errors import StateConflict, TaskNotFound, VersionMismatch
 from duetime.domain.tasks.action_history import Action, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
-from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
+from duetime.domain.tasks.targets import TopologyTarget, WaitingTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
 from duetime.domain.tasks.task_options import fair_share
 
@@ -152,6 +152,7 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     """Whether a change that keeps the due time requires a new check of a task."""
     has_other_locks = sets.get("lock", task.lock) != task.lock or sets.get("locks", task.locks) != task.locks
     is_needed_differently = has_other_locks or sets.get("rate", task.rate) != task.rate
+    is_needed_differently |= isinstance(task.target, WaitingTarget) and sets.get("target", task.target) != task.target
     if task.waiting_for is not None and is_needed_differently:
         return True
     # Another queue or message group: the message on the old one has an older generation, and is dropped.

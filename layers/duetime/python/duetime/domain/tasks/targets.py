@@ -150,13 +150,32 @@ class ApprovalTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class EventTarget:
+    """An event that is waited for; nothing is called.
+
+    Attributes:
+        event: name of the event.
+        key: tells events of one name apart; empty for none.
+        timeout_seconds: time limit after the due time.
+        lookback_seconds: how long before the task's creation a signal may have been sent.
+    """
+
+    event: str
+    key: str
+    timeout_seconds: int
+    lookback_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CallbackTarget:
     """A URL that receives the outcome of another task; requests cannot name such a target."""
 
     url: str
 
 
-Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | CallbackTarget
+WaitingTarget = ApprovalTarget | EventTarget
+"""A target that calls nothing."""
+Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | WaitingTarget | CallbackTarget
 
 
 def definition_of(target: Target | None) -> DefinitionRef | None:
@@ -172,9 +191,9 @@ def names_definitions(payload: bytes) -> bool:
 def outlives_workers(target: Target | None) -> bool:
     """Whether an attempt continues with the next claim if its worker is lost, so that no attempt is used up.
 
-    A job that the worker may have started is found by its name; an approval calls nothing.
+    A job that the worker may have started is found by its name; waiting for an approval or an event calls nothing.
     """
-    return isinstance(target, ApprovalTarget) or (isinstance(target, AwsTarget) and target.is_job)
+    return isinstance(target, WaitingTarget) or (isinstance(target, AwsTarget) and target.is_job)
 
 
 def pull_queue_of(task_type: str, target: Target | None, state: State) -> str:

@@ -10,6 +10,9 @@ from enum import StrEnum
 APPROVAL_AWAITED = "an approval"
 """Wait reason of a task with the target `approval`."""
 
+EVENT_AWAITED = "the event "
+"""Beginning of the wait reason of a task with the target `wait_for_event`; the event's name and key follow."""
+
 
 class WaitReason(StrEnum):
     """Code of a wait, apart from waiting for the due time.
@@ -26,6 +29,7 @@ class WaitReason(StrEnum):
         WORKER: a free worker.
         TARGET: its target does not accept more calls now.
         APPROVAL: a person who approves or rejects it.
+        EVENT: a signal that its event has happened.
         GROUP: the members of the group after which it runs.
         TOPOLOGY: the state machine of its topology, or nodes of an earlier run.
         OTHER: another reason, given in the text.
@@ -42,6 +46,7 @@ class WaitReason(StrEnum):
     WORKER = "worker"
     TARGET = "target"
     APPROVAL = "approval"
+    EVENT = "event"
     GROUP = "group"
     TOPOLOGY = "topology"
     OTHER = "other"
@@ -60,6 +65,7 @@ _BEGINNINGS = (
     ("HandlersUnavailable: ", WaitReason.HANDLERS),
     ("pull workers of ", WaitReason.WORKER),
     (APPROVAL_AWAITED, WaitReason.APPROVAL),
+    (EVENT_AWAITED, WaitReason.EVENT),
     ("a worker: ", WaitReason.WORKER),
     ("a function with time left", WaitReason.WORKER),
     ("the state machine could not be started", WaitReason.TOPOLOGY),

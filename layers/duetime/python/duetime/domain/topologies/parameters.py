@@ -1,8 +1,8 @@
 """Parameters of topology definitions: their types, and the places of their values.
 
-A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed where placeholders of a run's facts are: in a
-node's payload, in the URL, headers, query and body of an HTTP target, and in the parameters of a definition that a node
-runs. It is replaced when a run is created, so that the run's graph completely describes its nodes.
+A parameter is a placeholder, `<duetime.parameters.region>`. It is allowed in a node's payload, in the URL, headers,
+query and body of an HTTP target, in the key of an event, and in the parameters of a definition that a node runs. It is
+replaced when a run is created, so that the run's graph completely describes its nodes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 URL, BODY = "url", "body"
 DEFINITION, PARAMETERS = "definition", "parameters"
-OF_A_TARGET = frozenset({URL, BODY, "headers", "query"})
+OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
 """Fields of a target whose texts may contain placeholders."""
 
 
@@ -113,8 +113,8 @@ def json_text(value: object) -> str:
 PARAMETER_PREFIX = f"{PREFIX}parameters."
 _PLACEHOLDER = re.compile(rf"(<?){re.escape(PARAMETER_PREFIX)}([^<>]*)>")
 _MISPLACED = (
-    "cannot hold a parameter: the payload can, and of a target url, headers, query, body and the parameters of a "
-    "definition"
+    "cannot hold a parameter: the payload can, and of a target url, headers, query, body, key and the parameters of "
+    "a definition"
 )
 
 

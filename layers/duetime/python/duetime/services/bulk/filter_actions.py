@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import BulkRequestReader, ScheduleActions, Stores
     from duetime.ports.tasks import TaskStore
     from duetime.services.bulk.manage import BulkOperations
+    from duetime.services.signals import Signals
     from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
@@ -49,12 +50,14 @@ class BulkRequests:
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.
+        signals: returns what wakes the tasks that wait for an event.
         read_request: parses a stored request body.
     """
 
     operations: BulkOperations
     filtered_tasks: FilteredTasks
     filtered_schedules: Callable[[], ScheduleActions]
+    signals: Callable[[], Signals]
     stores: Stores
     runtime: Runtime
     read_request: BulkRequestReader
@@ -69,15 +72,15 @@ class BulkRequests:
         """Do a request at once if it is small and someone waits for it; otherwise start a bulk operation.
 
         Returns:
-            The operation, ended or still running. One that ended at once and has no key is not stored.
+            The operation, ended or still running. One that ended at once and has no key, or is a signal, is not stored.
 
         Raises:
             FieldInvalid: the change is invalid for the first task; no task was changed.
             KeyReused: its idempotency key was used with a different body.
             Unavailable: the store did not answer; nothing was done, or the request must be repeated.
         """
-        operation = self.operations.new(owner, request.kind)
-        operation = replace(operation, progress=BulkProgress(after=request.action.after), actor=request.by.name)
+        new = self.operations.new(owner, request.kind)
+        operation = replace(new, progress=BulkProgress(after=request.action.after), actor=request.by.name)
         if key is not None:
             operation, known = self._remembered(operation, key)
             if known is not None:
@@ -90,6 +93,9 @@ class BulkRequests:
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
             return Accepted(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
+        if request.signal is not None:
+            # There may be many each second, and a repeat does no harm: it is the same signal.
+            return Accepted(operation, is_replay=operation.id != new.id)
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
             return Accepted(operation)
         # A concurrent repeat of the same request stored its end first.
@@ -125,7 +131,11 @@ class BulkRequests:
         action = replace(request.action, after=before.after, limit=MAX_PAGE, budget=budget, until=until)
         action = replace(action, after_name=before.after_name)
         by = replace(request.by, name=operation.actor, operation=operation.id)
-        result = self._piece(operation.owner, request, action, by)
+        if request.signal is not None:
+            until = self.runtime.now() + budget
+            result = self.signals().wake(operation.owner, request.signal, operation.id, before.after, until)
+        else:
+            result = self._piece(operation.owner, request, action, by)
         counted: list[str] = [kind.__name__ for kind, count in result.refused.items() for _ in range(count)]
         after = before.plus(examined=result.examined, matched=result.matched, affected=result.affected, refused=counted)
         is_complete = result.after is None and not result.after_name

@@ -20,6 +20,7 @@ from duetime.domain.tasks.targets import (
     ApprovalTarget,
     AwsTarget,
     CallbackTarget,
+    EventTarget,
     HandlerTarget,
     HttpTarget,
     Phase,
@@ -192,7 +193,7 @@ class DelegatedCompletion:
                 return True
             case HttpTarget(phases=phases):
                 return Phase.CLEAN in phases or _is_followed(task)
-            case PullTarget() | AwsTarget() | TopologyTarget() | ApprovalTarget() | CallbackTarget():
+            case PullTarget() | AwsTarget() | TopologyTarget() | ApprovalTarget() | EventTarget() | CallbackTarget():
                 return _is_followed(task)
 
     def close(self, task: Task) -> None:

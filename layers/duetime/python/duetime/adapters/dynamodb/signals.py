@@ -1,0 +1,110 @@
+"""Signals in DynamoDB: a partition for each event, with its signals and the tasks that wait for it, an item each."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from duetime.adapters.aws_clients import translated
+from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.event_waits import SentSignal, WaitingTask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
+    from duetime.domain.tasks.event_waits import AwaitedEvent
+    from duetime.domain.times import Millis
+
+_PAYLOAD, _FENCE = "b", "n"
+_SIGNAL_MARK, _WAITING_MARK = "s#", "w#"
+_AFTER_IDS = "~"
+
+
+class DynamoSignalStore:
+    """`duetime.ports.stores.SignalStore` over the tasks table."""
+
+    def __init__(self, client: DynamoDBClient, table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def put(self, event: AwaitedEvent, signal: SentSignal, expires_at: Millis) -> None:
+        """Store a signal; storing it again changes nothing."""
+        key = _key_of(event, f"{_SIGNAL_MARK}{signal.id}")
+        self._put({**key, _PAYLOAD: attribute_values.packed(signal.payload)}, expires_at)
+
+    def first(self, event: AwaitedEvent, since: TaskId) -> SentSignal | None:
+        """The first signal of an event whose id is not lower than the given one, read consistently."""
+        found = self._query(event, f"{_SIGNAL_MARK}{since}", f"{_SIGNAL_MARK}{_AFTER_IDS}", 1)
+        if not found:
+            return None
+        id_ = found[0][schema.SORT_KEY]["S"].removeprefix(_SIGNAL_MARK)
+        return SentSignal(TaskId(id_), attribute_values.unpacked(found[0][_PAYLOAD]))
+
+    def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
+        """Note a task that waits for an event; a later claim of the task replaces the note."""
+        key = _key_of(event, f"{_WAITING_MARK}{waiting.task_id}")
+        self._put({**key, _FENCE: attribute_values.number(waiting.fence)}, expires_at)
+
+    def leave(self, event: AwaitedEvent, waiting: WaitingTask) -> None:
+        """Remove the note of a task, unless a later claim has replaced it."""
+        with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.delete_item(
+                TableName=self._table,
+                Key=_key_of(event, f"{_WAITING_MARK}{waiting.task_id}"),
+                ConditionExpression="attribute_not_exists(#n) OR #n = :n",
+                ExpressionAttributeNames={"#n": _FENCE},
+                ExpressionAttributeValues={":n": attribute_values.number(waiting.fence)},
+            )
+
+    def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
+        """The next tasks that wait for an event, by id, read consistently."""
+        # A space sorts before every letter of an id.
+        found = self._query(event, f"{_WAITING_MARK}{after} ", f"{_WAITING_MARK}{_AFTER_IDS}", limit)
+        return [_waiting(item) for item in found]
+
+    def _put(self, item: Item, expires_at: Millis) -> None:
+        versioned: Item = {
+            **item,
+            schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
+            schema.TTL: attribute_values.expiry(expires_at),
+        }
+        with translated():
+            self._client.put_item(TableName=self._table, Item=versioned)
+
+    def _query(self, event: AwaitedEvent, first: str, last: str, limit: int) -> Sequence[StoredItem]:
+        values: dict[str, Value] = {
+            ":p": attribute_values.text(_partition(event)),
+            ":first": attribute_values.text(first),
+            ":last": attribute_values.text(last),
+        }
+        with translated():
+            answer = self._client.query(
+                TableName=self._table,
+                KeyConditionExpression="#p = :p AND #s BETWEEN :first AND :last",
+                ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY},
+                ExpressionAttributeValues=values,
+                ConsistentRead=True,
+                Limit=limit,
+            )
+        return answer["Items"]
+
+
+def _partition(event: AwaitedEvent) -> str:
+    # Owners and names have no `#`; a key may have one.
+    return f"{schema.EVENT_PREFIX}{event.owner}#{event.name}#{event.key}"
+
+
+def _key_of(event: AwaitedEvent, sort_key: str) -> Item:
+    return {
+        schema.PARTITION_KEY: attribute_values.text(_partition(event)),
+        schema.SORT_KEY: attribute_values.text(sort_key),
+    }
+
+
+def _waiting(item: StoredItem) -> WaitingTask:
+    task_id = item[schema.SORT_KEY]["S"].removeprefix(_WAITING_MARK)
+    return WaitingTask(TaskId(task_id), attribute_values.integer(item[_FENCE]))

@@ -1,0 +1,121 @@
+"""Tasks that wait for an event, and the signals that say that it has happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.attempt_results import Postponed, failure
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import EventTarget
+from duetime.domain.tasks.wait_reasons import EVENT_AWAITED
+from duetime.domain.times import SECOND
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.attempt_results import Failed
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+
+TIMED_OUT = "EventTimedOut"
+"""Error type of a task whose event did not happen in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedEvent:
+    """What tasks wait for: an event of one owner, by its name and key.
+
+    Attributes:
+        key: tells events of one name apart; empty for none.
+    """
+
+    owner: str
+    name: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A message that an event has happened.
+
+    Attributes:
+        payload: JSON text in UTF-8; the result of the tasks that wait for it.
+    """
+
+    name: str
+    key: str = ""
+    payload: bytes = b"null"
+
+
+@dataclass(frozen=True, slots=True)
+class SentSignal:
+    """A stored signal.
+
+    Attributes:
+        id: contains the time at which it was sent.
+        payload: JSON text in UTF-8.
+    """
+
+    id: TaskId
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """A task that waits for an event, as noted there.
+
+    Attributes:
+        fence: fence of the claim that has noted it.
+    """
+
+    task_id: TaskId
+    fence: int
+
+
+def awaited_event(task: Task) -> AwaitedEvent | None:
+    """The event that a task waits for; `None` for other targets, and for a rollback."""
+    target = task.target
+    if not isinstance(target, EventTarget) or task.state is State.ROLLING_BACK:
+        return None
+    return AwaitedEvent(task.owner, target.event, target.key)
+
+
+def first_signal_id(task: Task) -> TaskId:
+    """The lowest id of a signal that a task takes: sent since its creation or its retry, or a given time before."""
+    before = task.target.lookback_seconds * SECOND if isinstance(task.target, EventTarget) else 0
+    return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
+
+
+def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
+    """Whether a task waits for an event, and is not checked before its time is over.
+
+    One that its user has moved to a later time is checked then.
+    """
+    is_for_event = task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
+    waits = task.state is State.WAITING and awaited_event(task) == event and is_for_event
+    return waits and task.next_at > max(task.due_at, now)
+
+
+def is_being_checked(task: Task, event: AwaitedEvent) -> bool:
+    """Whether a worker has claimed a task, and may let it wait without having seen the latest signal."""
+    return task.state is State.RUNNING and awaited_event(task) == event
+
+
+def has_left(task: Task, event: AwaitedEvent) -> bool:
+    """Whether a task has ended, or waits for another event: if it waits again, it is noted again."""
+    return task.is_terminal or awaited_event(task) != event
+
+
+def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
+    """How long a due task still waits; `None` if it has timed out."""
+    # As an approval: a task that was due before its creation has the full time; a retried one waits again.
+    since = max(task.due_at, task.created_at, task.reopened_at or 0)
+    until = since + target.timeout_seconds * SECOND
+    return Postponed(until, f"{EVENT_AWAITED}{target.event} {target.key}".rstrip()) if now < until else None
+
+
+def after_timeout(target: EventTarget) -> Failed:
+    """The end of a task whose event did not happen in time."""
+    with_key = f" with the key {target.key}" if target.key else ""
+    reason = f"there was no signal {target.event}{with_key} within {target.timeout_seconds} s"
+    return failure(TIMED_OUT, reason, retriable=False)

@@ -1,0 +1,168 @@
+"""Signals: tasks wait for an event without a worker, and a signal wakes all of them.
+
+No order of the steps loses a signal. A worker that finds none notes the task at the event, and looks for a signal once
+more before it lets the task wait. A signal is stored first; then the tasks that are noted are enqueued, and each takes
+the first signal that is stored. A task that is just being checked is looked at again until its check has ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from duetime.domain.bulk.filter_action import FilterResult
+from duetime.domain.conditional_writes import Applied, Guard
+from duetime.domain.errors import Unavailable
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import SIGNAL_LIFE
+from duetime.domain.operating_parameters import EVENT_WAITER_KEPT
+from duetime.domain.tasks.attempt_results import Succeeded
+from duetime.domain.tasks.event_waits import (
+    AwaitedEvent,
+    SentSignal,
+    WaitingTask,
+    after_timeout,
+    awaited_event,
+    first_signal_id,
+    has_left,
+    is_being_checked,
+    is_waiting,
+    waiting_time,
+)
+from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.targets import EventTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.tasks.attempt_results import Failed, Postponed
+    from duetime.domain.tasks.event_waits import Signal
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.services.enqueue import Enqueuer
+
+_AT_ONCE = 100
+"""Waiting tasks that are read and enqueued together."""
+_TRIES = 5
+_CHECK_PAUSE: Millis = 100
+"""A worker that claims a waiting task makes three requests and calls nothing."""
+_BEFORE_ALL = TaskId.of(0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class EventWaits:
+    """Lets claimed tasks wait for their event, and ends them with its first signal."""
+
+    stores: Stores
+    runtime: Runtime
+
+    def held(self, task: Task) -> Postponed | None:
+        """Whether a just-claimed task must wait for a signal; `None` if there is one, or its time is over.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        event = awaited_event(task)
+        if event is None or not isinstance(task.target, EventTarget) or self._first(task, event) is not None:
+            return None
+        wait = waiting_time(task, task.target, self.runtime.now())
+        if wait is None:
+            return None
+        expires_at = wait.until + EVENT_WAITER_KEPT
+        self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
+        # A signal that was stored before the task was noted has not seen it.
+        return wait if self._first(task, event) is None else None
+
+    def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
+        """The end of a task that no longer waits: the payload of its signal, or a failure.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        event = awaited_event(task)
+        if event is None:
+            # Nothing was done, so nothing needs a rollback.
+            return Succeeded(b"null")
+        signal = self._first(task, event)
+        return after_timeout(target) if signal is None else Succeeded(signal.payload)
+
+    def _first(self, task: Task, event: AwaitedEvent) -> SentSignal | None:
+        return self.stores.signals.first(event, first_signal_id(task))
+
+
+class _Met(Enum):
+    """What a signal has done to a task that was noted."""
+
+    WOKEN = "woken"
+    PASSED = "passed"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Stores signals, and enqueues the tasks that wait for them."""
+
+    stores: Stores
+    enqueuer: Enqueuer
+    runtime: Runtime
+
+    def wake(self, owner: str, signal: Signal, sent: TaskId, after: TaskId | None, until: Millis) -> FilterResult:
+        """Store a signal and enqueue the tasks that wait for it, as far as the time allows; repeating it is safe.
+
+        Args:
+            owner: owner of the signal and the tasks.
+            signal: the signal.
+            sent: id of the signal.
+            after: the last task of an earlier call; `None` for the first call, which stores the signal.
+            until: when to stop.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        event = AwaitedEvent(owner, signal.name, signal.key)
+        if after is None:
+            expires_at = sent.home + SIGNAL_LIFE
+            self.stores.signals.put(event, SentSignal(sent, signal.payload), expires_at)
+        examined = woken = 0
+        last = after or _BEFORE_ALL
+        while noted := self.stores.signals.waiting(event, last, _AT_ONCE):
+            ends = self._meet(event, noted, sent)
+            busy = ends.index(_Met.BUSY) if _Met.BUSY in ends else None
+            examined += len(noted[:busy])
+            woken += ends.count(_Met.WOKEN)
+            last = noted[-1].task_id if busy is None else ([last] + [each.task_id for each in noted])[busy]
+            if self.runtime.now() >= until:
+                return FilterResult(examined, woken, woken, {}, last)
+            if busy is not None:
+                self.runtime.clock.sleep_until(self.runtime.now() + _CHECK_PAUSE)
+        return FilterResult(examined, woken, woken, {}, None)
+
+    def _meet(self, event: AwaitedEvent, noted: Sequence[WaitingTask], sent: TaskId) -> list[_Met]:
+        tasks = self.stores.tasks.read_many([each.task_id for each in noted], consistent=True)
+        found = [(each, tasks.get(each.task_id)) for each in noted]
+        met = list(self.runtime.executor.map(lambda pair: self._met(event, *pair, sent), found))
+        self.enqueuer.send_due([task for _, task in met if task is not None])
+        return [end for end, _ in met]
+
+    def _met(
+        self, event: AwaitedEvent, noted: WaitingTask, task: Task | None, sent: TaskId
+    ) -> tuple[_Met, Task | None]:
+        """Enqueue a task that waits; returns it if it was: `send_due` must follow."""
+        for _ in range(_TRIES):
+            if task is None or has_left(task, event):
+                self.stores.signals.leave(event, noted)
+                return _Met.PASSED, None
+            now = self.runtime.now()
+            if is_being_checked(task, event):
+                return _Met.BUSY, None
+            if not is_waiting(task, event, now) or sent < first_signal_id(task):
+                # Its next check finds the signal, or it is none for this task.
+                return _Met.PASSED, None
+            result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})
+            if isinstance(result, Applied):
+                return _Met.WOKEN, result.task
+            task = result.task
+        raise Unavailable(f"the task {noted.task_id} has too many concurrent writes")

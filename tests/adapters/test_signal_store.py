@@ -1,0 +1,69 @@
+"""The store of signals, and of the tasks that wait for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from duetime.domain.ids import TaskId
+from duetime.domain.tasks.event_waits import AwaitedEvent, SentSignal, WaitingTask
+from duetime.domain.times import DAY
+from tests.adapters.examples import HOME
+
+if TYPE_CHECKING:
+    from duetime.ports.stores import SignalStore
+
+PAID = AwaitedEvent("me", "order.paid", "o-17")
+FIRST = TaskId.of(0, 0, 0)
+
+
+def sent(at: int, payload: bytes = b"1") -> SentSignal:
+    """A signal that was sent some milliseconds after the others."""
+    return SentSignal(TaskId.of(HOME + at, 3, 4), payload)
+
+
+def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> None:
+    """In order of the times at which they were sent, whatever the order in which they are stored."""
+    for at in (2, 1, 3):
+        signal_store.put(PAID, sent(at), HOME + DAY)
+    assert signal_store.first(PAID, FIRST) == sent(1)
+    assert signal_store.first(PAID, sent(2).id) == sent(2)
+    assert signal_store.first(PAID, TaskId.of(HOME + 4, 0, 0)) is None
+
+
+def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> None:
+    """A key may have any characters, also those that separate the parts of a partition."""
+    for event in (AwaitedEvent("me", "order.paid", ""), AwaitedEvent("me", "order.paid", "o#17")):
+        signal_store.put(event, sent(1), HOME + DAY)
+        assert signal_store.first(event, FIRST) == sent(1)
+    for event in (PAID, AwaitedEvent("you", "order.paid"), AwaitedEvent("me", "order", "o#17")):
+        assert signal_store.first(event, FIRST) is None
+
+
+def test_a_large_payload_is_stored_with_its_signal(signal_store: SignalStore) -> None:
+    """As large as a result can be, of bytes that cannot be compressed."""
+    payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(32_700)) + b'"'
+    signal_store.put(PAID, sent(1, payload), HOME + DAY)
+    assert signal_store.first(PAID, FIRST) == sent(1, payload)
+
+
+def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> None:
+    """In order of their ids, each once, however often it was noted."""
+    noted = [WaitingTask(TaskId.of(HOME, 3, tail), 1) for tail in range(5)]
+    for each in (*reversed(noted), noted[0]):
+        signal_store.join(PAID, each, HOME + DAY)
+    signal_store.put(PAID, sent(1), HOME + DAY)
+    assert signal_store.waiting(PAID, FIRST, 3) == noted[:3]
+    assert signal_store.waiting(PAID, noted[2].task_id, 3) == noted[3:]
+    assert signal_store.waiting(PAID, noted[4].task_id, 3) == []
+
+
+def test_a_task_that_waits_again_is_not_removed(signal_store: SignalStore) -> None:
+    """What was read before it was noted by a later claim is outdated."""
+    task_id = TaskId.of(HOME, 3, 4)
+    signal_store.join(PAID, WaitingTask(task_id, 1), HOME + DAY)
+    signal_store.join(PAID, WaitingTask(task_id, 2), HOME + DAY)
+    signal_store.leave(PAID, WaitingTask(task_id, 1))
+    assert signal_store.waiting(PAID, FIRST, 3) == [WaitingTask(task_id, 2)]
+    for _ in range(2):
+        signal_store.leave(PAID, WaitingTask(task_id, 2))
+    assert signal_store.waiting(PAID, FIRST, 3) == []

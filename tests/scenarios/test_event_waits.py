@@ -1,0 +1,368 @@
+"""Tasks that wait for an event: nothing runs until a signal with its name and key is sent, or their time is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.handlers import Unretriable
+from tests.scenarios.graphs import Graphs
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
+from tests.scenarios.tasks import ONCE, RECOVERY
+from tests.scenarios.test_topologies import stands
+from tests.simulation.account import LEASE_SECONDS
+
+if TYPE_CHECKING:
+    from duetime.domain.tasks.task import Task
+    from duetime.handlers import Context
+    from duetime_testing.simulation.faults import Call
+
+LEASE = LEASE_SECONDS * SECOND
+DAY = 24 * HOUR
+EVENT = "order.paid"
+
+ORDER: dict[str, dict[str, Any]] = {
+    "ask": {"type": PLAIN},
+    "paid": {
+        "type": "payment",
+        "target": {"kind": "wait_for_event", "event": EVENT, "key": "o-17", "timeout_seconds": 7200},
+        "depends_on": ["ask"],
+    },
+    "ship": {
+        "type": PLAIN,
+        "depends_on": ["paid"],
+        "inputs": ["paid"],
+        "when": "parents.paid.result.amount > `10`",
+    },
+    "remind": {"type": PLAIN, "depends_on": ["paid"], "trigger_rule": "one_failed"},
+}
+
+
+def created(graphs: Graphs, key: str = "", **fields: Any) -> str:  # noqa: ANN401 - fields of a request
+    """The id of a new task that waits for an event."""
+    target = {"kind": "wait_for_event", "event": EVENT, "key": key, **fields.pop("target", {})}
+    made = graphs.ask("POST", "/v1/tasks", {"type": "payment", "target": target, **fields})
+    assert made.status == 201, made.body
+    return str(made.body["id"])
+
+
+def waiting(graphs: Graphs, key: str = "", **fields: Any) -> Task:  # noqa: ANN401 - fields of a request
+    """A task that waits for an event."""
+    task_id = created(graphs, key, **fields)
+    graphs.run(MINUTE)
+    task = graphs.record(task_id)
+    assert task.state == "waiting", task
+    return task
+
+
+def signal(graphs: Graphs, key: str = "", payload: object = None, name: str = EVENT) -> Any:  # noqa: ANN401 - any JSON
+    """Send a signal; the body of the answer."""
+    answer = graphs.ask("POST", "/v1/signals", {"name": name, "key": key, "payload": payload})
+    assert answer.status == 200, answer.body
+    return answer.body
+
+
+def shown(graphs: Graphs, task_id: str) -> Any:  # noqa: ANN401 - any JSON
+    """A task as the API shows it."""
+    return graphs.ask("GET", f"/v1/tasks/{task_id}").body
+
+
+def test_a_signal_ends_the_tasks_that_wait_for_it() -> None:
+    """All of the same name and key, with its payload as their result; others wait on, and no attempt was counted."""
+    with Graphs() as graphs:
+        tasks = [waiting(graphs, key) for key in ("o-17", "o-17", "o-18", "")]
+        assert shown(graphs, tasks[0].id.text)["waiting_for"] == {
+            "reason": "event",
+            "text": "the event order.paid o-17",
+        }
+        assert [task.attempt for task in tasks] == [0] * 4
+        assert signal(graphs, "o-17", {"amount": 5})["woken"] == 2
+        assert signal(graphs, "o-17", name="order.sent")["woken"] == 0
+        graphs.run(MINUTE)
+        assert [(graphs.record(task.id.text).state, shown(graphs, task.id.text)["result"]) for task in tasks] == [
+            ("succeeded", {"amount": 5}),
+            ("succeeded", {"amount": 5}),
+            ("waiting", None),
+            ("waiting", None),
+        ]
+        assert signal(graphs, "o-17")["woken"] == 0
+
+
+def test_a_node_waits_for_an_event() -> None:
+    """Its result is what conditions and inputs of later nodes see."""
+    with Graphs() as graphs:
+        graphs.submit(ORDER)
+        graphs.run(HOUR)
+        assert (graphs.ran, graphs.node("paid").state) == (["ask"], "waiting")
+        signal(graphs, "o-17", {"amount": 17})
+        assert graphs.run_until_ended().state == "succeeded"
+        assert graphs.ran == ["ask", "ship"]
+        assert stands(graphs)["remind"] == "skipped"
+
+
+def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
+    """The key may hold a placeholder."""
+    with Graphs() as graphs:
+        target = {"kind": "wait_for_event", "event": EVENT, "key": "<duetime.item>"}
+        nodes: dict[str, dict[str, Any]] = {
+            "list": {"type": PLAIN},
+            "paid": {"type": "payment", "depends_on": ["list"], "map": {"over": "['a', 'b']"}, "target": target},
+        }
+        graphs.submit(nodes)
+        graphs.run(5 * MINUTE)
+        assert [signal(graphs, key)["woken"] for key in ("a", "<duetime.item>", "b")] == [1, 0, 1]
+        assert graphs.run_until_ended().state == "succeeded"
+
+
+def test_an_event_does_not_happen_in_time() -> None:
+    """The task fails when its time is over, not before; what depends on the failure runs."""
+    with Graphs() as graphs:
+        graphs.submit(ORDER, on_failure="continue")
+        graphs.run(2 * HOUR - 2 * MINUTE)
+        assert graphs.node("paid").state == "waiting"
+        graphs.run(5 * MINUTE)
+        error = graphs.node("paid").error
+        assert error is not None
+        assert (error.type, error.message) == (
+            "EventTimedOut",
+            "there was no signal order.paid with the key o-17 within 7200 s",
+        )
+        assert graphs.ran == ["ask", "remind"]
+
+
+@pytest.mark.parametrize(
+    ("before", "lookback", "state"), [(10, 0, "waiting"), (10, 60, "succeeded"), (90, 60, "waiting")]
+)
+def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -> None:
+    """Before the creation of a task it is another's, unless the task looks back."""
+    with Graphs() as graphs:
+        assert signal(graphs, "o-17", 1)["woken"] == 0
+        graphs.run(before * SECOND)
+        task_id = created(graphs, "o-17", target={"lookback_seconds": lookback})
+        graphs.run(MINUTE)
+        assert graphs.record(task_id).state == state
+
+
+def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
+    """The first of several is taken, when the task is due, and not before."""
+    with Graphs() as graphs:
+        task_id = created(graphs, "o-17", delay_seconds=3600)
+        graphs.run(MINUTE)
+        assert [signal(graphs, "o-17", each)["woken"] for each in (1, 2)] == [0, 0]
+        graphs.run(HOUR - 2 * MINUTE)
+        assert graphs.record(task_id).state == "scheduled"
+        graphs.run(5 * MINUTE)
+        assert (shown(graphs, task_id)["state"], shown(graphs, task_id)["result"]) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize(("pause", "status"), [(SECOND // 4, 200), (5 * SECOND, 202)])
+def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: int) -> None:
+    """The worker has looked for it before; the signal looks again until the check has ended, at last in background."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        name = task.id.text
+
+        def is_put_back(call: Call) -> bool:
+            is_write = call.machine.function == "worker" and call.operation == "update_item"
+            return is_write and call.request["Key"]["s"]["S"] == name and graphs.record(name).state == "running"
+
+        met = graphs.slow(is_put_back, pause)
+        assert graphs.ask("POST", f"/v1/tasks/{name}/run").status == 200
+        assert graphs.run_until(lambda: met, MINUTE, 10)
+        assert graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}).status == status
+        graphs.run(MINUTE)
+        assert (graphs.record(name).state, shown(graphs, name)["result"]) == ("succeeded", 1)
+
+
+@pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
+def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
+    """A worker that dies at any step costs no attempt, and a signal that was sent meanwhile is found."""
+    with Graphs() as graphs:
+        graphs.faulty = True
+
+        def die(call: Call) -> None:
+            if call.machine.function == "worker" and call.operation == operation:
+                graphs.after_call = None
+                call.machine.die()
+
+        graphs.after_call = die
+        task_id = created(graphs, retry=ONCE)
+        graphs.run(SECOND * 5)
+        assert graphs.after_call is None
+        assert graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}).status in {200, 202}
+        graphs.run(RECOVERY + LEASE)
+        assert (graphs.record(task_id).state, shown(graphs, task_id)["result"]) == ("succeeded", 1)
+
+
+def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
+    """The signal does not start what its user holds."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        assert graphs.ask("POST", f"/v1/tasks/{task.id}/pause").status == 200
+        assert signal(graphs, payload=1)["woken"] == 0
+        graphs.run(MINUTE)
+        assert graphs.record(task.id.text).state == "paused"
+        assert graphs.ask("POST", f"/v1/tasks/{task.id}/resume").status == 200
+        graphs.run(MINUTE)
+        assert graphs.record(task.id.text).state == "succeeded"
+
+
+def test_a_waiting_task_is_changed_to_another_event() -> None:
+    """It no longer waits for the first one, and the next one wakes it."""
+    with Graphs() as graphs:
+        task = waiting(graphs, "o-17")
+        answer = graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"target": {"key": "o-18"}})
+        assert (answer.status, answer.body["target"]["key"]) == (200, "o-18")
+        graphs.run(MINUTE)
+        assert [signal(graphs, key)["woken"] for key in ("o-17", "o-18")] == [0, 1]
+
+
+def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None:
+    """The signal is kept, and taken when it is due."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        assert graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"delay_seconds": 3600}).status == 200
+        assert signal(graphs, payload=1)["woken"] == 0
+        graphs.run(HOUR - MINUTE)
+        assert graphs.record(task.id.text).state in {"scheduled", "waiting"}
+        graphs.run(2 * MINUTE)
+        assert shown(graphs, task.id.text)["result"] == 1
+
+
+def test_a_retried_task_waits_for_another_signal() -> None:
+    """Also if one came after its end: only those since the retry count."""
+    with Graphs() as graphs:
+        task = waiting(graphs, target={"timeout_seconds": 120})
+        graphs.run(3 * MINUTE)
+        assert graphs.record(task.id.text).state == "failed"
+        assert signal(graphs)["woken"] == 0
+        graphs.run(MINUTE)
+        assert graphs.ask("POST", f"/v1/tasks/{task.id}/retry").status == 200
+        graphs.run(SECOND * 30)
+        assert graphs.record(task.id.text).state == "waiting"
+        assert signal(graphs)["woken"] == 1
+        graphs.run(SECOND * 30)
+        assert graphs.record(task.id.text).state == "succeeded"
+
+
+def test_a_cancelled_task_takes_no_signal() -> None:
+    """A cancel takes effect at once, and the next signal removes the task from those that wait."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        assert graphs.ask("POST", f"/v1/tasks/{task.id}/cancel").body["state"] == "cancelled"
+        assert signal(graphs)["woken"] == 0
+        graphs.run(MINUTE)
+        assert graphs.record(task.id.text).state == "cancelled"
+
+
+def test_a_waiting_task_has_nothing_to_undo() -> None:
+    """A rollback of a topology goes past it."""
+    with Graphs() as graphs:
+
+        def behave(phase: str, context: Context) -> str:
+            if phase == "run":
+                raise Unretriable(context.type)
+            return "undone"
+
+        graphs.target = behave
+        nodes = {"paid": ORDER["paid"] | {"depends_on": []}, "bad": {"type": UNDONE, "depends_on": ["paid"]}}
+        graphs.submit(nodes, on_failure="rollback")
+        graphs.run(MINUTE)
+        signal(graphs, "o-17")
+        graphs.run_until_ended()
+        assert stands(graphs) == {"paid": "rolled_back", "bad": "rolled_back"}
+
+
+def test_a_repeated_signal_is_the_same_signal() -> None:
+    """By its idempotency key: it wakes no task that was created after it; another body is refused."""
+    with Graphs() as graphs:
+        first = waiting(graphs)
+        headers = {"idempotency-key": "payment-1"}
+        answers = [graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}, headers=headers) for _ in range(2)]
+        assert [(each.status, each.body["woken"]) for each in answers] == [(200, 1), (200, 0)]
+        assert answers[0].body["id"] == answers[1].body["id"]
+        graphs.run(MINUTE)
+        second = waiting(graphs)
+        assert graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1}, headers=headers).body["woken"] == 0
+        graphs.run(MINUTE)
+        assert [graphs.record(each.id.text).state for each in (first, second)] == ["succeeded", "waiting"]
+        refused = graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 2}, headers=headers)
+        assert (refused.status, refused.body["code"]) == (422, "idempotency_key_reused")
+
+
+@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_signal_wakes_many_tasks(count: int) -> None:
+    """Page by page, and in the background what takes longer than a request; each once, and nothing is left."""
+    with Graphs() as graphs:
+        target = {"kind": "wait_for_event", "event": EVENT}
+        tasks: list[str] = []
+        for _ in range(0, count, 50):
+            body = {"tasks": [{"type": "payment", "target": target}] * 50}
+            tasks += [each["task"]["id"] for each in graphs.ask("POST", "/v1/tasks/batch", body).body["results"]]
+        graphs.run(5 * MINUTE)
+        assert {graphs.record(each).state for each in tasks} == {"waiting"}
+        answer = graphs.ask("POST", "/v1/signals", {"name": EVENT, "payload": 1})
+        graphs.run(5 * MINUTE)
+        assert {graphs.record(each).state for each in tasks} == {"succeeded"}
+        if answer.status == 200:
+            assert answer.body["woken"] == count
+        else:
+            shown = graphs.ask("GET", f"/v1/bulk-operations/{answer.body['id']}").body
+            assert (shown["state"], shown["kind"], shown["affected"]) == ("succeeded", "signal", count)
+
+
+def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
+    """So that a task that was created before it finds it however much later it is due; then TTL removes it."""
+    with Graphs() as graphs:
+        created(graphs, delay_seconds=20 * 86_400)
+        sent_at = graphs.now
+        signal(graphs, payload=1)
+        (stored,) = graphs.items(schema.EVENT_PREFIX)
+        assert 30 * DAY <= int(stored[schema.TTL]["N"]) * SECOND - sent_at < 30 * DAY + MINUTE
+
+
+def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
+    """The item by which a signal finds the task is kept until its time is over, and for longer."""
+    with Graphs() as graphs:
+        task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
+        (note,) = graphs.items(schema.EVENT_PREFIX)
+        assert int(note[schema.TTL]["N"]) * SECOND >= task.next_at + DAY
+        assert task.next_at == task.due_at + HOUR
+
+
+@pytest.mark.parametrize(
+    ("target", "field"),
+    [
+        ({}, "target.event"),
+        ({"event": "a b"}, "target.event"),
+        ({"event": "a", "key": "\u0007"}, "target.key"),
+        ({"event": "a", "key": "x" * 257}, "target.key"),
+        ({"event": "a", "timeout_seconds": 0}, "target.timeout_seconds"),
+        ({"event": "a", "lookback_seconds": 2_592_001}, "target.lookback_seconds"),
+        ({"event": "a", "on_timeout": "fail"}, "target.on_timeout"),
+    ],
+)
+def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:
+    """With the name of the field."""
+    with Graphs() as graphs:
+        answer = graphs.ask("POST", "/v1/tasks", {"type": "t", "target": {"kind": "wait_for_event", **target}})
+        assert (answer.status, [each["field"] for each in answer.body["errors"]]) == (422, [field])
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "a", "key": 5}, "key"),
+        ({"name": "a", "payload": "x" * 262_145}, "payload"),
+        ({"name": "a", "owner": "ann"}, "owner"),
+    ],
+)
+def test_an_invalid_signal_is_refused(body: dict[str, Any], field: str) -> None:
+    """With the name of the field."""
+    with Graphs() as graphs:
+        answer = graphs.ask("POST", "/v1/signals", body)
+        assert (answer.status, [each["field"] for each in answer.body["errors"]]) == (422, [field])
