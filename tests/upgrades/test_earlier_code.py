@@ -108,7 +108,8 @@ def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) 
                 _write(folder / f"{scene.__name__}.json", frozen_scene(Life.faked(), scene))
         for path, text in kept.items():
             _write(folder / f"{path.stem}_gone_on.json", _gone_on(Life.faked(), path, text))
-        chosen = ("-k", "what_was_frozen or kept", "-p", "no:cacheprovider")
+        # The answers are those of the present code, which may say more than the earlier one.
+        chosen = ("-k", "(what_was_frozen or kept) and not reads", "-p", "no:cacheprovider")
         assert " passed" in run_earlier(earlier, "pytest", "tests/upgrades/test_frozen.py", "-q", *chosen)
     finally:
         for path in folder.glob("*.json"):
