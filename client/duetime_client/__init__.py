@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import (
         ApprovalTarget,
         AwsTarget,
+        Binary,
         BulkFilter,
         BulkOptions,
         DeadLetterFilter,
@@ -88,6 +89,7 @@ __all__ = [
     "Attempt",
     "AwsTarget",
     "BearerToken",
+    "Binary",
     "BulkFilter",
     "BulkOperation",
     "BulkOptions",
@@ -182,6 +184,7 @@ _MODULES = {
     "ApprovalTarget": "task_request_fields",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
+    "Binary": "task_request_fields",
     "BulkFilter": "task_request_fields",
     "BulkOperation": "bulk_operations",
     "BulkOptions": "task_request_fields",

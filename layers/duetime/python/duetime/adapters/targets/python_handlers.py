@@ -44,6 +44,7 @@ from duetime.handlers import (
     Unretriable,
 )
 from duetime.handlers.values import encoded
+from duetime_common.binary_payloads import value_in
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
 
@@ -175,7 +176,7 @@ class HandlerRunner:
             result = registered.call(
                 work.phase,
                 _context(work, self.clients),
-                json.loads(work.payload),
+                value_in(work.payload),
                 seconds=work.seconds,
                 new_event_loop=self.new_event_loop,
             )
@@ -189,7 +190,7 @@ class HandlerRunner:
         """Run a batch handler for a task and others of its type, key and timeout."""
         task = work.task
         try:
-            item = BatchItem(_context(work, self.clients), registered.decode(json.loads(work.payload)))
+            item = BatchItem(_context(work, self.clients), registered.decode(value_in(work.payload)))
             key = task.type, task.timeout_seconds, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import compact, path_of
+from duetime.contract.http.validation_errors import validated
 from duetime.contract.mapping import value_of
-from duetime.contract.tasks.bodies import TaskCreate, TaskFields
+from duetime.contract.tasks.bodies import BinaryPayload, TaskCreate, TaskFields
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
     BatchTarget,
@@ -42,6 +44,7 @@ from duetime.domain.tasks.task_options import DEFAULT_RETRY, OnConflict, RetryPo
 from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_common.binary_payloads import BINARY, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
@@ -201,8 +204,10 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: it is too large, or contains an unknown placeholder.
+        FieldsInvalid: it is too large, contains an unknown placeholder, or stands for bytes in a wrong form.
     """
+    if isinstance(body.payload, dict) and BINARY in body.payload and not isinstance(body.target, TopologyTarget):
+        return _binary_payload(body.payload, (*place, "payload"))
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
         reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
@@ -211,6 +216,20 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     if placeholders.holds_any(payload) and not isinstance(body.target, TopologyTarget):
         _reject_bad_placeholders(body.payload, (*place, "payload"))
     return payload
+
+
+def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
+    """A payload that stands for bytes, in stored form; their content type is stored also if it is the default.
+
+    Raises:
+        FieldsInvalid: it has other fields, is not base64, or has too many bytes.
+    """
+    binary = validated(BinaryPayload, payload, place).binary
+    data = base64.b64decode(binary.base64)
+    if len(data) > MAX_PAYLOAD_BYTES:
+        reason = f"has more than {MAX_PAYLOAD_BYTES} bytes"
+        raise FieldsInvalid([Fault(path_of((*place, BINARY, "base64")), reason, FaultCode.TOO_LONG)])
+    return compact(json_of_bytes(Binary(data, binary.content_type)))
 
 
 def _reject_bad_placeholders(value: object, place: Place) -> None:
