@@ -198,6 +198,9 @@ def needed(
     match service:
         case "dynamodb":
             yield from _of_items(environ, action, request)
+        case "s3" if operation == "generate_presigned_url":
+            # Signing needs nothing; the signed request is made with the function's role.
+            yield from needed(environ, service, request["ClientMethod"], request["Params"])
         case "s3":
             yield from _of_objects(environ, action, request)
         case "sqs":
@@ -242,7 +245,7 @@ def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, A
         yield "s3:GetObject", f"{bucket}/{request['CopySource']['Key']}"
     if action != "PutObject":
         yield "s3:ListBucket", bucket
-    action = "PutObject" if action == "CopyObject" else action
+    action = {"CopyObject": "PutObject", "HeadObject": "GetObject"}.get(action, action)
     if action == "ListObjectsV2":
         return
     yield f"s3:{action}", f"{bucket}/{request['Key']}"

@@ -70,6 +70,7 @@ class Client:
         now: The time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
+        storage_transport: Sends large payloads to S3, and fetches them.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
@@ -86,6 +87,7 @@ class Client:
         now: Callable[[], datetime] = utc_now,
         connect: Connect = WebSocketConnection,
         http_transport: httpx.BaseTransport | None = None,
+        storage_transport: httpx.BaseTransport | None = None,
     ) -> None:
         import httpx
 
@@ -96,7 +98,7 @@ class Client:
         session = Session(url, retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.Client(auth=auth, transport=http_transport, **options)
-        self._runner = Runner(session, http, sleep, connect)
+        self._runner = Runner(session, http, sleep, connect, storage_transport)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +108,7 @@ class Client:
 
     def close(self) -> None:
         """Close the open connections."""
-        self._runner.http.close()
+        self._runner.close()
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
@@ -310,6 +312,7 @@ class AsyncClient:
         now: Callable[[], datetime] = utc_now,
         connect: AsyncConnect = AsyncWebSocketConnection.open,
         http_transport: httpx.AsyncBaseTransport | None = None,
+        storage_transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         import asyncio
 
@@ -322,7 +325,7 @@ class AsyncClient:
         session = Session(url, retries or Retries(), random_source, now)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.AsyncClient(auth=auth, transport=http_transport, **options)
-        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect)
+        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect, storage_transport)
 
     async def __aenter__(self) -> Self:
         return self
@@ -332,7 +335,7 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close the open connections."""
-        await self._runner.http.aclose()
+        await self._runner.aclose()
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:

@@ -14,7 +14,7 @@ from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     import httpx
@@ -108,24 +108,40 @@ class Session:
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
+        try:
+            response = yield from self.exchange(call, repeatable=repeatable)
+        except ClientError:
+            if self.step_keys is not None:
+                self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
+            raise
+        return request.decode(response)
+
+    def exchange(
+        self, call: HttpCall, *, repeatable: bool = True, accepted: Collection[int] = ()
+    ) -> Steps[httpx.Response]:
+        """Send one HTTP request, with retries.
+
+        Args:
+            call: The request.
+            repeatable: Whether it may be sent twice.
+            accepted: Statuses besides 2xx that are no errors.
+
+        Raises:
+            ApiError: It was rejected, or all of its retries.
+            Unreachable: There was no response.
+        """
         for attempts in count(1):
             try:
-                response = yield from self._response(call)
-                break
+                response: httpx.Response = yield call
+                if response.is_success or response.status_code in accepted:
+                    return response
+                raise error_of_response(response)
             except ClientError as error:
                 if not self.retries.allows(error, attempts, repeatable=repeatable):
-                    if self.step_keys is not None:
-                        self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
                     raise
                 seconds = self.retries.wait_seconds(error, attempts, self.random_source)
             yield Pause(seconds)
-        return request.decode(response)
-
-    def _response(self, call: HttpCall) -> Steps[httpx.Response]:
-        response: httpx.Response = yield call
-        if not response.is_success:
-            raise error_of_response(response)
-        return response
+        raise AssertionError("the attempts end")
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
         # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,7 +13,7 @@ from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS, RandomKey, key_or_random
 from duetime_client.task_actions import TASKS
 from duetime_client.task_request_fields import body_of
-from duetime_common.limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,15 +28,16 @@ Results: TypeAlias = "list[Task | ApiError]"
 
 
 def create_task(
+    session: Session,
     task_type: str,
     fields: Mapping[str, object],
     headers: Mapping[str, str],
     wait_seconds: int = 0,
     *,
     estimate: bool = False,
-) -> Request[Task]:
-    """Creates a task once, however often the request is sent."""
-    return Request(
+) -> Request[Task] | Steps[Task]:
+    """Creates a task once, however often the request is sent; a large binary payload is uploaded before."""
+    request = Request(
         "POST",
         TASKS,
         task_of,
@@ -43,6 +45,20 @@ def create_task(
         body={"type": task_type, **body_of(fields)},
         headers=headers,
     )
+    payload = fields.get("payload")
+    if not isinstance(payload, bytes) or len(payload) <= MAX_PAYLOAD_BYTES:
+        return request
+    return _created_with_upload(session, request, {"type": task_type, **fields}, payload)
+
+
+def _created_with_upload(
+    session: Session, request: Request[Task], fields: Mapping[str, object], payload: bytes
+) -> Steps[Task]:
+    """Uploads the payload of a task, and creates the task."""
+    from duetime_client.uploads import uploaded  # noqa: PLC0415 - for large payloads only
+
+    upload = yield from uploaded(session, payload, request.headers[IDEMPOTENCY_KEY])
+    return (yield from session.send(replace(request, body=body_of({**fields, "payload": upload}))))
 
 
 def creation_headers(

@@ -49,8 +49,11 @@ class TaskOperations(TaskActions, FilterActions):
         wait_seconds: int = 0,
         estimate: bool = False,
         **fields: Unpack[TaskFields],
-    ) -> Request[Task]:
+    ) -> Request[Task] | Steps[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
+
+        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB: from 1 MiB, it is uploaded to S3
+        before.
 
         A retried request never creates a second task: it carries an idempotency key, by default a random one, which is
         kept for a day unless `idempotency_key_seconds` is given. With `unique` or `debounce`, the returned task may be
@@ -59,7 +62,7 @@ class TaskOperations(TaskActions, FilterActions):
         With `estimate`, the returned task includes its estimated cost (`task.estimate`).
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
-        return create_task(task_type, fields, headers, wait_seconds, estimate=estimate)
+        return create_task(self._session, task_type, fields, headers, wait_seconds, estimate=estimate)
 
     @Operation
     def preview(self, task_type: str, /, **fields: Unpack[TaskFields]) -> Request[StartPreview]:
@@ -82,6 +85,13 @@ class TaskOperations(TaskActions, FilterActions):
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
         """Get a task; with `wait_seconds`, wait until its outcome is known or the time is over."""
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
+
+    @Operation
+    def download_payload(self, task: Task) -> Steps[Any]:
+        """The payload of a task that was just read: JSON or bytes; an uploaded one is fetched from S3."""
+        from duetime_client.uploads import downloaded  # noqa: PLC0415 - for binary payloads only
+
+        return downloaded(self._session, task.payload)
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:

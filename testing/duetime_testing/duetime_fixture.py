@@ -23,7 +23,7 @@ from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
 from duetime_testing.errors import NotIdle
 from duetime_testing.handler_invocation import HandlerCall
-from duetime_testing.in_process_transport import InProcessTransport
+from duetime_testing.in_process_transport import InProcessTransport, SignedUrlTransport
 from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.virtual_time import running_time
 
@@ -107,6 +107,7 @@ class Duetime(Assertions):
             now=lambda: self.now,
             connect=_refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
+            storage_transport=SignedUrlTransport(self._begin),
         )
 
     @cached_property
@@ -127,6 +128,7 @@ class Duetime(Assertions):
             now=lambda: self.now,
             connect=refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
+            storage_transport=SignedUrlTransport(self._begin),
         )
 
     # Time.

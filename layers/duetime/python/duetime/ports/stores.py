@@ -58,6 +58,11 @@ class Stores(Protocol):
         ...
 
     @property
+    def uploads(self) -> UploadStore:
+        """Uploaded payloads."""
+        ...
+
+    @property
     def keys(self) -> KeyStore:
         """Idempotency keys."""
         ...

@@ -69,9 +69,19 @@ class DynamoStores:
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
+        return SplitContentStore(self._client, self._table, self._s3, self._settings.bucket)
+
+    @cached_property
+    def uploads(self) -> S3UploadStore:
+        """Uploaded payloads."""
+        from duetime.adapters.uploads import S3UploadStore
+
+        return S3UploadStore(self._s3, self._settings.bucket)
+
+    @cached_property
+    def _s3(self) -> S3Client:
         # Few contents are large enough for S3, and no start should wait for its client.
-        s3 = cast("S3Client", DeferredClient(self._clients.s3))
-        return SplitContentStore(self._client, self._table, s3, self._settings.bucket)
+        return cast("S3Client", DeferredClient(self._clients.s3))
 
     @cached_property
     def keys(self) -> DynamoKeyStore:

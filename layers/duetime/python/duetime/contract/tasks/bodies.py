@@ -67,6 +67,7 @@ from duetime.domain.limits import (
     MAX_RETRY_WAIT_SECONDS,
     MAX_RUNNING_SECONDS,
     MAX_UNIQUE_KEY_LENGTH,
+    MAX_UPLOAD_ID_LENGTH,
     MAX_URL_LENGTH,
     MIN_LATE_SECONDS,
 )
@@ -84,6 +85,7 @@ from duetime.domain.tasks.task_options import (
 )
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime.domain.uploads import UPLOAD
 from duetime_common.binary_payloads import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
 
 UniqueKey = Annotated[
@@ -94,6 +96,7 @@ UniqueKey = Annotated[
         examples=["customer-17"],
     ),
 ]
+UPLOAD_ID_PATTERN = rf"^[A-Za-z0-9_-]{{1,{MAX_UPLOAD_ID_LENGTH}}}$"
 DebounceSeconds = Annotated[int, Field(ge=1, le=MAX_DEBOUNCE_SECONDS)]
 
 
@@ -404,6 +407,17 @@ class _NullAsDefault(Body):
         return given
 
 
+ContentType = Annotated[
+    str,
+    Field(
+        pattern=CONTENT_TYPE_PATTERN,
+        max_length=MAX_CONTENT_TYPE_LENGTH,
+        description="The content type of the bytes.",
+        examples=["image/png"],
+    ),
+]
+
+
 class BinaryContent(Body):
     """Bytes with a content type."""
 
@@ -415,21 +429,29 @@ class BinaryContent(Body):
             examples=["iVBORw0KGgo="],
         ),
     ]
-    content_type: Annotated[
-        str,
-        Field(
-            pattern=CONTENT_TYPE_PATTERN,
-            max_length=MAX_CONTENT_TYPE_LENGTH,
-            description="Their content type.",
-            examples=["image/png"],
-        ),
-    ] = OCTET_STREAM
+    content_type: ContentType = OCTET_STREAM
 
 
 class BinaryPayload(Body):
     """A payload of bytes instead of JSON."""
 
     binary: Annotated[BinaryContent, Field(alias=BINARY)]
+
+
+UploadId = Annotated[
+    str,
+    Field(
+        pattern=UPLOAD_ID_PATTERN,
+        description="Id of an upload, chosen by the client.",
+        examples=["scan-17"],
+    ),
+]
+
+
+class UploadPayload(Body):
+    """A payload that was uploaded."""
+
+    upload: Annotated[UploadId, Field(alias=UPLOAD)]
 
 
 _PLACEHOLDERS = ", ".join(f"`{PREFIX}{name}>`" for name in PLACEHOLDERS)
@@ -439,7 +461,8 @@ Payload = Annotated[
         description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision. "
         f"Texts may hold placeholders, which are replaced in each attempt: {_PLACEHOLDERS}. "
         f"Bytes are an object with the only field `{BINARY}`, which has the fields `base64` and `content_type` "
-        f"(default: `{OCTET_STREAM}`); at most {MAX_PAYLOAD_BYTES} bytes.",
+        f"(default: `{OCTET_STREAM}`); at most {MAX_PAYLOAD_BYTES} bytes. Where a task is created, `{UPLOAD}` with the "
+        "id of an upload stands for its bytes.",
         examples=[{"any": "json"}],
     ),
 ]

@@ -1,0 +1,68 @@
+"""Payloads that are too large for a request: they are uploaded to S3, and downloaded from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.errors import ClientError
+from duetime_client.io_operations import HttpCall, Request
+from duetime_client.responses import one
+from duetime_client.task import ResponseModel
+from duetime_common.binary_payloads import BINARY, CONTENT_TYPE, OCTET_STREAM, Binary
+from duetime_common.limits import MAX_UPLOAD_BYTES
+
+if TYPE_CHECKING:
+    from duetime_client.io_operations import Steps
+    from duetime_client.session import Session
+
+_ID_LENGTH = 40
+_UPLOADED_BEFORE = 412
+
+
+class PayloadTooLarge(ClientError, ValueError):
+    """A payload has more bytes than can be uploaded."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the payload has {size} bytes; at most {MAX_UPLOAD_BYTES} can be uploaded")
+
+
+class _Upload(ResponseModel):
+    """The request that uploads a payload."""
+
+    id: str
+    url: str
+    headers: Mapping[str, str]
+
+
+def uploaded(session: Session, payload: bytes, key: str) -> Steps[dict[str, str]]:
+    """Upload a payload, and return what names it in the creation of a task.
+
+    Args:
+        session: The API.
+        payload: The bytes.
+        key: The idempotency key of the creation: if that is repeated, so is the upload.
+
+    Raises:
+        PayloadTooLarge: It has too many bytes.
+    """
+    if len(payload) > MAX_UPLOAD_BYTES:
+        raise PayloadTooLarge(len(payload))
+    content_type = payload.content_type if isinstance(payload, Binary) else OCTET_STREAM
+    digest = sha256(b"\0".join((key.encode(), content_type.encode(), payload))).hexdigest()
+    body = {"id": digest[:_ID_LENGTH], "size": len(payload), CONTENT_TYPE: content_type}
+    upload = yield from session.send(Request("POST", "/v1/uploads", one(_Upload), body=body, repeatable=True))
+    call = HttpCall("PUT", upload.url, bytes(payload), upload.headers, is_signed_url=True)
+    # A repeated upload is rejected; its id says that the bytes are the same.
+    yield from session.exchange(call, accepted=(_UPLOADED_BEFORE,))
+    return {"$upload": upload.id}
+
+
+def downloaded(session: Session, payload: object) -> Steps[Any]:
+    """A payload as it is in a response; of an uploaded one, which is only linked there, the bytes."""
+    match payload:
+        case {"$binary": {"url": str(url), "content_type": str(content_type)}} if BINARY in payload:
+            response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))
+            return Binary(response.content, content_type)
+    return payload
