@@ -198,9 +198,6 @@ def needed(
     match service:
         case "dynamodb":
             yield from _of_items(environ, action, request)
-        case "s3" if operation == "generate_presigned_url":
-            # Signing needs nothing; the signed request is made with the function's role.
-            yield from needed(environ, service, request["ClientMethod"], request["Params"])
         case "s3":
             yield from _of_objects(environ, action, request)
         case "sqs":
@@ -240,6 +237,9 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """A copy reads its source; tags need an action of their own; to learn that an object is gone takes the list's."""
+    if action == "GeneratePresignedUrl":
+        # Signing needs nothing; the signed request is made with the function's role.
+        action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
     bucket = ARCHIVE if request["Bucket"] == environ.get(Variable.ARCHIVE_BUCKET) else BUCKET
     if action == "CopyObject":
         yield "s3:GetObject", f"{bucket}/{request['CopySource']['Key']}"

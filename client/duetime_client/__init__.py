@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from duetime_client.task_request_fields import (
         ApprovalTarget,
         AwsTarget,
-        Binary,
         BulkFilter,
         BulkOptions,
         DeadLetterFilter,
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
     from duetime_client.unique_keys import HeldUniqueKey, UniqueKeyHolder
+    from duetime_common.binary_payloads import Binary
     from duetime_common.option_fields import LockSpec, NotifyOn, OrderedKey, RateSpec, RetryPolicy, UniqueKey
 
 __all__ = [
@@ -184,7 +184,7 @@ _MODULES = {
     "ApprovalTarget": "task_request_fields",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
-    "Binary": "task_request_fields",
+    "Binary": "uploads",
     "BulkFilter": "task_request_fields",
     "BulkOperation": "bulk_operations",
     "BulkOptions": "task_request_fields",

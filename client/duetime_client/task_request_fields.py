@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from duetime_common.binary_payloads import Binary as Binary
 from duetime_common.binary_payloads import json_of_bytes
 
 # The package finds these names of its own here, when they are used.

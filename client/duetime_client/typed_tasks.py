@@ -83,7 +83,9 @@ class TypedTaskOperations(Resource, Generic[P]):
             TimeWithoutZone: The time has no zone.
         """
         fields = {"payload": self._definition.encode(payload), "due_at": due_at, **options}
-        return create_task(self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
+        return create_task(
+            self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent)
+        )
 
     @Operation
     def delay(
@@ -102,7 +104,9 @@ class TypedTaskOperations(Resource, Generic[P]):
             PayloadInvalid: The payload does not match the type.
         """
         fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
-        return create_task(self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
+        return create_task(
+            self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent)
+        )
 
     @Operation
     def create_batch(

@@ -10,7 +10,7 @@ from duetime_client.errors import ClientError
 from duetime_client.io_operations import HttpCall, Request
 from duetime_client.responses import one
 from duetime_client.task import ResponseModel
-from duetime_common.binary_payloads import BINARY, CONTENT_TYPE, OCTET_STREAM, Binary
+from duetime_common.binary_payloads import CONTENT_TYPE, OCTET_STREAM, Binary
 from duetime_common.limits import MAX_UPLOAD_BYTES
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def uploaded(session: Session, payload: bytes, key: str) -> Steps[dict[str, str]
 def downloaded(session: Session, payload: object) -> Steps[Any]:
     """A payload as it is in a response; of an uploaded one, which is only linked there, the bytes."""
     match payload:
-        case {"$binary": {"url": str(url), "content_type": str(content_type)}} if BINARY in payload:
+        case {"$binary": {"url": str(url), "content_type": str(content_type)}}:
             response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))
             return Binary(response.content, content_type)
     return payload

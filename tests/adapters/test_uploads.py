@@ -24,6 +24,7 @@ from tests.adapters.examples import numbered
 from tests.clocks import NOW
 
 if TYPE_CHECKING:
+    from duetime_local.emulator import Emulator
     from tests.adapters.clouds import Cloud
 
 TASK = numbered(1)
@@ -77,13 +78,20 @@ def test_the_uploads_of_owners_are_apart() -> None:
 
 
 @pytest.mark.engine
-def test_the_signed_requests_work_over_http(engine_cloud: Cloud) -> None:
+def test_the_signed_requests_work_over_http(
+    engine_cloud: Cloud, engine: Emulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the store signs uploads the bytes once, and the link of the payload returns them."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", engine.endpoint_url)
+    s3 = Clients(boto3.Session("test", "test", region_name="us-east-1")).s3()
     bucket = engine_cloud.bucket()
-    uploads = S3UploadStore(engine_cloud.s3, bucket)
-    contents = SplitContentStore(engine_cloud.dynamodb, engine_cloud.table(), engine_cloud.s3, bucket)
+    uploads = S3UploadStore(s3, bucket)
+    contents = SplitContentStore(engine_cloud.dynamodb, engine_cloud.table(), s3, bucket)
     signed = uploads.sign(UPLOAD, UPLOADED, NOW)
     assert httpx.put(signed.url, content=DATA, headers=dict(signed.headers)).status_code == 200
+    assert httpx.put(signed.url, content=DATA, headers=dict(signed.headers)).status_code == 412
+    longer = dict(signed.headers) | {"Content-Length": str(len(DATA) + 1)}
+    assert httpx.put(signed.url, content=DATA + b"!", headers=longer).status_code == 403
     content = uploads.attach(UPLOAD, TASK, SOON)
     assert content is not None
     link = json.loads(contents.fetch_or_link(TASK, content))["$binary"]

@@ -11,8 +11,8 @@ import pytest
 
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.handlers import Binary
-from duetime_client import InvalidRequest
 from duetime_client import Binary as ClientBinary
+from duetime_client import InvalidRequest
 from duetime_client.run_context import Context as PullContext
 from duetime_client.worker_functions import TaskFunction
 from duetime_common.binary_payloads import json_of_bytes

@@ -41,7 +41,7 @@ def received(duetime: Duetime) -> list[Any]:
 
 def requested(duetime: Duetime, body: object) -> httpx.Response:
     """The response to the request to upload a payload."""
-    transport = InProcessTransport(duetime._begin, lambda: None)  # noqa: SLF001 - without the client
+    transport = InProcessTransport(duetime._begin, lambda: None)
     with httpx.Client(transport=transport) as http:
         return http.post("http://localhost/v1/uploads", json=body)
 
@@ -55,18 +55,17 @@ def begun(duetime: Duetime, upload_id: str = "u-1", size: int = len(SMALL)) -> d
     return found
 
 
-def sent(duetime: Duetime, upload: Mapping[str, Any], body: bytes = SMALL, **headers: str) -> int:
+def sent(duetime: Duetime, upload: Mapping[str, Any], body: bytes = SMALL, content_type: str = "text/plain") -> int:
     """The status of the request that uploads the bytes."""
-    status, _ = duetime._account.s3.send_signed(  # noqa: SLF001 - without the client
-        upload["method"], upload["url"], {**upload["headers"], **headers}, body
-    )
+    headers = {**upload["headers"], "Content-Type": content_type}
+    status, _ = duetime._account.s3.send_signed(upload["method"], upload["url"], headers, body)
     return status
 
 
-def refusal(duetime: Duetime, **fields: Any) -> tuple[str, str]:
+def refusal(duetime: Duetime) -> tuple[str, str]:
     """The field that a creation with an upload is refused for, with the code."""
     with pytest.raises(InvalidRequest) as refused:
-        duetime.client.tasks.create("cut", **{"payload": {"$upload": "u-1"}, **fields})
+        duetime.client.tasks.create("cut", payload={"$upload": "u-1"})
     return refused.value.errors[0].field, refused.value.errors[0].code
 
 
@@ -123,7 +122,7 @@ def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: lis
     """Another size or type and a second write are rejected, and so is a second task."""
     upload = begun(duetime)
     assert sent(duetime, upload, b"too long for it") == 403
-    assert sent(duetime, upload, **{"Content-Type": "text/html"}) == 403
+    assert sent(duetime, upload, content_type="text/html") == 403
     assert refusal(duetime) == ("payload.$upload", "not_allowed")
     assert sent(duetime, upload) == 200
     assert sent(duetime, upload, b"9876543210") == 412
@@ -194,7 +193,7 @@ def test_a_payload_of_the_limit_of_a_request_is_not_uploaded(duetime: Duetime) -
 def test_deleting_a_task_deletes_its_uploaded_payload(duetime: Duetime) -> None:
     """The object goes with the task, as other contents do, and the upload itself went with the creation."""
     task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
-    objects = duetime._account.s3.objects  # noqa: SLF001 - what is stored
+    objects = duetime._account.s3.objects
     assert [key.partition("/")[0] for _, key in objects] == [task.id]
     duetime.client.tasks.delete(task.id)
     assert not objects

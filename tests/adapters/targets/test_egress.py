@@ -304,6 +304,7 @@ def test_an_event_of_nothing_is_answered_with_nothing() -> None:
     assert calls_in({"calls": []}) == []
 
 
+@pytest.mark.slow
 def test_a_body_of_the_largest_upload_fits_into_one_invocation() -> None:
     """Five megabytes that do not shrink arrive unchanged, as they are and as base64 in JSON, within Lambda's 6 MB."""
     data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret

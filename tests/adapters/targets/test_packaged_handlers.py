@@ -124,6 +124,7 @@ def test_the_first_pattern_that_matches_decides() -> None:
     assert not PackagedTypes({})
 
 
+@pytest.mark.slow
 def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
     """Five megabytes that do not shrink reach the handler within the 6 MB of an event of Lambda."""
     data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret

@@ -83,7 +83,9 @@ class SplitContentStore:
             data = self._fetch_object(task_id, content.name)
             if content.uploaded is None:
                 return inflated(data)
-            return json.dumps(json_of_bytes(Binary(data, content.uploaded.content_type)), separators=(",", ":")).encode()
+            return json.dumps(
+                json_of_bytes(Binary(data, content.uploaded.content_type)), separators=(",", ":")
+            ).encode()
         key = _key_of(task_id, content.name)
         with translated():
             answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)

@@ -58,9 +58,7 @@ class S3UploadStore:
         with translated():
             try:
                 found = self._s3.head_object(Bucket=self._bucket, Key=upload.key)
-                content = Content(
-                    ContentPlace.OBJECT, UploadedBytes(found["ContentLength"], found["ContentType"]).name
-                )
+                content = Content(ContentPlace.OBJECT, UploadedBytes(found["ContentLength"], found["ContentType"]).name)
                 self._s3.copy_object(
                     Bucket=self._bucket,
                     Key=object_of(task_id, content.name),

@@ -37,10 +37,10 @@ from duetime_common.limits import (
     MAX_PAGE as MAX_PAGE,
 )
 from duetime_common.limits import (
-    MAX_PROGRESS_MESSAGE_LENGTH as MAX_PROGRESS_MESSAGE_LENGTH,
+    MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES,
 )
 from duetime_common.limits import (
-    MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES,
+    MAX_PROGRESS_MESSAGE_LENGTH as MAX_PROGRESS_MESSAGE_LENGTH,
 )
 from duetime_common.limits import (
     MAX_RESULT_BYTES as MAX_RESULT_BYTES,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
     from duetime.ports.groups import GroupStore
-    from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore, UploadStore
     from duetime.ports.topologies import DefinitionStore, TopologyStore
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
     from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
+    from duetime.adapters.uploads import S3UploadStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 

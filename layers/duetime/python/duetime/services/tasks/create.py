@@ -252,9 +252,7 @@ class TaskCreator:
         """Store the payload, or the part of it that the record has no room for."""
         spec = order.spec
         if spec.upload is None:
-            return self.stores.contents.keep(
-                identity.task_id, payload_name(spec.target), spec.payload, identity.expiry
-            )
+            return self.stores.contents.keep(identity.task_id, payload_name(spec.target), spec.payload, identity.expiry)
         if order.origin is not None:
             raise FieldInvalid(UPLOAD_FIELD, "is not allowed in an event", FaultCode.NOT_ALLOWED)
         content = self.stores.uploads.attach(Upload(owner, spec.upload), identity.task_id, identity.expiry)
