@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+from duetime_client.encryption import decrypted_response, encrypted_body
 from duetime_client.errors import ClientError, HeaderInvalid, NotJson
 from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from duetime_client.io_operations import Request, Steps
     from duetime_client.retries import Retries
+    from duetime_common.payload_codecs import PayloadCodec
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -80,6 +82,7 @@ class Session:
         now: The time.
         page_listeners: Called with each page that a list was read from.
         step_keys: The idempotency keys of requests whose caller chose none; random by default.
+        codec: Encrypts payloads and results; `None` for nothing.
     """
 
     url: str
@@ -88,6 +91,7 @@ class Session:
     now: Callable[[], datetime]
     page_listeners: list[Callable[[PageRead], object]] = field(default_factory=list)
     step_keys: StepKeys | None = None
+    codec: PayloadCodec | None = None
 
     def send(self, request: Request[T]) -> Steps[T]:
         """Send a request, with retries.
@@ -106,6 +110,9 @@ class Session:
             headers["Content-Type"] = "application/json"
         if self.step_keys is not None and isinstance(headers.get(IDEMPOTENCY_KEY), RandomKey):
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
+        if self.codec is not None and content is not None and not isinstance(request.body, bytes):
+            # A repeated encryption differs; the key above must not.
+            content = _json_of(encrypted_body(self.codec, request.body))
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
         try:
@@ -114,7 +121,7 @@ class Session:
             if self.step_keys is not None:
                 self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
             raise
-        return request.decode(response)
+        return request.decode(response if self.codec is None else decrypted_response(self.codec, response))
 
     def exchange(
         self, call: HttpCall, *, repeatable: bool = True, accepted: Collection[int] = ()

@@ -251,7 +251,7 @@ class Task(ResponseModel):
     trigger_rule: str | None = None
     """How the tasks in `after` must have ended for it to run."""
     progress: Progress | None = None
-    result: object = None
+    result: Annotated[object, BeforeValidator(value_of)] = None
     error: Failure | None = None
     lateness_ms: int | None = None
     cost_dollars: float | None = None
@@ -277,9 +277,9 @@ class Task(ResponseModel):
         task._etag = etag  # noqa: SLF001 - pydantic sets private attributes after validation only
         return task
 
-    @field_serializer("payload", when_used="json")
-    def _payload_as_json(self, payload: object) -> object:
-        return json_of_bytes(payload) if isinstance(payload, bytes) else payload
+    @field_serializer("payload", "result", when_used="json")
+    def _bytes_as_json(self, value: object) -> object:
+        return json_of_bytes(value) if isinstance(value, bytes) else value
 
     @property
     def etag(self) -> str:

@@ -69,6 +69,8 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
     """
     from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
 
+    if isinstance(result, bytes):
+        return json_of_bytes(result)
     try:
         return plain(result)
     except BaseException as error:  # the value may be of the author's own class

@@ -37,7 +37,7 @@ def from_json(model: type[M], document: object) -> M:
             raise ValueError("not bytes, but JSON")
         return document
     if isinstance(document, bytes):
-        raise ValueError(f"not a valid {model.__name__}, but bytes")
+        raise ValueError(f"not a valid {model.__name__}, but bytes")  # noqa: TRY004 - as for any invalid payload
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and most handlers have no model
 
     try:
@@ -61,7 +61,7 @@ def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
 
 
 def schema_of(model: type) -> str | None:
-    """The JSON Schema of a class as JSON text; `None` if it has none, as with bytes or a field of an arbitrary class."""
+    """The JSON Schema of a class as JSON text; `None` if it has none, as bytes or a field of an arbitrary class."""
     if _is_bytes(model):
         return None
     from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415 - as above

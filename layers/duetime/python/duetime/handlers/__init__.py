@@ -60,6 +60,7 @@ from duetime.handlers.errors import (
     Unretriable,
 )
 from duetime.handlers.options import checked_options
+from duetime.handlers.payload_codec import use_codec
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.secrets import SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
@@ -115,6 +116,7 @@ __all__ = [
     "registered_as",
     "secret",
     "soft_timeout",
+    "use_codec",
 ]
 if not TYPE_CHECKING:
     _OPTION_TYPES = {"LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"}
