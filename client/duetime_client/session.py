@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from duetime_client.encryption import decrypted_response, encrypted_body
 from duetime_client.errors import ClientError, HeaderInvalid, NotJson
 from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
@@ -112,6 +111,8 @@ class Session:
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
         if self.codec is not None and content is not None and not isinstance(request.body, bytes):
             # A repeated encryption differs; the key above must not.
+            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - for clients with a codec only
+
             content = _json_of(encrypted_body(self.codec, request.body))
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
@@ -121,7 +122,11 @@ class Session:
             if self.step_keys is not None:
                 self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
             raise
-        return request.decode(response if self.codec is None else decrypted_response(self.codec, response))
+        if self.codec is not None:
+            from duetime_client.encryption import decrypted_response  # noqa: PLC0415 - as above
+
+            response = decrypted_response(self.codec, response)
+        return request.decode(response)
 
     def exchange(
         self, call: HttpCall, *, repeatable: bool = True, accepted: Collection[int] = ()

@@ -13,7 +13,7 @@ from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
 from duetime_client.responses import attempts_of, count_of, nothing, one, polled_task, several, task_in, task_of
-from duetime_client.session import guard
+from duetime_client.session import guard, key_or_random
 from duetime_client.task import TaskHistory, TaskStep
 from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, create_tasks, creation_headers, wait_query
@@ -85,6 +85,14 @@ class TaskOperations(TaskActions, FilterActions):
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
         """Get a task; with `wait_seconds`, wait until its outcome is known or the time is over."""
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
+
+    @Operation
+    def create_upload(self, payload: bytes) -> Steps[Any]:
+        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of one task, as of a batch."""
+        from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
+
+        sent: Any = sent_payload(self._session.codec, {"payload": payload})
+        return uploaded(self._session, sent, payload, key_or_random(None))
 
     @Operation
     def download_payload(self, task: Task) -> Steps[Any]:

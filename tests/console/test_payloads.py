@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from playwright.sync_api import expect
 
 from duetime.environment_variables import Variable
@@ -16,6 +15,7 @@ from functions.console.handler import content_security_policy
 from tests.scenarios.scenario import PLAIN
 
 if TYPE_CHECKING:
+    import pytest
     from playwright.sync_api import Route
 
     from tests.console.conftest import Console

@@ -87,7 +87,7 @@ def test_the_handler_and_the_client_read_what_nobody_else_can(encrypting: Duetim
     ],
     ids=["bytes", "uploaded bytes", "text", "json", "uploaded json"],
 )
-def test_any_payload_is_encrypted(encrypting: Duetime, payload: Any) -> None:
+def test_any_payload_is_encrypted(encrypting: Duetime, payload: object) -> None:
     """Bytes keep their content type, and a payload that is too large once it is encrypted is uploaded."""
     found: list[Any] = []
     encrypting.register("keep", lambda _context, given: found.append(given))
@@ -148,7 +148,8 @@ def test_a_node_reads_the_results_of_its_parents(encrypting: Duetime) -> None:
     assert inputs == [None, {"a": "ONE"}]
 
 
-def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime, received: list[Any]) -> None:
+@pytest.mark.usefixtures("received")
+def test_a_condition_cannot_read_an_encrypted_result(encrypting: Duetime) -> None:
     """The node fails, and its error says that the result is encrypted; conditions on outcomes work."""
     nodes = {
         "a": {"type": "charge", "payload": {"ok": True}},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
+from duetime.domain.limits import MAX_UPLOAD_ID_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 UPLOAD = "$upload"
 """Name of the only field of a payload in JSON that names an upload."""
 UPLOAD_FIELD = f"payload.{UPLOAD}"
+UPLOAD_ID_PATTERN = rf"^[A-Za-z0-9_-]{{1,{MAX_UPLOAD_ID_LENGTH}}}$"
 UPLOADS = "uploads/"
 """Prefix of the keys of uploads, which expire unless a task is created with them."""
 

@@ -278,9 +278,8 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
     # Steps and checkpoints raise these, whatever the author's rule says of other exceptions.
     is_ours = issubclass(kind, LeaseLost | Unavailable)
-    retriable = is_ours or (
-        rule.allows(error) and not issubclass(kind, (Unretriable, BatchResultInvalid, CodecMissing))
-    )
+    is_final = issubclass(kind, Unretriable | BatchResultInvalid | CodecMissing)
+    retriable = is_ours or (rule.allows(error) and not is_final)
     failed = failure(class_name(error), message_of(error), retriable=retriable)
     seconds = requested_wait(error)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)

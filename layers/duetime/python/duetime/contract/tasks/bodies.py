@@ -67,7 +67,6 @@ from duetime.domain.limits import (
     MAX_RETRY_WAIT_SECONDS,
     MAX_RUNNING_SECONDS,
     MAX_UNIQUE_KEY_LENGTH,
-    MAX_UPLOAD_ID_LENGTH,
     MAX_URL_LENGTH,
     MIN_LATE_SECONDS,
 )
@@ -85,7 +84,7 @@ from duetime.domain.tasks.task_options import (
 )
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
-from duetime.domain.uploads import UPLOAD
+from duetime.domain.uploads import UPLOAD, UPLOAD_ID_PATTERN
 from duetime_common.binary_payloads import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
 
 UniqueKey = Annotated[
@@ -96,7 +95,6 @@ UniqueKey = Annotated[
         examples=["customer-17"],
     ),
 ]
-UPLOAD_ID_PATTERN = rf"^[A-Za-z0-9_-]{{1,{MAX_UPLOAD_ID_LENGTH}}}$"
 DebounceSeconds = Annotated[int, Field(ge=1, le=MAX_DEBOUNCE_SECONDS)]
 
 
