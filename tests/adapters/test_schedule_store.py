@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.schedule_items import item_of, stored_of
+from duetime.adapters.dynamodb.schedule_items import item_of, key_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
@@ -347,6 +347,27 @@ def test_an_activity_is_kept_beside_its_schedule(schedule_store: ScheduleStore) 
     assert stored.activity == listed.activity == activity
     assert schedule_store.save_activity(OWNER, PLAIN.name, Activity(PLAIN.uid, version=1), "n4")
     assert schedule_store.read(OWNER, PLAIN.name)[1] == Activity(PLAIN.uid, version=2)
+
+
+def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(moto_cloud: Cloud) -> None:
+    """More is read in their place, so that a short page is the last one."""
+    table = moto_cloud.table()
+    store = DynamoScheduleStore(moto_cloud.dynamodb, table, EXECUTOR)
+    names = [f"job-{number}" for number in range(6)]
+    made = [replace(PLAIN, spec=replace(PLAIN.spec, name=name)) for name in names]
+    for stored in made:
+        store.save(stored, stored.name)
+    for stored in made[1:3]:
+        store.remove(replace(stored, incarnation=1), "n1", HOME + DAY)
+        moto_cloud.dynamodb.update_item(
+            TableName=table,
+            Key=key_of(OWNER, stored.name),
+            UpdateExpression="SET #o = :o",
+            ExpressionAttributeNames={"#o": schema.OWNER_KEY},
+            ExpressionAttributeValues={":o": item_of(stored)[schema.OWNER_KEY]},
+        )
+    assert [each.name for each in store.list_after(OWNER, "", 2)] == ["job-0", "job-3"]
+    assert [each.name for each in store.list_after(OWNER, "job-0", 9)] == ["job-3", "job-4", "job-5"]
 
 
 def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> None:

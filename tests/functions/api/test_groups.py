@@ -163,6 +163,19 @@ def test_a_group_lives_on_while_tasks_join(api: Gateway, clock: StandingClock) -
     assert api.send("GET", PATH).body["created_at"] != created
 
 
+def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock: StandingClock) -> None:
+    """More is read in their place, so that the list does not end at them."""
+    for name in ("a", "b"):
+        api.create({**MEMBER, "group": {"id": name}})
+    clock.at += GROUP_LIFE - DAY
+    for name in ("c", "d", "e"):
+        api.create({**MEMBER, "group": {"id": name}})
+    clock.at += 2 * DAY
+    page = api.send("GET", "/v1/groups", query="limit=2").body
+    rest = api.send("GET", "/v1/groups", query=f"limit=2&next_token={page['next_token']}").body
+    assert [each["id"] for each in page["groups"] + rest["groups"]] == ["c", "d", "e"]
+
+
 def test_many_open_members_are_counted_without_their_states(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a large group is shown fast."""
     monkeypatch.setattr("duetime.services.group_admin.MAX_COUNTED_OPEN", 2)

@@ -28,7 +28,7 @@ class GroupStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[Group]:
-        """An owner's groups in order of their ids, eventually consistent."""
+        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` only at the end."""
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:

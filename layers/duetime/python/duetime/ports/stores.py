@@ -517,7 +517,10 @@ class ScheduleStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of name, eventually consistent; the list continues after `after`."""
+        """An owner's schedules in order of name, eventually consistent; the list continues after `after`.
+
+        Fewer than `limit` are returned only at the end.
+        """
         ...
 
 
@@ -554,7 +557,10 @@ class CalendarStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of name, eventually consistent; the list continues after `after`."""
+        """An owner's calendars in order of name, eventually consistent; the list continues after `after`.
+
+        Fewer than `limit` are returned only at the end.
+        """
         ...
 
 

@@ -92,7 +92,10 @@ class DefinitionStore(Protocol):
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions by name, eventually consistent; those after `after`."""
+        """The latest versions of an owner's definitions by name, eventually consistent; those after `after`.
+
+        Fewer than `limit` are returned only at the end.
+        """
         ...
 
 

@@ -88,9 +88,13 @@ class GroupManager:
         self._read(owner, group_id)
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Group]:
-        """A page of an owner's groups in order of their ids."""
+        """A page of an owner's groups in order of their ids; fewer than `limit` only at the end of the list."""
         now = self.runtime.now()
-        return [group for group in self.stores.groups.list_after(owner, after, limit) if not group.has_expired(now)]
+        found: list[Group] = []
+        while len(found) < limit and (page := self.stores.groups.list_after(owner, after, limit - len(found))):
+            found += [group for group in page if not group.has_expired(now)]
+            after = page[-1].id
+        return found
 
     def close(self, owner: str, group_id: str, request: ClosingRequest) -> GroupStatus:
         """Close a group, which is created if there is none, and create the task that waits for its members.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.owner_index import place_in_list, read_listed
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.groups import Group, Member
 from duetime.domain.ids import TaskId
@@ -59,10 +59,14 @@ class DynamoGroupStore:
         return save_next(self._client, self._table, _item_of(group), group.version, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Group]:
-        """An owner's groups in order of their ids, eventually consistent."""
-        ids = listed(self._client, self._table, self._executor, (owner, schema.GROUP_LIST_MARK, after or " "), limit)
-        items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
-        return sorted((_group(owner, item) for item in items), key=lambda group: group.id)
+        """An owner's groups in order of their ids, eventually consistent; fewer than `limit` only at the end."""
+
+        def read(ids: list[str]) -> list[Group]:
+            items = read_items(self._client, self._table, [_key_of(owner, group_id) for group_id in ids])
+            return sorted((_group(owner, item) for item in items), key=lambda group: group.id)
+
+        place = (owner, schema.GROUP_LIST_MARK, after or " ")
+        return read_listed(self._client, self._table, self._executor, place, limit, read)
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
         """Write the item of a member that joins, or joins again; returns whether it was written."""

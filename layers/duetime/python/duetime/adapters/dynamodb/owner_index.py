@@ -6,17 +6,21 @@ import heapq
 from functools import partial
 from hashlib import sha256
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.domain.operating_parameters import OWNER_SPREAD
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Value
     from duetime.ports.runtime import Executor
+
+V = TypeVar("V")
 
 
 def place_in_list(owner: str, mark: str, name: str) -> Value:
@@ -39,6 +43,37 @@ def listed(
     """
     lists = executor.map(partial(_partition, client, table, after, limit), range(OWNER_SPREAD))
     return list(islice(heapq.merge(*lists), limit))
+
+
+def read_listed(
+    client: DynamoDBClient,
+    table: str,
+    executor: Executor,
+    after: tuple[str, str, str],
+    limit: int,
+    read: Callable[[list[str]], Iterable[V]],
+) -> list[V]:
+    """Values in an owner's list in order, eventually consistent; fewer than `limit` only at the end of the list.
+
+    The index may still list what was just deleted, so more is read in its place.
+
+    Args:
+        client: client of DynamoDB.
+        table: the tasks table.
+        executor: reads the list's partitions in parallel.
+        after: the owner, the mark of the kind, and the sort key after which the list begins.
+        limit: maximum number of values.
+        read: reads the values of sort keys, in order, without those that do not exist.
+    """
+    owner, mark, _ = after
+    found: list[V] = []
+    while (wanted := limit - len(found)) > 0:
+        keys = listed(client, table, executor, after, wanted)
+        found += read(keys)
+        if len(keys) < wanted:
+            break
+        after = (owner, mark, keys[-1])
+    return found
 
 
 def sort_keys(

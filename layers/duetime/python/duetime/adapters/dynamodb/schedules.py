@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list, read_listed
 from duetime.adapters.dynamodb.schedule_items import (
     ACTIVE,
     ACTIVITY,
@@ -161,12 +162,12 @@ class DynamoScheduleStore:
         return len(listed(self._client, self._table, self._executor, place, most))
 
     def list_after(self, owner: str, after: str, limit: int) -> list[StoredSchedule]:
-        """An owner's schedules in order of name, eventually consistent."""
+        """An owner's schedules in order of name, eventually consistent; fewer than `limit` only at the end."""
         place = (owner, schema.SCHEDULE_LIST_MARK, f"{schema.SCHEDULE_HEAD_MARK}{after}")
-        names = [
-            key.removeprefix(schema.SCHEDULE_HEAD_MARK)
-            for key in listed(self._client, self._table, self._executor, place, limit)
-        ]
+        return read_listed(self._client, self._table, self._executor, place, limit, partial(self._existing, owner))
+
+    def _existing(self, owner: str, listed_keys: list[str]) -> list[StoredSchedule]:
+        names = [key.removeprefix(schema.SCHEDULE_HEAD_MARK) for key in listed_keys]
         keys = [key(owner, name) for name in names for key in (key_of, activity_key)]
         found: dict[str, StoredSchedule] = {}
         activities: dict[str, Activity] = {}
@@ -221,13 +222,14 @@ class DynamoCalendarStore:
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Calendar]:
-        """An owner's calendars in order of name, eventually consistent."""
-        names = listed(
-            self._client, self._table, self._executor, (owner, schema.CALENDAR_LIST_MARK, after or " "), limit
-        )
-        items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        # The index may still list a calendar that was just deleted.
-        return sorted((_calendar(item) for item in items if not is_deleted(item)), key=lambda each: each.name)
+        """An owner's calendars in order of name, eventually consistent; fewer than `limit` only at the end."""
+
+        def read(names: list[str]) -> list[Calendar]:
+            items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
+            return sorted((_calendar(item) for item in items if not is_deleted(item)), key=lambda each: each.name)
+
+        place = (owner, schema.CALENDAR_LIST_MARK, after or " ")
+        return read_listed(self._client, self._table, self._executor, place, limit, read)
 
 
 def _key_of(owner: str, name: str) -> Item:

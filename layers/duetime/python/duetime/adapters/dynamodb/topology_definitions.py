@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
-from duetime.adapters.dynamodb.owner_index import listed, place_in_list
+from duetime.adapters.dynamodb.owner_index import place_in_list, read_listed
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEFINITION_BYTES
@@ -83,16 +83,19 @@ class DynamoDefinitionStore:
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions in order of name, eventually consistent."""
-        names = listed(
-            self._client, self._table, self._executor, (owner, schema.DEFINITION_LIST_MARK, after or " "), limit
-        )
-        items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
-        # The index may still list a definition that was just deleted.
-        found = [
-            _definition(item[schema.SORT_KEY]["S"], version_of(item), item) for item in items if not is_deleted(item)
-        ]
-        return sorted(found, key=lambda each: each.name)
+        """The latest versions of an owner's definitions in order of name; fewer than `limit` only at the end.
+
+        The list is eventually consistent.
+        """
+
+        def read(names: list[str]) -> list[Definition]:
+            items = read_items(self._client, self._table, [_key_of(owner, name) for name in names])
+            existing = (item for item in items if not is_deleted(item))
+            found = (_definition(item[schema.SORT_KEY]["S"], version_of(item), item) for item in existing)
+            return sorted(found, key=lambda each: each.name)
+
+        place = (owner, schema.DEFINITION_LIST_MARK, after or " ")
+        return read_listed(self._client, self._table, self._executor, place, limit, read)
 
     def _item(self, key: Item) -> StoredItem | None:
         with translated():
