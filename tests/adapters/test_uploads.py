@@ -12,6 +12,7 @@ import pytest
 
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.content_store import SplitContentStore
+from duetime.adapters.dynamodb import schema
 from duetime.adapters.uploads import S3UploadStore
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import UPLOAD_LIFE
@@ -50,6 +51,9 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
     content = uploads.attach(UPLOAD, TASK, SOON)
     assert content == Content(ContentPlace.OBJECT, UPLOADED.name)
     assert content.uploaded == UPLOADED
+    # Until a record refers to it, it is one of those that a lifecycle rule removes.
+    tag = dict(zip(("Key", "Value"), schema.UNREFERENCED_TAG, strict=True))
+    assert cloud.s3.get_object_tagging(Bucket=bucket, Key=f"{TASK}/{content.name}")["TagSet"] == [tag]
     uploads.remove(UPLOAD)
     assert uploads.attach(UPLOAD, TASK, SOON) is None
     contents.retain(TASK, content)

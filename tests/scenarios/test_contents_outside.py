@@ -328,3 +328,20 @@ def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: 
         assert answer.body["payload"]["$binary"]["size"] == len(UPLOADED)
         scenario.run(MINUTE)
         assert [each["state"] for each in scenario.ask("GET", "/v1/tasks").body["tasks"]] == ["succeeded"]
+
+
+def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
+    """The copy that finds the upload gone, because the other one has used it, has the same task as its response."""
+    with Scenario() as scenario:
+        body, headers = upload(scenario), {"idempotency-key": "order-17"}
+        other: list[Any] = []
+
+        def overtake(call: Call) -> None:
+            if call.operation == "head_object":
+                scenario.before_call = None
+                other.append(scenario.ask("POST", "/v1/tasks", body, headers=headers))
+
+        scenario.before_call = overtake
+        answer = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert (answer.status, other[0].status) == (201, 201), answer.body
+        assert answer.body["id"] == other[0].body["id"]
