@@ -334,14 +334,12 @@ def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
     """The copy that finds the upload gone, because the other one has used it, has the same task as its response."""
     with Scenario() as scenario:
         body, headers = upload(scenario), {"idempotency-key": "order-17"}
-        other: list[Any] = []
-
-        def overtake(call: Call) -> None:
-            if call.operation == "head_object":
-                scenario.before_call = None
-                other.append(scenario.ask("POST", "/v1/tasks", body, headers=headers))
-
-        scenario.before_call = overtake
-        answer = scenario.ask("POST", "/v1/tasks", body, headers=headers)
-        assert (answer.status, other[0].status) == (201, 201), answer.body
-        assert answer.body["id"] == other[0].body["id"]
+        # The first copy looks for the upload when the second one has used it.
+        scenario.slow(lambda call: call.operation == "head_object", 5 * SECOND)
+        first = scenario.send("POST", "/v1/tasks", body, headers=headers)
+        scenario.run(SECOND)
+        scenario.slow(lambda _call: False, 0)
+        second = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert (second.status, first) == (201, [])
+        scenario.run(5 * SECOND)
+        assert (first[0].status, first[0].body["id"]) == (201, second.body["id"])
