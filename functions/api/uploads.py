@@ -10,6 +10,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.uploads import CREATE, new_upload, upload_response
 
+from .quota_admission import admit_upload
 from .responses import Response, answer
 from .routing import route
 
@@ -21,5 +22,6 @@ if TYPE_CHECKING:
 def create_upload(request: Request) -> Response:
     """Begin the upload of a payload."""
     upload_id, content = new_upload(request.document())
+    admit_upload(request, content.size)
     upload, signed = composed(TaskServices).uploads.begin(request.owner, upload_id, content)
     return answer(json_text(upload_response(upload, signed)), HTTPStatus.CREATED)
