@@ -87,12 +87,15 @@ class TaskOperations(TaskActions, FilterActions):
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
 
     @Operation
-    def create_upload(self, payload: bytes) -> Steps[Any]:
-        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of one task, as of a batch."""
+    def create_upload(self, payload: bytes, *, idempotency_key: str | None = None) -> Steps[Any]:
+        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of one task, as of a batch.
+
+        The same bytes with the same key are the same upload.
+        """
         from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
 
         sent: Any = sent_payload(self._session.codec, {"payload": payload})
-        return uploaded(self._session, sent, payload, key_or_random(None))
+        return uploaded(self._session, sent, payload, key_or_random(idempotency_key))
 
     @Operation
     def download_payload(self, task: Task) -> Steps[Any]:

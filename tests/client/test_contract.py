@@ -51,7 +51,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "leases.complete": (("a", {"rows": 17}), {}),
     "schedules.create": (_ANYTHING, {"task": {"type": "mail"}, "estimate": True, **_TIMED}),
     "tasks.create": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "estimate": True, "delay_seconds": 1}),
-    "tasks.create_upload": ((b"x",), {}),
+    "tasks.create_upload": ((b"x",), {"idempotency_key": "k"}),
     "tasks.preview": (("mail",), {"delay_seconds": 1}),
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k", "estimate": True}),

@@ -38,7 +38,7 @@ def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type").fill(PLAIN)
-    page.get_by_label("Payload from a file").set_input_files(file)
+    page.get_by_label("File").set_input_files(file)
     page.get_by_label("Due in seconds").fill("3600")
     page.get_by_role("button", name="Create", exact=True).click()
     shown = page.get_by_label("Payload", exact=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,25 @@ def test_the_client_uploads_a_large_payload(duetime: Duetime, received: list[Any
     assert read.result == MAX_UPLOAD_BYTES
     payload: Any = duetime.client.tasks.download_payload(read)
     assert (payload, payload.content_type) == (LARGE, "video/mp4")
+
+
+def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None:
+    """It does the same, without blocking its event loop."""
+
+    async def create() -> object:
+        task = await duetime.async_client.tasks.create("cut", payload=LARGE, delay_seconds=60)
+        return await duetime.async_client.tasks.download_payload(await duetime.async_client.tasks.get(task.id))
+
+    assert asyncio.run(create()) == LARGE
+
+
+def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list[Any]) -> None:
+    """`create_upload` returns the payload of one task of a batch."""
+    payloads = [duetime.client.tasks.create_upload(each) for each in (b"one", b"two")]
+    tasks: list[NewTask] = [{"type": "cut", "payload": each} for each in payloads]
+    duetime.client.tasks.create_batch(tasks)
+    duetime.run_until_idle()
+    assert sorted(received) == [b"one", b"two"]
 
 
 def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:

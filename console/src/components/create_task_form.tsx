@@ -111,7 +111,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
             <Field label="Payload" hint="Any JSON.">
               <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
             </Field>
-            <Field label="Payload from a file" hint="Its bytes, instead of JSON.">
+            <Field label="File" hint="Its bytes are the payload, instead of JSON.">
               <input type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
             </Field>
             {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
