@@ -9,6 +9,7 @@ import numpy as np
 
 from bench.scale import aws_limits
 from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, simulate
+from bench.scale.fair_queue_model import Key, waits
 from duetime.domain.dispatch.cursors import GROUP_SIZE
 from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime_cdk.environments import MOST_READY_POLLERS, POLLER_INVOCATIONS
@@ -17,6 +18,8 @@ from duetime_common.prices import MILLION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from bench.scale.cohort_model import Run, Series
 
@@ -135,6 +138,28 @@ def region_loss() -> Case:
         run,
         "nothing is lost; the backlog runs at 10 000 a second",
     )
+
+
+SMALL = tuple(Key(f"small-{number}", 10, 40.0, "the 100 keys of 10") for number in range(100))
+"""A hundred keys of ten tasks each, which become due while the large ones have a backlog."""
+FAIR_WORKERS, FAIR_SECONDS = 100, 0.5
+"""The default `concurrency` of a priority, and the average duration of a task."""
+
+
+def fair_cases() -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
+    """One key with 100 000 tasks of half a second, all due at once, beside a hundred keys of ten."""
+    large = Key("large", 100_000, 0.0, "the key of 100 000")
+    keyless = [replace(key, key=None) for key in (large, *SMALL)]
+    ten = [Key(f"large-{number}", 10_000, 0.0, "the keys of 10 000") for number in range(10)]
+    shared = [Key(f"large-{weight}", 50_000, 0.0, f"the key of weight {weight}", weight) for weight in (1, 3)]
+    for name, keys in (
+        ("without `fair_key`", keyless),
+        ("with `fair_key`", [large, *SMALL]),
+        ("the large key has weight 5", [replace(large, weight=5), *SMALL]),
+        ("two large keys of 50 000, with weights 1 and 3", [*shared, *SMALL]),
+        ("ten large keys of 10 000", [*ten, *SMALL]),
+    ):
+        yield name, waits(keys, workers=FAIR_WORKERS, seconds=FAIR_SECONDS)
 
 
 def _even(rate: float, seconds: float, step: float) -> Series:

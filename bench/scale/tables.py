@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bench.scale.cases import DAY, burst, cases, steady, steps, trigger_groups
+import numpy as np
+
+from bench.scale.cases import DAY, burst, cases, fair_cases, steady, steps, trigger_groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,15 @@ def case_table() -> Iterator[str]:
         late = f"{each.p50:.2f} | {each.p99:.2f} | {each.slowest:.2f}"
         used = f"{each.throttled:,.0f} | {each.workers:,.0f} | {each.dollars:,.2f}"
         yield f"| {each.name} | {late} | {used} | {each.says} |"
+
+
+def fair_table() -> Iterator[str]:
+    """The cases of fair keys, as lines of Markdown."""
+    yield "| tasks | whose wait | p50 s | p99 s | slowest s |"
+    yield "| --- | --- | --- | --- | --- |"
+    for name, found in fair_cases():
+        for kind, waits in found.items():
+            yield f"| {name} | {kind} | {' | '.join(f'{np.percentile(waits, each):.2f}' for each in (50, 99, 100))} |"
 
 
 def step_table() -> Iterator[str]:

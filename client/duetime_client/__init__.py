@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from duetime_client.leases import LeasedTask, LeaseState
     from duetime_client.literals import ScheduleState, TaskState
     from duetime_client.locks import Lock, LockHolder, LockWaiter
+    from duetime_client.ordered_keys import OrderedKeyLine, OrderedTask
     from duetime_client.rates import Rate, RateLimit, RateWaiter
     from duetime_client.retries import Retries
     from duetime_client.schedule_models import (
@@ -129,6 +130,8 @@ __all__ = [
     "NotifyOn",
     "Occurrence",
     "OrderedKey",
+    "OrderedKeyLine",
+    "OrderedTask",
     "PayloadInvalid",
     "PreconditionFailed",
     "Priority",
@@ -223,6 +226,8 @@ _MODULES = {
     "RateWaiter": "rates",
     "HeldUniqueKey": "unique_keys",
     "UniqueKeyHolder": "unique_keys",
+    "OrderedKeyLine": "ordered_keys",
+    "OrderedTask": "ordered_keys",
     "StartPreview": "explanations",
     "NewTask": "task_request_fields",
     "NotifyOn": "task_request_fields",

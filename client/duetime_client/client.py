@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from duetime_client.leases import AsyncLeases, Leases
     from duetime_client.live_connection import AsyncConnect, Connect
     from duetime_client.locks import AsyncLocks, Locks
+    from duetime_client.ordered_keys import AsyncOrderedKeys, OrderedKeys
     from duetime_client.purges import AsyncPurges, Purges
     from duetime_client.quotas import AsyncQuotas, Quotas
     from duetime_client.rates import AsyncRates, Rates
@@ -180,6 +181,13 @@ class Client:
         from duetime_client.unique_keys import UniqueKeys
 
         return UniqueKeys(self._runner)
+
+    @cached_property
+    def ordered_keys(self) -> OrderedKeys:
+        """Ordered keys, and the tasks in their lines."""
+        from duetime_client.ordered_keys import OrderedKeys
+
+        return OrderedKeys(self._runner)
 
     @cached_property
     def leases(self) -> Leases:
@@ -408,6 +416,13 @@ class AsyncClient:
         from duetime_client.unique_keys import AsyncUniqueKeys
 
         return AsyncUniqueKeys(self._runner)
+
+    @cached_property
+    def ordered_keys(self) -> AsyncOrderedKeys:
+        """Ordered keys, and the tasks in their lines."""
+        from duetime_client.ordered_keys import AsyncOrderedKeys
+
+        return AsyncOrderedKeys(self._runner)
 
     @cached_property
     def leases(self) -> AsyncLeases:

@@ -216,6 +216,8 @@ class Task(ResponseModel):
     callback_url: str | None = None
     notify_on: Mapping[str, object] | None = None
     expires_seconds: int | None = None
+    fair_key: str | None = None
+    fair_weight: int = 1
     expires_at: datetime | None = None
     payload: Annotated[object, BeforeValidator(value_of)] = None
     """JSON, or the bytes of a binary payload as a `Binary`."""

@@ -178,6 +178,8 @@ class TaskOptions(TypedDict, total=False):
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    fair_key: str | None
+    fair_weight: int
     tags: Mapping[str, str | None]
     name: str | None
     allow_unknown_type: bool

@@ -46,6 +46,8 @@ class RunFields(TypedDict, total=False):
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    fair_key: str | None
+    fair_weight: int
     unique: UniqueKey | None
     debounce: Debounce | None
     order: OrderedKey | None

@@ -278,6 +278,8 @@ USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("task", "task_type", "job", "job_type", "handler", "function"), _is("type")),
     **dict.fromkeys(("timeout", "timeout_ms"), _is("timeout_seconds")),
     **dict.fromkeys(("ttl", "expires_in", "expiry", "start_within_seconds"), _is("expires_seconds")),
+    **dict.fromkeys(("fairness_key", "fair", "fairness", "tenant", "tenant_id"), _is("fair_key", "task.fair_key")),
+    **dict.fromkeys(("fairness_weight", "weight"), _is("fair_weight", "task.fair_weight")),
     **dict.fromkeys(("deadline", "deadline_seconds"), _is("notify_within_seconds", "timeout_seconds")),
     **dict.fromkeys(("backoff", "initial_delay", "backoff_seconds"), _is("initial_seconds", "retry")),
     **dict.fromkeys(("max_delay", "max_backoff"), _is("max_seconds", "retry.max_seconds")),

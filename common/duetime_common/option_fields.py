@@ -84,4 +84,6 @@ class TypeOptions(TypedDict, total=False):
     rate: RateSpec | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    fair_key: str | None
+    fair_weight: int | None
     unique: UniqueKey | None

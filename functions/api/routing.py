@@ -33,6 +33,7 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "groups": ("groups",),
     "rates": ("rates",),
     "unique-keys": ("unique_keys",),
+    "ordered-keys": ("ordered_keys",),
     "leases": ("leases",),
     "types": ("task_types",),
     "switches": ("switches",),

@@ -186,6 +186,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "callback_url": st.none() | NAMES,
     "notify_on": st.none() | st.builds(NotifyOn, NAMES, st.booleans(), st.none() | st.integers(60, 604_800)),
     "expires_seconds": st.none() | st.integers(1, 2_592_000),
+    "fair_key": st.none() | st.sampled_from(["customer-17", "#w#!~"]),
+    "fair_weight": st.integers(1, 5),
     "waiting_for": st.none() | TEXT.filter(bool),
     "waits": st.lists(st.builds(Wait, INSTANTS, TEXT), max_size=4).map(tuple),
     "name": TEXT,

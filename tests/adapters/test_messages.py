@@ -123,6 +123,15 @@ def test_owners_of_different_names_have_different_groups() -> None:
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""
 
 
+def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
+    """No owner's key leads to the group of another one, and a group of a key is not taken for an owner."""
+    owners, keys = ("ann", "ann\n0.a", "a b"), ("", "0.a", "0.a.0.b", "1.a")
+    groups = [group_of(owner, key) for owner in owners for key in keys]
+    assert all(1 <= len(group) <= 128 for group in groups)
+    assert delivery_of(record(MessageGroupId=group_of("ann", "0.a")), PRIORITIES).message.owner == ""
+    assert len(set(groups)) == len(groups)
+
+
 def test_a_message_has_the_lane_of_its_queue() -> None:
     """Also a dead letter has, which tells the queue that it left."""
     pull_queues = {"duetime-resize": "resize"}

@@ -118,6 +118,8 @@ FULL = StoredSchedule(
             callback_url="https://example.org/y",
             notify_on=NotifyOn("https://example.org/z", failed=True, late_seconds=600, running_seconds=900),
             expires_seconds=600,
+            fair_key="customer-17",
+            fair_weight=3,
             name="nice",
             tags={"team": "dba"},
         ),

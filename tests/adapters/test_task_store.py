@@ -140,7 +140,14 @@ def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sen
 
 @pytest.mark.parametrize(
     "other",
-    [{"generation": 3}, {"at": HOME + 6}, {"priority": Priority.LOW}, {"sent": True}, {"pull_queue": "resize"}],
+    [
+        {"generation": 3},
+        {"at": HOME + 6},
+        {"priority": Priority.LOW},
+        {"sent": True},
+        {"pull_queue": "resize"},
+        {"fair_share": "0.#w#"},
+    ],
     ids=lambda other: next(iter(other)),
 )
 def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, other: dict[str, Any]) -> None:

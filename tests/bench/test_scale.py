@@ -13,7 +13,9 @@ import pytest
 from bench.scale import aws_limits
 from bench.scale.cohort_model import BATCH, RUN_WRITES, Deployment, Run, simulate
 from bench.scale.discrete_model import starts
-from bench.scale.tables import case_table, counted, step_table
+from bench.scale.fair_queue_model import Key, waits
+from bench.scale.tables import case_table, counted, fair_table, step_table
+from duetime.domain.limits import MAX_FAIR_WEIGHT
 
 if TYPE_CHECKING:
     from bench.scale.cohort_model import Series
@@ -125,11 +127,38 @@ def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int,
         assert one == pytest.approx(other, rel=0.05, abs=apart), percent
 
 
+def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
+    """Of the first 20 000 tasks, a key of weight 3 has three times as many as one of weight 1."""
+    keys = [Key(f"large-{weight}", 30_000, 0.0, str(weight), weight) for weight in (1, 3)]
+    found = waits(keys, workers=100, seconds=0.5)
+    first = {kind: int((each < 10).sum()) for kind, each in found.items()}
+    assert first["3"] == pytest.approx(3 * first["1"], rel=0.02)
+
+
+@pytest.mark.parametrize("weight", range(1, MAX_FAIR_WEIGHT + 1))
+def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
+    """Also while others use nearly half of the workers; with ten groups, it would have as many as SQS lets pass."""
+    others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
+    for groups, longest in ((weight, 1.0), (10, 100.0)):
+        found = waits([Key("large", 20_000, 0.0, "large", groups), *others], workers=100, seconds=0.5)
+        assert found["other"].max() < longest
+        assert groups == weight or found["other"].max() > 5
+
+
+def test_a_key_alone_has_all_workers() -> None:
+    """A fair key limits nothing: without others, its tasks run as those without a key do."""
+    alone = waits([Key("large", 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"]
+    assert alone.max() == pytest.approx(
+        waits([Key(None, 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"].max()
+    )
+
+
 def test_the_page_and_the_results_have_what_is_simulated() -> None:
-    """`docs/scale.md` has both tables, `results.json` both figures, which are below their goals."""
+    """`docs/scale.md` has the three tables, `results.json` both figures, which are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")
     assert "\n".join(case_table()) in page
     assert "\n".join(step_table()) in page
+    assert "\n".join(fair_table()) in page
     results = json.loads((ROOT / "bench/results.json").read_text())
     figures = counted()
     assert figures.items() <= results.items()

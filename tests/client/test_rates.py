@@ -1,4 +1,4 @@
-"""Rates and unique keys: what the client and the command send, and how they show them."""
+"""Rates, unique keys and ordered keys: what the client and the command send, and how they show them."""
 
 from __future__ import annotations
 
@@ -82,6 +82,20 @@ def test_a_unique_key_names_its_task(client: Client, deployment: Deployment, due
     assert client.unique_keys.get("customer/17").holders[0].state == "scheduled"
     assert deployment.received[0].target == "/stage/v1/unique-keys/customer%2F17"
     assert "customer/17" in duetime("locks", "list-unique-keys").stdout
+
+
+def test_an_ordered_key_shows_its_line(client: Client, deployment: Deployment, duetime: Run) -> None:
+    """The task with the turn, and each waiting one with its position; in a list, the turn only."""
+    line = {"key": "customer/17", "turn": HELD | {"state": "failed"}, "waiting": [HELD, HELD]}
+    listed = [{"key": "customer/17", "turn": None}]
+    deployment.scripted += [Answer(200, line), Answer(200, line), Answer(200, {"ordered_keys": listed})]
+    found = client.ordered_keys.get("customer/17")
+    assert ([each.state for each in found.waiting], found.turn and found.turn.state) == (["scheduled"] * 2, "failed")
+    assert deployment.received[0].target == "/stage/v1/ordered-keys/customer%2F17"
+    _, first, second, third = duetime("locks", "show-ordered-key", "customer/17").stdout.splitlines()
+    assert all(part in first for part in ("customer/17", "has the turn", "failed"))
+    assert ("position 1" in second, "position 2" in third) == (True, True)
+    assert "none has the turn" in duetime("locks", "list-ordered-keys").stdout
 
 
 def test_a_preview_is_said_in_words_and_creates_nothing(deployment: Deployment, duetime: Run) -> None:

@@ -32,6 +32,8 @@ OPTIONS = {
     "callback_url": ("--callback-url", "https://example.org/ended"),
     "notify_on": ("--notify-to", "https://example.org/alerts", "--notify-late", "300", "--notify-running", "900"),
     "expires_seconds": ("--expires", "600"),
+    "fair_key": ("--fair-key", "customer-17"),
+    "fair_weight": ("--fair-weight", "3"),
     "name": ("--name", "monthly"),
     "tags": ("--tag", "team=dba"),
 }
@@ -44,6 +46,8 @@ SHOWN: dict[str, tuple[Any, str]] = {
     "callback_url": ("https://example.org/ended", "https://example.org/ended"),
     "notify_on": ({"to": "https://example.org/alerts", "failed": True}, "https://example.org/alerts"),
     "expires_seconds": (600, "600 s after its due time"),
+    "fair_key": ("customer-17", "customer-17 (weight 3)"),
+    "fair_weight": (3, "(weight 3)"),
     "name": ("monthly", "monthly"),
     "tags": ({"team": "dba"}, "team=dba"),
 }

@@ -81,12 +81,21 @@ def fill(world: World) -> dict[str, str]:
         )  # fmt: skip
     topology = world.ask("POST", "/v1/topologies", _TOPOLOGY)["id"]
     world.run(6 * MINUTE)
-    first = world.create(type=IMPORT, name="ledger 2026-10", lock={"key": "ledger"}, payload={"work_ms": 900_000})
+    first = world.create(
+        type=IMPORT,
+        name="ledger 2026-10",
+        lock={"key": "ledger"},
+        payload={"work_ms": 900_000},
+        order={"key": "ledger"},
+    )
     world.run(5 * SECOND)
     waiting = world.create(type=IMPORT, name="ledger 2026-11", lock={"key": "ledger"}, payload={"month": "2026-11"})
     world.create(type=IMPORT, name="ledger 2026-12", lock={"key": "ledger"})
     for hours in (1, 1, 3, 7, 12, 20):
-        world.create(type=REPORT, name="quarter", tags={"team": "finance"}, delay_seconds=hours * HOUR // SECOND)
+        world.create(
+            type=REPORT, name="quarter", tags={"team": "finance"}, delay_seconds=hours * HOUR // SECOND,
+            order={"key": f"customer-{hours}"},
+        )  # fmt: skip
     world.ask("PUT", f"/v1/switches/type/{MAIL}", {"max_concurrent": 20, "reason": "the provider allows 20 at once"})
     world.run(20 * SECOND)
     return {"topology": topology, "retried": retried, "running": first, "waiting": waiting}

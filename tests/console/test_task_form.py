@@ -27,6 +27,8 @@ FILLED: dict[str, Any] = {
     "due_at": "2030-01-02T03:04:05Z",
     "priority": "high",
     "expires_seconds": "600",
+    "fair_key": "customer-17",
+    "fair_weight": "3",
     "lock.key": "db-17",
     "lock.max_holders": "3",
     "lock.scope": "run",
@@ -98,6 +100,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
     page.wait_for_url("**#/tasks/*")
     task = world.ask("GET", f"/v1/tasks/{page.url.rpartition('/')[2]}")
     assert (task["priority"], task["expires_seconds"]) == ("high", 600)
+    assert (task["fair_key"], task["fair_weight"]) == ("customer-17", 3)
     assert (task["timeout_seconds"], task["notify_within_seconds"]) == (30, 90)
     assert (task["due_at"], task["tags"]) == ("2030-01-02T03:04:05.000Z", {"team": "dba", "env": "prod"})
     assert task["lock"] == {

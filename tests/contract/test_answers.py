@@ -39,9 +39,11 @@ def test_a_task_answers_what_is_documented() -> None:
     for each in (task(), DONE):
         assert TypeAdapter(TaskResponse).validate_python(json.loads(task_text(each)))
         assert set(json.loads(task_text(each))) == set(TaskResponse.__annotations__) - {
-            *("estimate", "children", "after", "trigger_rule", "locks")
+            *("estimate", "children", "after", "trigger_rule", "locks", "fair_key", "fair_weight")
         }
-        assert set(entry(each)) == set(TaskSummary.__annotations__) - {"after", "trigger_rule", "locks"}
+        assert set(entry(each)) == set(TaskSummary.__annotations__) - {
+            *("after", "trigger_rule", "locks", "fair_key", "fair_weight")
+        }
         assert TypeAdapter(TaskSummary).validate_json(json_text(entry(each)))
 
 

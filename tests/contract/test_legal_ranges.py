@@ -238,6 +238,12 @@ def _expires(seconds: int) -> None:
     assert checked_by(claimed, end + DAY) == end + 1
 
 
+def _shares(weight: int) -> None:
+    """The tasks of a key are in so many message groups."""
+    made = task(fair_key="customer-17", fair_weight=weight)
+    assert len({replace(made, id=TaskId.of(NOW, 0, number)).fair_share for number in range(200)}) == weight
+
+
 def _times_out(seconds: int) -> None:
     """An attempt may take so long; a lock can be held for as long."""
     assert task(timeout_seconds=seconds).overdue_at(NOW) == NOW + seconds * SECOND
@@ -515,6 +521,7 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.retry.max_seconds": lambda seconds: _waits_between("max_seconds", seconds),
     "task.retry.max_duration_seconds": _tries_no_longer,
     "task.expires_seconds": _expires,
+    "task.fair_weight": _shares,
     "task.timeout_seconds": _times_out,
     "task.notify_within_seconds": _notifies,
     "task.lock.max_holders": lambda most: _holds(claims_of(task(lock={"key": "db-17", "max_holders": most}))[0]),

@@ -120,9 +120,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/decisions/history-and-lists.md", "There is no `fields` parameter"): Refused(
         "GET", "/v1/tasks", query="fields=id"
     ),
-    ("docs/decisions/dispatch.md", "There is no `fair_key` below the owner yet"): Refused(
-        "POST", "/v1/tasks", {**_TASK, "fair_key": "customer-17"}
-    ),
     ("docs/decisions/locks-rates-and-switches.md", "There is no limit for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"max_concurrent": 5}
     ),

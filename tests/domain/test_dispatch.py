@@ -13,6 +13,7 @@ from duetime.domain.dispatch.enqueue_plan import (
     at_first_reading,
     delay_seconds,
     enqueue_plan,
+    is_check_kept,
     is_direct,
     is_left_behind,
     is_open_past_due,
@@ -188,6 +189,29 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
     sent = at_first_reading(timer, minute_of(NOW))
     assert sent is not None
     assert sent.pull_queue == "resize"
+
+
+def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
+    """The part is known from the record, from its entry, and from any timer that is set for it; without a key, none."""
+    keyed = task(fair_key="customer-17", fair_weight=3)
+    entry = Entry.of(keyed)
+    rescan = rescan_timer(replace(entry, state=State.RUNNING, leased_until=NOW), NOW)
+    assert rescan is not None
+    assert keyed.fair_share in {f"{number}.customer-17" for number in range(3)}
+    first = at_first_reading(entry.timer(NOW), minute_of(NOW))
+    assert first is not None
+    found = {entry.message(NOW).fair_share, entry.timer(NOW).fair_share, rescan.fair_share, first.fair_share}
+    assert found == {keyed.fair_share}
+    assert Entry.of(task()).message(NOW).fair_share == ""
+
+
+def test_a_change_of_the_fair_key_needs_another_message() -> None:
+    """Unless the task is due: then its message may have been received."""
+    keyed = task(fair_key="customer-17", next_at=NOW + HOUR)
+    assert is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-17"})
+    assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": "customer-18"})
+    assert not is_check_kept(keyed, NOW + HOUR, NOW, {"fair_key": None})
+    assert is_check_kept(keyed, NOW + HOUR, NOW + HOUR, {"fair_key": None})
 
 
 def test_an_open_task_is_met_again_soon_after_its_lease() -> None:

@@ -396,6 +396,14 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
     assert (meter.table_units, meter.index_units) == (3 + 3, 1)
 
 
+def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
+    """A key of the usual length fits into the record, and the message's group is made from it without a read."""
+    stack, meter = metered
+    create(stack, fair_key="customer-17", fair_weight=3)
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.read_units) == (3, 1, 0.5)
+
+
 def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
     """Taken and given back, with a look at its line each time; a key of its first time comes into the owner's list."""
     stack, meter = metered

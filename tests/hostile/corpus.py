@@ -51,10 +51,17 @@ TASK: Mapping[str, Any] = {
     "callback_url": "http://127.0.0.1:9/y",
     "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True, "late_seconds": 300, "running_seconds": 600},
     "expires_seconds": 600,
+    "fair_key": "customer-17",
+    "fair_weight": 3,
     "unique": {"key": "customer-17", "until": "ended", "on_conflict": "keep"},
     "order": {"key": "customer-17", "on_failure": "stop"},
     "allow_unknown_type": False,
 }
+_LABELS = (
+    *("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds"),
+    *("fair_key", "fair_weight"),
+)
+"""Fields that a task and a whole topology have in common."""
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
     "cron": "30 1 * * *",
@@ -163,6 +170,8 @@ BODIES: Mapping[str, Any] = {
         "rate": {"key": "smtp", "limit": 10},
         "notify_on": {"to": "https://example.org/alerts", "failed": True},
         "expires_seconds": 600,
+        "fair_key": "customer-17",
+        "fair_weight": 3,
         "unique": {"key": "one"},
     },
     "createApiKey": {
@@ -319,10 +328,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "pauseSchedule": [{"reason": "why"}],
     "runTopologyDefinition": [
         {
-            **{
-                key: TASK[key]
-                for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds")
-            },
+            **{key: TASK[key] for key in _LABELS},
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},
         },
@@ -338,10 +344,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
     "createTopology": [
         {
             "nodes": {"a": {"type": "echo", "tags": {"a": "b"}}},
-            **{
-                key: TASK[key]
-                for key in ("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds")
-            },
+            **{key: TASK[key] for key in _LABELS},
             "timeout_seconds": 600,
             "type": "nightly",
             "unique": {"key": "nightly", "until": "ended", "on_conflict": "refuse"},

@@ -72,6 +72,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
         "key": (LOCK,),
         "group_id": ("open",),
         "unique_key": (_TASK["unique"]["key"],),
+        "ordered_key": (_TASK["order"]["key"],),
         "key_id": [api_key["id"]],
         "link_id": [links[0]["id"]],
         "token": [link["url"].rpartition("/")[2] for link in links],

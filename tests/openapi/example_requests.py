@@ -249,7 +249,11 @@ def _rates(account: Recorder) -> None:
         account.ask("POST", f"/v1/rates/crm/{action}", {"reason": "the CRM is down"})
     account.ask("GET", "/v1/unique-keys")
     account.ask("GET", "/v1/unique-keys/customer-17")
-    for path in ("/v1/rates/unknown", "/v1/unique-keys/unknown"):
+    for _ in range(3):
+        account.create(delay=HOUR, order={"key": "customer-17"})
+    account.ask("GET", "/v1/ordered-keys")
+    account.ask("GET", "/v1/ordered-keys/customer-17")
+    for path in ("/v1/rates/unknown", "/v1/unique-keys/unknown", "/v1/ordered-keys/unknown"):
         account.ask("GET", path)
     account.ask("PUT", "/v1/rates/crm", {"limit": 0})
 

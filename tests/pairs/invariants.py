@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -86,9 +88,12 @@ def fingerprint_of(world: World) -> str:
 def _item_text(item: Item) -> str:
     """An item in words; what is compressed is told as it was before, for it has times in it, too."""
     parts = []
-    for name, value in sorted(item.items()):
-        packed = value.get("B")
-        parts.append((name, value if packed is None else inflated(packed)))
+    for name, stored in sorted(item.items()):
+        value, packed = stored, stored.get("B")
+        with suppress(zlib.error):
+            # What is not compressed stays as it is.
+            value = value if packed is None else {"B": inflated(packed)}
+        parts.append((name, value))
     return repr(parts)
 
 

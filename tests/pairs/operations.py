@@ -298,6 +298,7 @@ OF_EXPIRY = (
     Operation("patch-no-expiry", lambda world: _patch(world, expires_seconds=None)),
     Operation("patch-expiry", lambda world: _patch(world, expires_seconds=3_600)),
 )
+OF_FAIRNESS = (Operation("patch-fair-key", lambda world: _patch(world, fair_key="customer-17", fair_weight=3)),)
 OF_BULK = (
     BULK,
     Operation("stop-bulk", lambda world: world.ask("POST", f"/v1/bulk-operations/{world.about['bulk']}/cancel")),

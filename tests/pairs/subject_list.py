@@ -1,5 +1,11 @@
 """All subjects."""
 
-from tests.pairs import definition_subjects, gate_subjects, job_subjects, subjects
+from tests.pairs import definition_subjects, dependency_subjects, gate_subjects, job_subjects, subjects
 
-SUBJECTS = (*subjects.SUBJECTS, *gate_subjects.SUBJECTS, *definition_subjects.SUBJECTS, *job_subjects.SUBJECTS)
+SUBJECTS = (
+    *subjects.SUBJECTS,
+    *gate_subjects.SUBJECTS,
+    *dependency_subjects.SUBJECTS,
+    *definition_subjects.SUBJECTS,
+    *job_subjects.SUBJECTS,
+)

@@ -42,6 +42,9 @@ HOLD = [
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
     "topology-retry topology-pause trigger",
+    "ordered cancel-by-force cancel-waiter",
+    "parent notify-success create-after",
+    "last-member notify-success join",
 ]
 """Pairs of every kind of subject; the others are run by `make pairs`."""
 NEVER_ACCEPTED = {"delete-calendar", "uncap", "switch-no-rate", "get", "get-bulk"}

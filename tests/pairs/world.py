@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.domain.ids import TaskId
+from duetime.domain.order_lines import is_waiting_for_turn, stops_line
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.environment_variables import Variable
@@ -143,17 +144,31 @@ class Saved:
     random_source: Any
     about: dict[str, Any]
     leases: dict[str, Leased]
-    watched: dict[str, Any]
-    scheduled: dict[str, Any]
-    of_topologies: dict[str, Any]
-    of_rates: dict[str, Any]
+    watched: dict[str, dict[str, Any]]
     job_names: list[str]
 
 
-_WATCHED = ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts")
-_OF_TOPOLOGIES = ("controlled", "successes", "retries")
-_OF_RATES = ("starts", "asked", "_begun")
-_SCHEDULED = ("disturbed", "names", "seen", "revisions", "held_at")
+_WATCHED = {
+    "watching": ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts"),
+    "schedules": ("disturbed", "names", "seen", "revisions", "held_at"),
+    "topologies": ("controlled", "successes", "retries"),
+    "rates": ("starts", "asked", "_begun"),
+    "groups": ("_ended",),
+    "dependencies": ("_ends",),
+    "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
+}
+"""What watchers remember of earlier writes, by their names in the account."""
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
+    """A copy, also of the sets and lists in a mapping."""
+    if not isinstance(value, dict):
+        return copy(value)
+    made = copy(value)
+    for key, each in value.items():
+        if isinstance(each, dict | set | list):
+            made[key] = copy(each)
+    return made
 
 
 def _is_malformed(reply: Reply) -> bool:
@@ -230,10 +245,7 @@ class World(FaultSimulation):
             self.random.getstate(),
             dict(self.about),
             dict(self.leases),
-            {name: copy(getattr(self.watching, name)) for name in _WATCHED},
-            {name: copy(getattr(self.schedules, name)) for name in _SCHEDULED},
-            {name: copy(getattr(self.topologies, name)) for name in _OF_TOPOLOGIES},
-            {name: deepcopy(getattr(self.rates, name)) for name in _OF_RATES},
+            {who: {name: _copied(getattr(getattr(self, who), name)) for name in _WATCHED[who]} for who in _WATCHED},
             list(self.jobs.names),
         )
 
@@ -251,20 +263,15 @@ class World(FaultSimulation):
             arn: replace(job, over=partial(self.send_job_event, job.name)) for arn, job in saved.jobs.items()
         }
         self.jobs.names = list(saved.job_names)
-        for name, value in saved.of_rates.items():
-            setattr(self.rates, name, deepcopy(value))
         self.sqs._numbers = copy(saved.numbers)
         # No machine has the name of an earlier one, which is a part of the nonces it draws.
         self._machines_made = saved.machines
         self.random.setstate(saved.random_source)
         self.about, self.leases = dict(saved.about), dict(saved.leases)
         self.environ.update(self.about.get("environ", {}))
-        for name, value in saved.watched.items():
-            setattr(self.watching, name, copy(value))
-        for name, value in saved.scheduled.items():
-            setattr(self.schedules, name, copy(value))
-        for name, value in saved.of_topologies.items():
-            setattr(self.topologies, name, copy(value))
+        for who, memory in saved.watched.items():
+            for name, value in memory.items():
+                setattr(getattr(self, who), name, _copied(value))
 
     # Whose calls are whose.
 
@@ -392,12 +399,20 @@ class World(FaultSimulation):
                 for task in held:
                     kind = "topologies" if isinstance(task.target, TopologyTarget) else "tasks"
                     self.do(partial(self.users.ask, "POST", f"/v1/{kind}/{task.id}/resume"))
+            if open_tasks and all(map(is_waiting_for_turn, open_tasks)):
+                self._let_lines_go_on()
             self.time.run_until(min((self.time.now() // MINUTE + 1) * MINUTE + 5 * SECOND, end))
             self._pull()
         self._let_executions_end()
         self.check_promises()
         self._check_ends()
         self.watching.check_end()
+
+    def _let_lines_go_on(self) -> None:
+        """Have each task that has failed and stops its line tried again."""
+        for task in self.watching.tasks():
+            if stops_line(task):
+                self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
     def begin_execution(self, execution: Execution) -> None:
         """Run a job that a task has started: once everything settles, it ends soon, and before only if it is asked."""

@@ -65,7 +65,48 @@ def test_a_batch_of_one_key_runs_in_its_order() -> None:
         assert starts(tasks) == ids
         times = [each.at for each in tasks.effects]
         assert max(after - before for before, after in pairwise(times)) <= 2 * SECOND
-        assert [item[schema.SORT_KEY]["S"] for item in tasks.items(schema.ORDER_LINE_PREFIX)] == ["#"]
+        assert [item[schema.SORT_KEY]["S"] for item in tasks.items(schema.ORDER_LINE_PREFIX)] == [f"#{KEY}"]
+
+
+def test_owners_see_the_turn_and_the_line_of_a_key() -> None:
+    """The turn is empty before the first start and after the last end; the line has the open tasks behind it."""
+    with Tasks() as tasks:
+
+        def shown(key: str = KEY) -> tuple[Any, list[str]]:
+            found = tasks.ask("GET", f"/v1/ordered-keys/{key}").body
+            turn = found["turn"] and (found["turn"]["task_id"], found["turn"]["state"])
+            return turn, [each["task_id"] for each in found["waiting"]]
+
+        tasks.last(60)
+        ids = [tasks.create(2 * SECOND, timeout_seconds=120, **ordered()) for _ in range(4)]
+        other = tasks.create(HOUR, order={"key": "a/b#c%"})
+        assert shown() == (None, ids)
+        tasks.run(20 * SECOND)
+        assert shown() == ((ids[0], "running"), ids[1:])
+        assert tasks.do(ids[2], "cancel").status == 200
+        assert shown() == ((ids[0], "running"), [ids[1], ids[3]])
+        assert shown("a/b#c%25") == (None, [other])
+        found = tasks.ask("GET", "/v1/ordered-keys", query="limit=1").body
+        rest = tasks.ask("GET", "/v1/ordered-keys", query=f"limit=9&next_token={found['next_token']}").body
+        turns = [(each["key"], each["turn"] and each["turn"]["task_id"]) for each in rest["ordered_keys"]]
+        assert [each["key"] for each in found["ordered_keys"]] == ["a/b#c%"]
+        assert turns == [(KEY, ids[0])]
+        tasks.run(5 * MINUTE)
+        assert shown() == (None, [])
+        for unknown in ("nobody", "a b"):
+            gone = tasks.ask("GET", f"/v1/ordered-keys/{unknown}")
+            assert (gone.status, gone.body["code"]) == (404, "ordered_key_not_found")
+
+
+def test_a_failed_task_that_stops_its_line_has_the_turn() -> None:
+    """So owners see what the others wait for."""
+    with Tasks() as tasks:
+        tasks.fail(attempts=1)
+        first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
+        tasks.run(MINUTE)
+        found = tasks.ask("GET", f"/v1/ordered-keys/{KEY}").body
+        assert (found["turn"]["task_id"], found["turn"]["state"]) == (first, "failed")
+        assert [each["task_id"] for each in found["waiting"]] == [second]
 
 
 def test_a_first_task_that_is_due_later_holds_the_line() -> None:
@@ -269,7 +310,9 @@ def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_besi
     with Tasks() as tasks:
         tasks.last(60)
         late = tasks.create(30 * SECOND, timeout_seconds=120, **ordered())
-        (place,) = [item for item in tasks.items(schema.ORDER_LINE_PREFIX) if item[schema.SORT_KEY]["S"] != "#"]
+        (place,) = [
+            item for item in tasks.items(schema.ORDER_LINE_PREFIX) if not item[schema.SORT_KEY]["S"].startswith("#")
+        ]
         tasks.table.write(tasks.now, (place[schema.PARTITION_KEY]["S"], place[schema.SORT_KEY]["S"]), None)
         first, second = (tasks.create(timeout_seconds=120, **ordered()) for _ in range(2))
         tasks.run(4 * MINUTE)
@@ -289,7 +332,7 @@ def test_a_line_is_kept_without_its_turn() -> None:
         assert [schema.TTL in item for item in tasks.items(schema.ORDER_LINE_PREFIX)] == [True, False]
         tasks.run(10 * MINUTE)
         (line,) = {item[schema.PARTITION_KEY]["S"] for item in tasks.items(schema.ORDER_LINE_PREFIX)}
-        tasks.table.write(tasks.now, (line, "#"), None)
+        tasks.table.write(tasks.now, (line, f"#{KEY}"), None)
         second = tasks.create(**ordered())
         tasks.run(10 * MINUTE)
         assert not tasks.effects

@@ -82,7 +82,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
     assert (content_objects(account), of_task(account, task)) == ([], [])
     keys = [key for key in stored_with(account, PATIENT) if not key.startswith(schema.LIST_PREFIX)]
     line, unique = schema.ORDER_LINE_PREFIX, schema.UNIQUE_KEY_PREFIX
-    assert sorted(keys) == [f"{line}local#{PATIENT}/#", f"{unique}local#{PATIENT}/local"]
+    assert sorted(keys) == [f"{line}local#{PATIENT}/#{PATIENT}", f"{unique}local#{PATIENT}/local"]
     account.run(MINUTE)
     account.stand_still()
     account.run(3 * DAY)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.scenarios.scenario import MINUTE, SECOND
+from duetime.domain.tasks.states import State
+from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import ONCE
 from tests.scenarios.test_lock_lines import Crowd, about
 from tests.simulation.account import PULLED
@@ -215,3 +216,20 @@ def test_a_pull_worker_leases_a_task_with_all_its_locks() -> None:
         assert tasks.holders("b") == [(pulled, "shared")]
         assert tasks.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1}).status == 200
         assert (tasks.holders("a"), tasks.holders("b")) == ([], [])
+
+
+def test_nodes_of_two_topologies_with_the_same_locks_in_other_orders_all_run() -> None:
+    """Each node waits for both of its locks without an attempt, and no two that share one run at once."""
+    with Several(3) as tasks:
+        pairs = [("a", "b"), ("b", "c"), ("c", "a")]
+        for order in (1, -1):
+            nodes = {
+                f"n{number}": {"type": PLAIN, "locks": [{"key": key} for key in pair[::order]], "retry": ONCE}
+                for number, pair in enumerate(pairs)
+            }
+            last = {"type": PLAIN, "depends_on": sorted(nodes), "locks": [{"key": key} for key in "abc"]}
+            assert tasks.ask("POST", "/v1/topologies", {"nodes": {**nodes, "last": last}}).status == 201
+        tasks.run(5 * MINUTE)
+        assert tasks.tally() == {State.SUCCEEDED: 10}
+        assert tasks.most == 1
+        assert {task.attempt for task in tasks.watching.tasks() if task.node_ref} == {1}

@@ -125,12 +125,15 @@ def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> Non
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
 def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
-    """Its message was sent; the explanation names the queue, and when the message is sent again should it be lost."""
+    """Its message was sent; the explanation names the queue, its fair key, and when the message is sent again."""
     with Explained() as tasks:
         tasks.receiving = False
         task_id = tasks.create(delay, priority="high")
+        keyed = tasks.create(delay, priority="high", fair_key="customer-17")
         tasks.run(delay + 40 * SECOND)
+        assert "While its fair key customer-17 has many tasks at work" in waiting(why(tasks, keyed))["text"]
         gate = waiting(body := why(tasks, task_id))
+        assert "fair key" not in gate["text"]
         assert gate["name"] == "queue"
         assert (gate["waits_for"]["queue"]["name"], gate["waits_for"]["queue"]["is_pulled"]) == ("high", False)
         assert gate["duration_ms"] == pytest.approx(40 * SECOND, abs=2 * SECOND)

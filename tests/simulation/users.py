@@ -525,6 +525,9 @@ def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
     pick_order = Random(f"{name} order").choice  # noqa: S311 - same
     order = {"key": pick_order(["p", "q", "r"]), "on_failure": pick_order(["continue", "continue", "stop"])}
     made |= pick_order([{}, {}, {}, {"order": order}])
+    pick_fair = Random(f"{name} fair").choice  # noqa: S311 - same
+    fair = {"fair_key": pick_fair(["a", "b"]), "fair_weight": pick_fair([1, 1, 3])}
+    made |= pick_fair([{}, {}, {}, fair])
     return made
 
 

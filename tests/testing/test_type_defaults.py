@@ -32,6 +32,8 @@ OPTIONS: TypeOptions = {
     "rate": {"key": "smtp", "limit": 10},
     "notify_on": {"to": "https://example.org/alerts", "failed": True},
     "expires_seconds": 600,
+    "fair_key": "customer-17",
+    "fair_weight": 3,
 }
 """Each option that a type can have a default for, except `unique`."""
 
@@ -98,9 +100,10 @@ def test_an_option_that_is_given_with_its_built_in_value_is_kept(duetime: Duetim
 
 def test_null_switches_a_default_off(duetime: Duetime) -> None:
     """For each option that can be null."""
-    nulls: dict[str, Any] = dict.fromkeys(("lock", "rate", "notify_on", "expires_seconds", "retry"))
+    nulls: dict[str, Any] = dict.fromkeys(("lock", "rate", "notify_on", "expires_seconds", "fair_key", "retry"))
     task = duetime.client.tasks.create(TYPE, delay_seconds=60, **nulls)
     assert (task.lock, task.rate, task.notify_on, task.expires_seconds) == (None, None, None, None)
+    assert task.fair_key is None
     assert task.retry is not None
     assert (task.retry["max_attempts"], task.priority) == (5, "high")
 

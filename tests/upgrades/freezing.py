@@ -59,6 +59,8 @@ def scheduled(life: Life) -> None:
         locks=[{"key": "db-17", "wait_seconds": 30}, {"key": "gpu", "mode": "shared"}],
         rate={"key": "crm", "limit": 10, "per_seconds": 60},
         expires_seconds=86_400,
+        fair_key="customer-17",
+        fair_weight=3,
         unique={"key": "one"},
         order={"key": "customer-17", "on_failure": "stop"},
         notify_on={"failed": True, "late_seconds": 60, "running_seconds": 900, "to": "https://example.org/notices"},

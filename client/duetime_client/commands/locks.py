@@ -1,4 +1,4 @@
-"""`duetime locks`: list, show, release; the unique keys that tasks hold."""
+"""`duetime locks`: list, show, release; the unique keys that tasks hold, and the lines of ordered keys."""
 
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
@@ -15,10 +15,12 @@ from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import printable, say
 from duetime_client.commands.tables import Column, show_table
 from duetime_client.locks import Lock
+from duetime_client.ordered_keys import OrderedKeyLine
 from duetime_client.unique_keys import HeldUniqueKey
 
 app = CommandGroup(help="See which tasks hold locks or wait for them; release a lock by force.", no_args_is_help=True)
 _HEADINGS = ("lock", "task", "state")
+_ORDERED_HEADINGS = ("key", "task", "place", "state", "due")
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the lock.")]
 
 
@@ -67,6 +69,44 @@ def show_unique_key(call: Call, key: Annotated[str, typer.Argument(metavar="KEY"
     with call.client() as client:
         found = client.unique_keys.get(key)
     call.show(found, lambda found, clock: show_keys([found], clock))
+
+
+@app.command()
+@examples("duetime locks list-ordered-keys")
+def list_ordered_keys(call: Call) -> None:
+    """List the ordered keys that tasks have used, with the task whose turn it is; with --json, as one array."""
+    with call.client() as client:
+        found = list(client.ordered_keys.list())
+    call.show_all(found, show_ordered_keys)
+
+
+@app.command()
+@examples("duetime locks show-ordered-key customer-17")
+def show_ordered_key(call: Call, key: Annotated[str, typer.Argument(metavar="KEY", help="The ordered key.")]) -> None:
+    """Show the tasks in the line of an ordered key, in their order."""
+    with call.client() as client:
+        found = client.ordered_keys.get(key)
+    call.show(found, lambda found, clock: show_ordered_keys([found], clock))
+
+
+def show_ordered_keys(keys: Iterable[OrderedKeyLine], clock: Clock) -> None:
+    """Print ordered keys as a table, with a row for each task."""
+    entries = [row for key in keys for row in _ordered_rows(key, clock)]
+    columns = [Column(name, itemgetter(index)) for index, name in enumerate(_ORDERED_HEADINGS)]
+    show_table(entries, columns, "no ordered keys")
+
+
+def _ordered_rows(key: OrderedKeyLine, clock: Clock) -> Iterator[tuple[Text, ...]]:
+    """The rows of one key; only the first has the key."""
+    now, name = clock.now(), printable(key.key)
+    if key.turn is None:
+        yield name, Text(), Text("none has the turn"), Text(), Text()
+        name = Text()
+    places = [("has the turn", key.turn)] if key.turn else []
+    places += [(f"position {position}", task) for position, task in enumerate(key.waiting, 1)]
+    for place, task in places:
+        yield name, printable(task.task_id), Text(place), Text(task.state), timed(task.due_at, clock, now, units=1)
+        name = Text()
 
 
 def show_keys(keys: Iterable[HeldUniqueKey], clock: Clock) -> None:

@@ -38,6 +38,8 @@ _OPTIONS = {
     "retry": "--max-attempts",
     "timeout_seconds": "--timeout",
     "expires_seconds": "--expires",
+    "fair_key": "--fair-key",
+    "fair_weight": "--fair-weight",
     "notify_within_seconds": "--notify-within",
     "notify_on.late_seconds": "--notify-late",
     "notify_on.running_seconds": "--notify-running",

@@ -262,6 +262,16 @@ class TaskOptions:
             help="Fail it, with the error Expired, if it has not started this long after its due time.",
         ),
     ] = None
+    fair_key: Annotated[
+        str | None,
+        _start(
+            "--fair-key", metavar="KEY", help="Tasks of other keys do not wait behind those of this one; empty: no key."
+        ),
+    ] = None
+    fair_weight: Annotated[
+        int | None,
+        _start("--fair-weight", metavar="N", min=1, help="Share of its key, from 1 to 5, compared with other keys."),
+    ] = None
     lock: Annotated[
         list[str] | None,
         _start(metavar="KEY[=shared]", help="A lock that the task holds while it runs; may be repeated."),

@@ -111,6 +111,8 @@ def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     yield "locks", ", ".join(f"{each.get('key')} ({each.get('mode')})" for each in task.locks) or None
     expires = task.expires_seconds
     yield "expires", None if expires is None else f"{expires} s after its due time, if it has not started"
+    weight = f" (weight {task.fair_weight})" if task.fair_weight > 1 else ""
+    yield "fair key", None if task.fair_key is None else f"{task.fair_key}{weight}"
     yield "callback", task.callback_url
     yield "notify on", _json(task.notify_on)
     yield "payload", shown_payload(task.payload)

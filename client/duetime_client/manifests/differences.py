@@ -53,6 +53,7 @@ TASK_DEFAULTS: Mapping[str, Any] = {
     "name": "",
     "tags": {},
     "locks": [],
+    "fair_weight": 1,
 }
 """The defaults of a schedule's task; fields not listed default to null."""
 RETRY_DEFAULTS: Mapping[str, Any] = {

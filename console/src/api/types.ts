@@ -53,6 +53,7 @@ export type RatePage = Schemas["RatePage"];
 export type RateSummary = Schemas["RateSummary"];
 export type Rate = Schemas["Rate"];
 export type UniqueKeyPage = Schemas["UniqueKeyPage"];
+export type OrderedKeyPage = Schemas["OrderedKeyPage"];
 export type SwitchPage = Schemas["SwitchList"];
 export type Backfill = Schemas["Backfill"];
 export type Calendar = Schemas["Calendar"];

@@ -20,6 +20,8 @@ const START: readonly TaskOption[] = [
   { path: "due_at", label: "Due at", kind: "text", option: "--due-at", hint: "Instead of the seconds: such as 2026-12-01T09:00:00+01:00." },
   { path: "priority", label: "Priority", kind: { "": "normal", high: "high", low: "low" }, option: "--priority", hint: "Order among tasks that are due at the same time." },
   { path: "expires_seconds", label: "Expires after seconds", kind: "number", option: "--expires", hint: "If it has not started this long after its due time, it fails with Expired." },
+  { path: "fair_key", label: "Fair key", kind: "text", option: "--fair-key", hint: "Tasks of other keys do not wait behind those of this one." },
+  { path: "fair_weight", label: "Weight of the fair key", kind: "number", usual: "1", option: "--fair-weight", hint: "Its share, from 1 to 5, while several keys have many tasks." },
   { path: "lock.key", label: "Lock", kind: "text", option: "--lock", hint: "Held while the task runs." },
   { path: "lock.max_holders", label: "Holders of the lock", kind: "number", usual: "1", option: "--lock-max-holders", hint: "At most, at a time." },
   { path: "lock.wait_seconds", label: "Waits for the lock", kind: "number", option: "--lock-wait", hint: "At most this many seconds; then it fails with LockWaitExpired." },

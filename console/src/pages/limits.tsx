@@ -1,6 +1,6 @@
-/** What tasks of one key share: rates, locks and unique keys; another kind is a section here. */
+/** What tasks of one key share: rates, locks, unique keys and ordered keys; another kind is a section here. */
 import { useReading } from "../api/reading";
-import type { RatePage, RateSummary, UniqueKeyPage } from "../api/types";
+import type { OrderedKeyPage, RatePage, RateSummary, UniqueKeyPage } from "../api/types";
 import { Command, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { NoneFound, ReadingLine } from "../components/reading";
 import { href } from "../router";
@@ -17,6 +17,7 @@ export function Limits() {
       <Rates />
       <Locks />
       <UniqueKeys />
+      <OrderedKeys />
     </>
   );
 }
@@ -132,6 +133,55 @@ function UniqueKeys() {
         </table>
       )}
       <ReadingLine reading={page} what="unique keys" />
+    </>
+  );
+}
+
+function OrderedKeys() {
+  const page = useReading<OrderedKeyPage, OrderedKeyPage["ordered_keys"][number]>(`/v1/ordered-keys?limit=${LIMIT}`, { entries: (each) => each.ordered_keys, enough: LIMIT });
+  const read = page.found.value;
+  return (
+    <>
+      <h2 class="section">Ordered keys</h2>
+      {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
+      <NoneFound reading={page} title="No ordered key is in use">
+        <p>A task with an ordered key waits for the outcome of the task that was created before it with the same key.</p>
+        <Command text="duetime tasks create report --order customer-17" />
+      </NoneFound>
+      {read && read.entries.length > 0 && (
+        <table class="cards" aria-label="Ordered keys">
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Has the turn</th>
+              <th scope="col">Due</th>
+            </tr>
+          </thead>
+          <tbody>
+            {read.entries.map(({ key, turn }) => (
+              <tr key={key}>
+                <td>
+                  <strong>{key}</strong>
+                </td>
+                <td>
+                  {turn ? (
+                    <>
+                      <a href={href(["tasks", turn.task_id])}>
+                        <code>{turn.task_id}</code>
+                      </a>{" "}
+                      <StateChip state={turn.state} />
+                    </>
+                  ) : (
+                    <span class="muted">no task</span>
+                  )}
+                </td>
+                <td>{turn && <Relative at={turn.due_at} />}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <ReadingLine reading={page} what="ordered keys" />
     </>
   );
 }

@@ -173,6 +173,7 @@ function About({ task }: { task: Task }) {
           ...(task.completes_group ? ([["After the group", <a href={href(["groups", task.completes_group])}>{task.completes_group}</a>]] as const) : []),
           ...(topology ? ([["Topology", <a href={href(["topologies", topology.id], { node: topology.node })}>node {topology.node}</a>]] as const) : []),
           ...(task.target.kind === "topology" ? ([["Topology", <a href={href(["topologies", task.id])}>its graph</a>]] as const) : []),
+          ...(task.fair_key ? ([["Fair key", `${task.fair_key}${task.fair_weight ? `, weight ${task.fair_weight}` : ""}`]] as const) : []),
           ...(lock ? ([["Lock", <LockLink lock={lock} />]] as const) : []),
           ...(task.locks ? ([["Locks", task.locks.map((each) => <div key={each.key}><LockLink lock={each} /></div>)]] as const) : []),
           ...(order ? ([["Ordered key", `${order.key}${order.on_failure === "stop" ? ", stops on failure" : ""}`]] as const) : []),

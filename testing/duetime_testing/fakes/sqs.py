@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ _INVALID = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that a message must not contain (Source: SQS API Reference, SendMessage)."""
 _MOST_ENTRIES = 10
 _MOST_BYTES = 1_048_576
+_NOISY_SHARE, _NOISY_LEAST = 0.1, 30
+"""A message group is noisy with more than this share of the messages in flight, and at least this number (Source: SQS
+Developer Guide, "How Amazon SQS fair queues work"). Its share of the processing time is not considered."""
 _NAMESPACE = "AWS.SimpleQueueService."
 _ACCOUNT = "123456789012"
 
@@ -250,8 +254,13 @@ class FakeSQS:
         return {"MessageId": held.id, "MD5OfMessageBody": _digest(body)}
 
     def _visible(self, queue: Queue) -> list[Held]:
+        """The messages that can be received, those of noisy groups last: of the one with the fewest in flight first."""
         now = self.now()
-        return [each for each in queue.messages if each.visible_at <= now]
+        visible = [each for each in queue.messages if each.visible_at <= now]
+        at_work = Counter(each.group for each in queue.messages if each.received and each.visible_at > now)
+        least = max(_NOISY_LEAST, _NOISY_SHARE * at_work.total() + 1)
+        noisy = {group: number for group, number in at_work.items() if group and number >= least}
+        return sorted(visible, key=lambda each: noisy.get(each.group or "", 0)) if noisy else visible
 
     def _give_up(self, queue: Queue) -> None:
         """Move messages that were received too often to the dead-letter queue."""

@@ -61,6 +61,8 @@ FULL: dict[str, Any] = {
     "callback_url": "https://example.org/ended",
     "notify_on": {"to": "https://example.org/alerts", "failed": True, "late_seconds": 600, "running_seconds": 900},
     "expires_seconds": 600,
+    "fair_key": "customer-17",
+    "fair_weight": 3,
     "unique": {"key": "customer-17", "until": "started", "on_conflict": "refuse"},
     "order": {"key": "customer-17", "on_failure": "stop"},
     "name": "monthly",

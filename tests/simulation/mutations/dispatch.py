@@ -59,8 +59,8 @@ MUTANTS = (
     Mutant(
         "the trigger passes over timers",
         "domain/dispatch/enqueue_plan.py",
-        "if isinstance(item, Timer):\n        return Message",
-        "if isinstance(item, Timer):\n        return None\n        return Message",
+        "if isinstance(item, Timer):\n        place =",
+        "if isinstance(item, Timer):\n        return None\n        place =",
     ),
     Mutant(
         "messages are delayed to after their due time",

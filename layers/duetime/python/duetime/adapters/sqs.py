@@ -80,7 +80,7 @@ class SqsQueues:
                 "Id": str(number),
                 "MessageBody": body_of(each.message),
                 "DelaySeconds": each.delay_seconds,
-                "MessageGroupId": group_of(each.message.owner),
+                "MessageGroupId": group_of(each.message.owner, each.message.fair_share),
             }
             for number, each in enumerate(batch)
         ]
@@ -216,7 +216,7 @@ _GROUP_PATTERN = re.compile(r"[!-~]{1,128}")
 """
 _SENT = re.compile(r"[0-9]{1,15}")
 """When a message was sent, in milliseconds (Source: SQS API Reference, ReceiveMessage, SentTimestamp)."""
-_HASHED = "sha256:"
+_HASHED, _FAIR = "sha256:", "fair:"
 _MOST_TURNS = 1 << 53
 _UNKNOWN = TaskId("0" * 26)
 """Placeholder for the task of a job whose name must be looked up."""
@@ -238,8 +238,14 @@ def body_of(message: Message) -> str:
     return f'{{"i":"{message.task_id}","t":{message.generation},"d":{message.due}{late}}}'
 
 
-def group_of(owner: str) -> str:
-    """The fair-queue group of an owner: the owner itself if SQS allows it, else its hash."""
+def group_of(owner: str, fair_share: str = "") -> str:
+    """The fair-queue group of an owner, or of a part of the owner's fair keys.
+
+    The owner itself if SQS allows it, else a hash: no owner can name a key such that its tasks are in the group of
+    another one.
+    """
+    if fair_share:
+        return _HASHED + _FAIR + sha256(f"{owner}\n{fair_share}".encode()).hexdigest()
     if _GROUP_PATTERN.fullmatch(owner):
         return owner
     return _HASHED + sha256(owner.encode()).hexdigest()
@@ -250,7 +256,7 @@ def delivery_of(
 ) -> Delivery:
     """Read one record of a Lambda event of SQS.
 
-    The message's owner is empty if SQS did not give the group, or if the owner is no valid group name.
+    The message's owner is empty if SQS did not give the group, or if the group is a hash.
 
     Args:
         record: one of the event's `Records`.

@@ -9,6 +9,7 @@ from duetime.composition import Part
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.services.explanations.start_preview import StartPreviewer
+from duetime.services.order_lines import OrderedKeyReader
 from duetime.services.rates import RateAdmin
 from duetime.services.tasks.held_keys import UniqueKeyReader
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LimitServices(Part):
-    """Rates and unique keys; locks are in `LockServices`, which workers need, too."""
+    """Rates, unique keys and ordered keys; locks are in `LockServices`, which workers need, too."""
 
     @cached_property
     def rates(self) -> RateAdmin:
@@ -31,6 +32,11 @@ class LimitServices(Part):
         """Shows unique keys."""
         core = self.part(CoreServices)
         return UniqueKeyReader(core.stores, core.task_reader)
+
+    @cached_property
+    def ordered_keys(self) -> OrderedKeyReader:
+        """Shows ordered keys."""
+        return OrderedKeyReader(self.part(CoreServices).stores, self.runtime.clock)
 
     @cached_property
     def previewer(self) -> StartPreviewer:

@@ -26,6 +26,8 @@ from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import (
     TYPE_PATTERN,
     ExpiresSeconds,
+    FairKey,
+    FairWeight,
     NotifyWithinSeconds,
     RollbackOnFailure,
     TaskPriority,
@@ -66,6 +68,8 @@ class TypeDefaultsPut(Body):
     rate: Annotated[Rate | None, Field(description="How often attempts of tasks with the same key can start.")] = None
     notify_on: Annotated[NotifyOn | None, Field(description="Notices about a failure or a late start.")] = None
     expires_seconds: ExpiresSeconds | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
     unique: Annotated[
         Unique | None,
         Field(

@@ -64,10 +64,15 @@ def unique_key(text: str) -> str:
     Raises:
         UniqueKeyNotFound: the text cannot be a key.
     """
-    key = text.replace(_KEPT_ESCAPE, "%")
-    if _KEY.fullmatch(key) is None:
-        raise UniqueKeyNotFound(key)
+    if (key := decoded_key(text)) is None:
+        raise UniqueKeyNotFound(text)
     return key
+
+
+def decoded_key(text: str) -> str | None:
+    """A key of visible ASCII characters as the caller wrote it, or `None` if the text cannot be one."""
+    key = text.replace(_KEPT_ESCAPE, "%")
+    return key if _KEY.fullmatch(key) else None
 
 
 def key_response(task: Task) -> HeldUniqueKeyResponse:

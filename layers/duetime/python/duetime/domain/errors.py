@@ -158,6 +158,14 @@ class UniqueKeyNotFound(RequestError):
         self.key = key
 
 
+class OrderedKeyNotFound(RequestError):
+    """No task of the owner has used the ordered key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"no task has used the ordered key {key!r}")
+        self.key = key
+
+
 class LockNotFound(RequestError):
     """The lock does not exist: no task has used it recently."""
 

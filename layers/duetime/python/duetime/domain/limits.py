@@ -173,6 +173,11 @@ MAX_RATE_LIMIT = 10_000
 """Largest `limit` of a rate, and largest `burst`."""
 MAX_RATE_SECONDS = 86_400
 """Largest `per_seconds` of a rate."""
+MAX_FAIR_KEY_LENGTH = 128
+"""Characters of a fair key, which the record and the timers of a task have."""
+MAX_FAIR_WEIGHT = 5
+"""Largest weight of a fair key. Each unit is a message group, and SQS prefers other groups only to those that have more
+than a tenth of the messages in flight: a key of ten groups would never have that."""
 MAX_EXPLAINED_LINE = 100
 """Tasks of a lock's line that an explanation reads to find a task's place in it."""
 MAX_EXPLAINED_TASKS = 100

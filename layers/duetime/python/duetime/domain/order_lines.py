@@ -21,6 +21,8 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import AfterFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -83,6 +85,20 @@ class OrderLine:
     def index(self, number: int) -> int:
         """How many of the shown places are before a number."""
         return sum(1 for place in self.places if place.number < number)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedKey:
+    """An ordered key as users see it.
+
+    Attributes:
+        turn: the task that the others wait for; `None` if none has the turn.
+        waiting: the first tasks that wait behind it, in order; empty in lists.
+    """
+
+    key: str
+    turn: Task | None
+    waiting: Sequence[Task] = ()
 
 
 class PlaceStatus(Enum):

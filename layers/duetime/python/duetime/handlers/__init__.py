@@ -254,7 +254,7 @@ def handler(
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
         options: Options that tasks of the type have unless their creation gives them: `priority`, `retry`,
             `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,
-            `expires_seconds` and `unique`, with the values of a creation.
+            `expires_seconds`, `fair_key`, `fair_weight` and `unique`, with the values of a creation.
 
     Raises:
         DuplicateHandler: the type has a handler already.

@@ -246,6 +246,14 @@ class OrderLineStore(Protocol):
         """Read the turn and the first places of a line, consistently."""
         ...
 
+    def read_many(self, names: Sequence[LineName]) -> list[OrderLine]:
+        """Read the turns of many lines without their places, eventually consistent; missing lines are left out."""
+        ...
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """An owner's ordered keys in order, eventually consistent; the list continues after `after`."""
+        ...
+
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
         """Give the turn to a task, if it has not been given since the line was read.
 

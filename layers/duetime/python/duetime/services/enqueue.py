@@ -122,6 +122,8 @@ class Shards:
         return history
 
 
+_PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
+"""Fields that determine the queue and the message group of a task."""
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
@@ -264,8 +266,8 @@ class Enqueuer:
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         generation = task.generation + 1
         if plan.timer:
-            priority, target = sets.get("priority", task.priority), sets.get("target", task.target)
-            after = replace(task, state=LEGAL[move].to or task.state, priority=priority, target=target)
+            placing = {name: sets[name] for name in _PLACING & sets.keys()}  # type: ignore[literal-required]  # fields
+            after = replace(task, state=LEGAL[move].to or task.state, **placing)
             self.tasks.add_timer(_timer_for(after, generation, at, sent=plan.direct))
         self.watch_change(task, move, sets, generation)
         sets = {**sets, "next_at": at, "generation": generation, "sent": plan.direct}
@@ -302,7 +304,7 @@ class Enqueuer:
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return None
         at = first_unread(max(start_by, self.runtime.now()), self.look_ahead)
-        return Timer(task.id, generation, at, task.priority, task.owner)
+        return Timer(task.id, generation, at, task.priority, task.owner, fair_share=task.fair_share)
 
     def _watch_lateness(self, task: Task) -> None:
         if (timer := late_timer(task, self.runtime.now(), self.look_ahead)) is not None:
@@ -325,18 +327,20 @@ class Enqueuer:
 
 
 def _needs_message(before: Task, after: Task, move: Move) -> bool:
-    """Whether a message must be sent after a move: the check is new, uses another queue, or is requested for now.
+    """Whether a message must be sent after a move: the check is new, in another place, or is requested for now.
 
     A user may run a task that is already due because its message was lost.
     """
     is_new = after.generation != before.generation
-    return is_new or after.priority is not before.priority or move is Move.EXPEDITE
+    is_moved = (after.priority, after.fair_share) != (before.priority, before.fair_share)
+    return is_new or is_moved or move is Move.EXPEDITE
 
 
 def message_for(task: Task) -> Message:
     """The message for a worker to check a task with its present generation."""
-    return Message(task.id, task.generation, task.next_at, task.priority, task.owner, task.pull_queue)
+    place = task.priority, task.owner, task.pull_queue
+    return Message(task.id, task.generation, task.next_at, *place, fair_share=task.fair_share)
 
 
 def _timer_for(task: Task, generation: int, at: Millis, *, sent: bool) -> Timer:
-    return Timer(task.id, generation, at, task.priority, task.owner, sent, task.pull_queue)
+    return Timer(task.id, generation, at, task.priority, task.owner, sent, task.pull_queue, task.fair_share)

@@ -1,4 +1,4 @@
-"""Ordered keys: checks whether it is a task's turn, and lets the next task in after an outcome.
+"""Ordered keys: checks whether it is a task's turn, lets the next task in after an outcome, and shows keys.
 
 The turn is given by a conditional write, either by the end of the task before, or by the next task's own check. A lost
 end is found by that check, so no step here has to be repeated.
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import OrderedKeyNotFound, Unavailable
 from duetime.domain.operating_parameters import LATEST_ARRIVAL, MAX_CLOCK_DIFFERENCE
 from duetime.domain.order_lines import (
     WAITS_FOR_ITS_TURN,
+    LineName,
     LinePlace,
+    OrderedKey,
     PlaceStatus,
     check_interval,
     holds_line,
@@ -30,11 +32,12 @@ from duetime.domain.tasks.states import LEASED, LEGAL, Move
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from duetime.domain.order_lines import LineName, OrderLine
+    from duetime.domain.ids import TaskId
+    from duetime.domain.order_lines import OrderLine
     from duetime.domain.tasks.task import Task
-    from duetime.ports.runtime import Runtime
+    from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
 
@@ -193,3 +196,42 @@ class OrderLines:
             if isinstance(result, Applied) or result.task is None:
                 return
             task = result.task
+
+
+_LINE_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedKeyReader:
+    """Shows an owner's ordered keys."""
+
+    stores: Stores
+    clock: Clock
+
+    def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[OrderedKey], str | None]:
+        """A page of an owner's ordered keys without their lines, and the key of the next page, if there is one."""
+        keys = self.stores.order_lines.list_keys(owner, after, limit)
+        lines = self.stores.order_lines.read_many([LineName(owner, key) for key in keys])
+        tasks = self.stores.tasks.read_many([line.turn for line in lines if line.turn is not None])
+        found = [OrderedKey(line.name.key, self._turn(line, tasks)) for line in lines]
+        return found, keys[-1] if len(keys) == limit else None
+
+    def get(self, owner: str, key: str) -> OrderedKey:
+        """One ordered key with the first tasks in its line.
+
+        Raises:
+            OrderedKeyNotFound: no task has used it.
+        """
+        line = self.stores.order_lines.read(LineName(owner, key), _LINE_SHOWN)
+        if line.turn is None and not line.places:
+            raise OrderedKeyNotFound(key)
+        ids = {place.task_id for place in line.places} | ({line.turn} if line.turn else set())
+        tasks = self.stores.tasks.read_many(sorted(ids))
+        now = self.clock.now()
+        found = [(place, tasks.get(place.task_id)) for place in line.places if place.task_id != line.turn]
+        waiting = [task for place, task in found if task and place_status(place, task, now) is PlaceStatus.OPEN]
+        return OrderedKey(key, self._turn(line, tasks), waiting)
+
+    def _turn(self, line: OrderLine, tasks: Mapping[TaskId, Task]) -> Task | None:
+        task = None if line.turn is None else tasks.get(line.turn)
+        return task if task is not None and holds_line(task, self.clock.now()) else None

@@ -6,24 +6,30 @@ The places follow, one item each, so that no item grows with the line, and the f
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.owner_index import listed, place_in_list
 from duetime.adapters.dynamodb.versioned_items import VERSION, item_of_failed_condition, version_of
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import ORDER_LINE_LIFE
 from duetime.domain.order_lines import LineName, LinePlace, OrderLine
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem, Value
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Executor
 
 _COUNTER, _TURN, _NONCE, _TASK, _SINCE = "n", "h", "j", "i", "c"
-_HEAD = "#"
-"""Sort key of the counter and the turn; it sorts before `_PLACE_MARK`."""
+_HEAD_MARK = "#"
+"""Begins the sort key of the counter and the turn, before the key; it sorts before `_PLACE_MARK`."""
 _PLACE_MARK = "p#"
 _DIGITS = 15
 """Digits of a number in a sort key: numbers begin with the time in milliseconds."""
@@ -32,22 +38,23 @@ _DIGITS = 15
 class DynamoOrderLineStore:
     """`duetime.ports.stores.OrderLineStore` over the tasks table."""
 
-    def __init__(self, client: DynamoDBClient, table: str) -> None:
+    def __init__(self, client: DynamoDBClient, table: str, executor: Executor) -> None:
         self._client = client
         self._table = table
+        self._executor = executor
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
         """Take the next numbers of a key, and return the first of them."""
         with translated():
             answer = self._client.update_item(
                 TableName=self._table,
-                Key=_key_of(name, _HEAD),
-                UpdateExpression="SET #n = if_not_exists(#n, :now) + :count, #v = :v, #x = :x",
-                ExpressionAttributeNames={"#n": _COUNTER, "#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL},
+                Key=_head_of(name),
+                UpdateExpression=f"SET #n = if_not_exists(#n, :now) + :count, {_KEPT}",
+                ExpressionAttributeNames={"#n": _COUNTER, **_KEPT_NAMES},
                 ExpressionAttributeValues={
                     ":now": attribute_values.number(now),
                     ":count": attribute_values.number(count),
-                    **_kept_from(now),
+                    **_kept_from(name, now),
                 },
                 ReturnValues="ALL_NEW",
             )
@@ -80,13 +87,25 @@ class DynamoOrderLineStore:
                 ConsistentRead=True,
                 Limit=limit + 1,
             )
-        turn, version, places = None, 0, []
+        line, places = OrderLine(name), []
         for item in answer["Items"]:
-            if item[schema.SORT_KEY]["S"] != _HEAD:
+            if item[schema.SORT_KEY]["S"].startswith(_HEAD_MARK):
+                line = _line(name, item)
+            else:
                 places.append(_place(item))
-            elif _TURN in item:
-                turn, version = TaskId(item[_TURN]["S"]), version_of(item)
-        return OrderLine(name, turn, version, tuple(places), is_whole="LastEvaluatedKey" not in answer)
+        return replace(line, places=tuple(places), is_whole="LastEvaluatedKey" not in answer)
+
+    def read_many(self, names: Sequence[LineName]) -> list[OrderLine]:
+        """Read the turns of many lines without their places, eventually consistent; missing lines are left out."""
+        items = read_items(self._client, self._table, [_head_of(name) for name in names])
+        found = {item[schema.SORT_KEY]["S"].removeprefix(_HEAD_MARK): item for item in items}
+        return [replace(_line(name, found[name.key]), is_whole=False) for name in names if name.key in found]
+
+    def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
+        """An owner's ordered keys in order, eventually consistent; the list continues after `after`."""
+        behind = owner, schema.ORDER_LIST_MARK, f"{_HEAD_MARK}{after}"
+        found = listed(self._client, self._table, self._executor, behind, limit)
+        return [key.removeprefix(_HEAD_MARK) for key in found]
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
         """Give the turn to a task, if it has not been given since the line was read."""
@@ -94,7 +113,7 @@ class DynamoOrderLineStore:
             ":h": attribute_values.text(task_id.text),
             ":j": attribute_values.text(nonce),
             ":next": attribute_values.number(line.version + 1),
-            **_kept_from(now),
+            **_kept_from(line.name, now),
         }
         if line.version:
             values[":e"] = attribute_values.number(line.version)
@@ -102,16 +121,10 @@ class DynamoOrderLineStore:
             try:
                 self._client.update_item(
                     TableName=self._table,
-                    Key=_key_of(line.name, _HEAD),
-                    UpdateExpression="SET #h = :h, #j = :j, #e = :next, #v = :v, #x = :x",
+                    Key=_head_of(line.name),
+                    UpdateExpression=f"SET #h = :h, #j = :j, #e = :next, {_KEPT}",
                     ConditionExpression="#e = :e" if line.version else "attribute_not_exists(#e)",
-                    ExpressionAttributeNames={
-                        "#h": _TURN,
-                        "#j": _NONCE,
-                        "#e": VERSION,
-                        "#v": schema.VERSION_OF_SCHEMA,
-                        "#x": schema.TTL,
-                    },
+                    ExpressionAttributeNames={"#h": _TURN, "#j": _NONCE, "#e": VERSION, **_KEPT_NAMES},
                     ExpressionAttributeValues=values,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
@@ -125,7 +138,7 @@ class DynamoOrderLineStore:
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
-                Key=_key_of(name, _HEAD),
+                Key=_head_of(name),
                 UpdateExpression="SET #x = :x",
                 ConditionExpression="attribute_exists(#p)",
                 ExpressionAttributeNames={"#x": schema.TTL, "#p": schema.PARTITION_KEY},
@@ -157,7 +170,7 @@ class DynamoOrderLineStore:
 
 
 def _partition(name: LineName) -> str:
-    # A key has no `#`, so the last one separates the two.
+    # An owner has no `#`, so the first one separates the two.
     return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
 
 
@@ -172,12 +185,25 @@ def _sort_key(number: int) -> str:
     return f"{_PLACE_MARK}{number:0{_DIGITS}}"
 
 
-def _kept_from(now: Millis) -> dict[str, Value]:
-    """The values of the schema's version and of the expiry of the counter and the turn."""
+def _head_of(name: LineName) -> Item:
+    return _key_of(name, f"{_HEAD_MARK}{name.key}")
+
+
+_KEPT = "#g = :g, #v = :v, #x = :x"
+_KEPT_NAMES = {"#g": schema.OWNER_KEY, "#v": schema.VERSION_OF_SCHEMA, "#x": schema.TTL}
+
+
+def _kept_from(name: LineName, now: Millis) -> dict[str, Value]:
+    """The values that each write of the counter or the turn sets: its place in the owner's list, and its expiry."""
     return {
+        ":g": place_in_list(name.owner, schema.ORDER_LIST_MARK, name.key),
         ":v": attribute_values.number(schema.SCHEMA_VERSION),
         ":x": attribute_values.expiry(now + ORDER_LINE_LIFE),
     }
+
+
+def _line(name: LineName, head: StoredItem) -> OrderLine:
+    return OrderLine(name, TaskId(head[_TURN]["S"]), version_of(head)) if _TURN in head else OrderLine(name)
 
 
 def _place(item: StoredItem) -> LinePlace:

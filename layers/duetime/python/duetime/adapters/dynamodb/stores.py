@@ -152,7 +152,7 @@ class DynamoStores:
         """Lines of ordered keys."""
         from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
 
-        return DynamoOrderLineStore(self._client, self._table)
+        return DynamoOrderLineStore(self._client, self._table, self._runtime.executor)
 
     @cached_property
     def rates(self) -> DynamoRateStore:

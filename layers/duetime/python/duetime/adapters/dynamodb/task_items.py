@@ -66,6 +66,8 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("callback_url", "U", attribute_values.text, attribute_values.string),
         Attribute("notify_on", "I", field_codecs.NOTIFY_ON.encode, field_codecs.NOTIFY_ON.decode),
         Attribute("expires_seconds", "xs", attribute_values.number, attribute_values.integer),
+        Attribute("fair_key", "fk", attribute_values.text, attribute_values.string),
+        Attribute("fair_weight", "fw", field_codecs.unless_default("fair_weight"), attribute_values.integer),
         Attribute("unique", "xu", field_codecs.UNIQUE.encode, field_codecs.UNIQUE.decode),
         Attribute("debounce", "xd", field_codecs.DEBOUNCE.encode, field_codecs.DEBOUNCE.decode),
         Attribute("order", "xo", field_codecs.ORDER.encode, field_codecs.ORDER.decode),

@@ -31,7 +31,7 @@ from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import NODE_MARK, TaskId, partition_of
 from duetime.domain.operating_parameters import MINUTE_PAGE, OWNER_SPREAD, TIMER_LIFE
 from duetime.domain.tasks.targets import pull_queue_of
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, fair_share
 from duetime.domain.times import MINUTE, minute_of
 from duetime.ports.tasks import Insertions, MinutePage
 
@@ -63,6 +63,8 @@ _ENTRY_FIELDS = (
     "lease_expires_at",
     "finished_at",
     "traceparent",
+    "fair_key",
+    "fair_weight",
 )
 _AFTER = ATTRIBUTES["after"].name
 ENTRY_NAMES = (
@@ -284,6 +286,7 @@ def timer_item_of(timer: Timer) -> Item:
     """
     sent = "sent" if timer.sent else ""
     said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"
+    said += f".{timer.fair_share}" if timer.fair_share else ""
     item = {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.task_id.shard)),
         schema.SORT_KEY: attribute_values.text(f"{timer.task_id}{schema.TIMER_MARK}{said}"),
@@ -297,6 +300,8 @@ def timer_item_of(timer: Timer) -> Item:
         ("sent", timer.sent),
         # A timer has a type only for a pulled one.
         ("type", timer.pull_queue or None),
+        # In a timer, the part of the key.
+        ("fair_key", timer.fair_share or None),
     ):
         if (stored := encoded(field, value)) is not None:
             item[ATTRIBUTES[field].name] = stored
@@ -375,7 +380,8 @@ def _entry_of(item: StoredItem) -> MinuteItem:
     priority, sent = fields.get("priority", Priority.NORMAL), fields.get("sent", False)
     if mark:
         owner, pull_queue = item[schema.TIMER_OWNER]["S"], fields.get("type", "")
-        return Timer(TaskId(task_id), generation, next_at, priority, owner, sent, pull_queue)
+        share = fields.get("fair_key", "")
+        return Timer(TaskId(task_id), generation, next_at, priority, owner, sent, pull_queue, share)
     return Entry(
         task_id=TaskId(task_id),
         owner=owner_of(item),
@@ -389,4 +395,5 @@ def _entry_of(item: StoredItem) -> MinuteItem:
         pull_queue=pull_queue_of(fields.get("type", ""), fields.get("target"), fields["state"]),
         traceparent=fields.get("traceparent"),
         is_dependent=_AFTER in item,
+        fair_share=fair_share(TaskId(task_id), fields.get("fair_key"), fields.get("fair_weight", 1)),
     )

@@ -151,8 +151,10 @@ class AwsRunner:
     def _send(self, arn: str, task: Task, body: bytes) -> Ending:
         client = self._resources.sqs(arn)
         account, name = arn.split(":")[-2:]
-        # On an ordinary queue, the group makes the queue fair between owners.
-        options = _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner)}
+        # On an ordinary queue, the group makes the queue fair between owners and fair keys.
+        options = (
+            _in_order(task) if name.endswith(".fifo") else {"MessageGroupId": group_of(task.owner, task.fair_share)}
+        )
         url = f"{client.meta.endpoint_url}/{account}/{name}"
         answer = client.send_message(QueueUrl=url, MessageBody=body.decode(), **options, **_trace(task))
         return _told("message_id", answer["MessageId"])

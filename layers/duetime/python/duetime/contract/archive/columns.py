@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Union, get_args, get_origin, get_type_hints
 
 from duetime.contract.tasks.responses import Instant, TaskResponse
 
@@ -30,6 +30,8 @@ def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
     match get_origin(hint):
         case origin if origin is Annotated:
             return Kind.INSTANT if get_args(Instant)[1] in arguments else kind_of(arguments[0])
+        case origin if origin is NotRequired:
+            return kind_of(arguments[0])
         case origin if origin in {Union, UnionType}:
             return kind_of(next(each for each in arguments if each is not type(None)))
     if not isinstance(hint, type):

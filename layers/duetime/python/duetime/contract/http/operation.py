@@ -124,6 +124,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
     "/leases/{lease_id}": (errors.LeaseNotFound,),
     "/locks/{key}": (errors.LockNotFound,),
     "/rates/{key}": (errors.RateNotFound,),
+    "/ordered-keys/{ordered_key}": (errors.OrderedKeyNotFound,),
     "/unique-keys/{unique_key}": (errors.UniqueKeyNotFound,),
     "/keys/{key_id}": (errors.ApiKeyNotFound,),
     "/links/{": (errors.LinkNotFound,),

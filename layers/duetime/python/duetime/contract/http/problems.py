@@ -133,6 +133,7 @@ class ProblemCode(StrEnum):
     GROUP_NOT_FOUND = "group_not_found"
     GROUP_CLOSED = "group_closed"
     RATE_NOT_FOUND = "rate_not_found"
+    ORDERED_KEY_NOT_FOUND = "ordered_key_not_found"
     UNIQUE_KEY_NOT_FOUND = "unique_key_not_found"
     SCHEDULE_NOT_FOUND = "schedule_not_found"
     BACKFILL_NOT_FOUND = "backfill_not_found"
@@ -234,6 +235,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     group_errors.GroupNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.GROUP_NOT_FOUND, "There is no such group"),
     group_errors.GroupClosed: Kind(HTTPStatus.CONFLICT, ProblemCode.GROUP_CLOSED, "The group is closed"),
     errors.RateNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.RATE_NOT_FOUND, "There is no such rate"),
+    errors.OrderedKeyNotFound: Kind(
+        HTTPStatus.NOT_FOUND, ProblemCode.ORDERED_KEY_NOT_FOUND, "There is no such ordered key"
+    ),
     errors.UniqueKeyNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.UNIQUE_KEY_NOT_FOUND, "No task holds this unique key"
     ),

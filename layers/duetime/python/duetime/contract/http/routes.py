@@ -39,6 +39,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "groups": ("duetime.contract.groups",),
     "rates": ("duetime.contract.rates",),
     "unique-keys": ("duetime.contract.unique_keys",),
+    "ordered-keys": ("duetime.contract.ordered_keys",),
     "leases": ("duetime.contract.pull.operations",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),

@@ -36,6 +36,10 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
         "The unique key, with every `/` as `%2F`.",
         {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
     ),
+    "ordered_key": (
+        "The ordered key, with every `/` as `%2F`.",
+        {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
+    ),
     "key_id": ("The API key's id.", {"type": "string", "pattern": "^[0-9a-f]{20}$"}),
     "link_id": ("The link's id.", {"type": "string", "pattern": f"^{ID_PATTERN}$"}),
     "token": ("The token of the link.", {"type": "string", "pattern": f"^{TOKEN_PATTERN}$"}),

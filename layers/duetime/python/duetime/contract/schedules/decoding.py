@@ -250,7 +250,7 @@ def template_of(task: TaskTemplate) -> TaskSpec:
 
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
-_NULLABLE = ("retry", "lock", "rate", "notify_on", "expires_seconds")
+_NULLABLE = ("retry", "lock", "rate", "notify_on", "expires_seconds", "fair_key")
 """Options that a task can have a default of its type for, and that can be null."""
 _BY_GRAPH = ("notify_within_seconds",)
 """Fields of a task that the graph of a topology determines, unless they are set."""

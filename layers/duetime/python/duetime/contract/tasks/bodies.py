@@ -14,6 +14,8 @@ from duetime.contract.tasks.fields import (
     DelaySeconds,
     DependencyId,
     ExpiresSeconds,
+    FairKey,
+    FairWeight,
     GroupId,
     LockKey,
     LockWaitSeconds,
@@ -391,7 +393,9 @@ class NotifyOn(Body):
 class _NullAsDefault(Body):
     """Null has the meaning of an omitted field, where a client cannot mean anything else."""
 
-    NULLABLE: ClassVar[frozenset[str]] = frozenset({"tags", "locks", "retry", "due_at", "delay_seconds", "target"})
+    NULLABLE: ClassVar[frozenset[str]] = frozenset(
+        {"tags", "locks", "fair_weight", "retry", "due_at", "delay_seconds", "target"}
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -484,6 +488,8 @@ class TaskLabels(_NullAsDefault):
         Field(description="A name for people, not necessarily unique; null for none."),
     ] = ""
     expires_seconds: ExpiresSeconds | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight = _SPEC.fair_weight
     tags: Tags = {}  # noqa: RUF012 - pydantic copies defaults
 
 
@@ -691,6 +697,8 @@ class TaskPatch(Body):
         NotifyOnPatch | None, Field(description="Notices about a failure or a late start; null for none.")
     ] = None
     expires_seconds: ExpiresSeconds | None = None
+    fair_key: FairKey | None = None
+    fair_weight: FairWeight | None = None
     name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,

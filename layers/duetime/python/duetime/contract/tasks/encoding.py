@@ -300,10 +300,15 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         locks=[_lock(lock) for lock in options.locks],
         rate=response_of(TaskRateResponse, options.rate),
         notify_on=response_of(NotifyOnResponse, options.notify_on),
+        fair_key=options.fair_key or "",
     )
     if not options.locks:
         # Most tasks have none, and save the space in lists, events and callbacks.
         del response["locks"]
+    if options.fair_key is None:
+        del response["fair_key"]
+    if options.fair_weight == 1:
+        del response["fair_weight"]
     return response
 
 

@@ -15,6 +15,8 @@ from duetime.domain.limits import (
     MAX_ERROR_MESSAGE_LENGTH,
     MAX_ERROR_TYPE_LENGTH,
     MAX_EXPIRES_SECONDS,
+    MAX_FAIR_KEY_LENGTH,
+    MAX_FAIR_WEIGHT,
     MAX_GROUP_ID_LENGTH,
     MAX_LOCK_HOLDERS,
     MAX_LOCK_KEY_LENGTH,
@@ -165,6 +167,24 @@ ExpiresSeconds = Annotated[
         description="How many seconds after its due time its first attempt can start at the latest; after that it "
         "fails with the error `Expired`, and nothing is called. Null for no limit.",
         examples=[600],
+    ),
+]
+FairKey = Annotated[
+    str,
+    Field(
+        pattern=rf"^[!-~]{{1,{MAX_FAIR_KEY_LENGTH}}}$",
+        description="When more tasks are due than workers are free, tasks of other keys do not wait behind those of a "
+        "key that has many. It limits nothing. Null for none: the tasks without a key count as one.",
+        examples=["customer-17"],
+    ),
+]
+FairWeight = Annotated[
+    int,
+    Field(
+        ge=1,
+        le=MAX_FAIR_WEIGHT,
+        description="While several keys have many tasks, one with weight 3 starts about three times as many as one "
+        "with weight 1. Without a `fair_key` it means nothing.",
     ),
 ]
 MaxDurationSeconds = Annotated[

@@ -303,6 +303,10 @@ class TaskOptionsResponse(TypedDict):
     expires_seconds: Annotated[
         int | None, Field(description="How long after its due time its first attempt can start; null for no limit.")
     ]
+    fair_key: Annotated[
+        NotRequired[str], Field(description="Its key for sharing workers fairly with other keys; absent without one.")
+    ]
+    fair_weight: Annotated[NotRequired[int], Field(description="The weight of that key; absent if it is 1.")]
 
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]

@@ -21,7 +21,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import pull_queue_of
-from duetime.domain.tasks.task_options import Priority
+from duetime.domain.tasks.task_options import Priority, fair_share
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Message:
         traceparent: the task's creation context, if the sender knows it; not sent on the queue.
         ended_job: for a report by AWS that a job has ended: its name, or its service, region and identifier. All other
             fields are unknown then, and so is the task if there is no name.
+        fair_share: its part of the owner's fair keys, which determines its message group; not known once received.
     """
 
     task_id: TaskId
@@ -86,6 +87,7 @@ class Message:
     late_at: Millis | None = None
     traceparent: str | None = None
     ended_job: tuple[str, ...] = ()
+    fair_share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Timer:
 
     Attributes:
         sent: the process that placed it also sends the message, so dispatch need not.
-        pull_queue: as of `Message`.
+        pull_queue, fair_share: as of `Message`.
     """
 
     task_id: TaskId
@@ -104,6 +106,7 @@ class Timer:
     owner: str
     sent: bool = False
     pull_queue: str = ""
+    fair_share: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +201,8 @@ def enqueue_plan(task_id: TaskId, at: Millis, now: Millis, look_ahead: Millis) -
 def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> bool:
     """Whether a task's existing check can serve for one at `at`, so that its messages and timers stay valid.
 
-    It can if it is at the same time on the same queue, or if both are due. A due message of another priority is also
-    kept; another one is sent on the queue of the new priority.
+    It can if it is at the same time on the same queue and in the same message group, or if both are due. A due message
+    of another priority or group is also kept; another one is sent to the new place.
 
     Args:
         task: the record as it was last seen.
@@ -212,6 +215,8 @@ def is_check_kept(task: Task, at: Millis, now: Millis, sets: TaskChanges) -> boo
     if pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue:
         return False
     is_same_queue = bool(task.pull_queue) or sets.get("priority", task.priority) is task.priority
+    share = fair_share(task.id, sets.get("fair_key", task.fair_key), sets.get("fair_weight", task.fair_weight))
+    is_same_queue = is_same_queue and share == task.fair_share
     return (task.next_at <= now and at <= now) or (task.next_at == at and is_same_queue)
 
 
@@ -295,6 +300,7 @@ class Entry:
     pull_queue: str = ""
     traceparent: str | None = None
     is_dependent: bool = False
+    fair_share: str = ""
 
     @classmethod
     def of(cls, task: Task) -> Entry:
@@ -312,6 +318,7 @@ class Entry:
             pull_queue=task.pull_queue,
             traceparent=task.traceparent,
             is_dependent=task.after is not None,
+            fair_share=task.fair_share,
         )
 
     @property
@@ -322,7 +329,12 @@ class Entry:
     def message(self, due: Millis) -> Message:
         """The message that makes a worker check this task."""
         message = Message(self.task_id, self.generation, due, self.priority, self.owner, self.pull_queue)
-        return replace(message, traceparent=self.traceparent)
+        return replace(message, traceparent=self.traceparent, fair_share=self.fair_share)
+
+    def timer(self, at: Millis, *, sent: bool = False) -> Timer:
+        """A timer for another check of this task at its present generation."""
+        place = self.priority, self.owner, sent, self.pull_queue, self.fair_share
+        return Timer(self.task_id, self.generation, at, *place)
 
 
 def queue_of(item: Entry | Message) -> str:
@@ -335,7 +347,8 @@ def at_first_reading(item: Entry | Timer, minute: int) -> Message | None:
     if item.sent:
         return None
     if isinstance(item, Timer):
-        return Message(item.task_id, item.generation, item.at, item.priority, item.owner, item.pull_queue)
+        place = item.priority, item.owner, item.pull_queue
+        return Message(item.task_id, item.generation, item.at, *place, fair_share=item.fair_share)
     is_checked = item.state in STARTABLE or item.waits_for_tasks
     waits = is_checked or (item.state in LEASED and item.leased_until is None)
     return item.message(item.next_at) if waits and minute_of(item.next_at) == minute else None
@@ -380,5 +393,4 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
     if not is_watched:
         return None
     minute = max(minute_of(at - RECOVERY_SCAN_DELAYS[0] - 1), minute_of(now) - 1)
-    priority, owner, queue = entry.priority, entry.owner, entry.pull_queue
-    return Timer(entry.task_id, entry.generation, start_of(minute), priority, owner, sent=True, pull_queue=queue)
+    return entry.timer(start_of(minute), sent=True)

@@ -141,6 +141,8 @@ def _on_its_way(task: Task, facts: Facts) -> Gate:
     whom = f"no pull worker of {task.pull_queue} has leased it" if task.pull_queue else "no worker has claimed it"
     sent = "It is on" if facts.is_enqueued else "It is on, or on its way to,"
     text = f"{sent} the queue {on_queue.queue}, and {whom} for {span(facts.now - task.next_at)}. {again}"
+    if task.fair_key is not None:
+        text += f" While its fair key {task.fair_key} has many tasks at work, SQS delivers those of other keys first."
     return replace(_at(GateName.QUEUE, text, scan), waits_for=on_queue)
 
 

@@ -11,6 +11,7 @@ from duetime.domain.tasks.action_history import Action, ActionRecord, ActorType,
 from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
+from duetime.domain.tasks.task_options import fair_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -153,9 +154,10 @@ def needs_new_check(task: Task, sets: TaskChanges) -> bool:
     is_needed_differently = has_other_locks or sets.get("rate", task.rate) != task.rate
     if task.waiting_for is not None and is_needed_differently:
         return True
-    # Another queue: the message on the old one has an older generation, and is dropped.
+    # Another queue or message group: the message on the old one has an older generation, and is dropped.
     is_moved = pull_queue_of(task.type, sets.get("target", task.target), task.state) != task.pull_queue
-    return is_moved or sets.get("priority", task.priority) != task.priority
+    share = fair_share(task.id, sets.get("fair_key", task.fair_key), sets.get("fair_weight", task.fair_weight))
+    return is_moved or share != task.fair_share or sets.get("priority", task.priority) != task.priority
 
 
 def is_cancelled(task: Task, end: WriteResult) -> bool:

@@ -154,6 +154,8 @@ def callback_spec(task: Task, url: str, event: bytes) -> TaskSpec:
         timeout_seconds=CALLBACK_TIMEOUT // SECOND,
         name=task.id.text,
         tags=task.tags,
+        fair_key=task.fair_key,
+        fair_weight=task.fair_weight,
     )
 
 

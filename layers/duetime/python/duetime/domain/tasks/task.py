@@ -13,7 +13,7 @@ from duetime.domain.tasks.action_history import NO_ACTIONS, Action
 from duetime.domain.tasks.attempt_records import EXPIRED, SKIPPED
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
-from duetime.domain.tasks.task_options import TaskOptions
+from duetime.domain.tasks.task_options import TaskOptions, fair_share
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -164,6 +164,11 @@ class Task(TaskOptions):
     def claims(self) -> int:
         """How often it was claimed: its fence without the epoch."""
         return self.fence % FENCES_PER_EPOCH
+
+    @property
+    def fair_share(self) -> str:
+        """The part of its fair key to which it belongs; empty without a key."""
+        return fair_share(self.id, self.fair_key, self.fair_weight)
 
     @property
     def late_at(self) -> Millis | None:

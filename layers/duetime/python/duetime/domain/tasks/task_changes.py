@@ -40,6 +40,8 @@ class TaskChanges(TypedDict, total=False):
     callback_url: str | None
     notify_on: NotifyOn | None
     expires_seconds: int | None
+    fair_key: str | None
+    fair_weight: int
     unique: Unique | None
     debounce: Debounce | None
     order: OrderKey | None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_LOCK_HOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
 
@@ -256,6 +258,9 @@ class TaskOptions:
         callback_url: destination of its outcome.
         notify_on: notices about final failure or a late start.
         expires_seconds: how long after its due time its first attempt may start; `None` for no limit.
+        fair_key: the tasks of an owner with the same key share workers fairly with those of other keys; `None` for the
+            tasks without a key, which count as one.
+        fair_weight: share of its key, compared with other keys.
     """
 
     priority: Priority = Priority.NORMAL
@@ -269,6 +274,8 @@ class TaskOptions:
     callback_url: str | None = None
     notify_on: NotifyOn | None = None
     expires_seconds: int | None = None
+    fair_key: str | None = None
+    fair_weight: int = 1
     name: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
 
@@ -280,6 +287,14 @@ class TaskOptions:
     def options(self) -> dict[str, Any]:
         """The options by their names."""
         return {name: getattr(self, name) for name in TASK_OPTIONS}
+
+
+def fair_share(task_id: TaskId, key: str | None, weight: int) -> str:
+    """The part of a fair key to which a task belongs, one of as many as the key's weight; empty without a key.
+
+    SQS treats all message groups alike, so a key with a weight has several groups.
+    """
+    return "" if key is None else f"{crc32(task_id.text.encode()) % weight}.{key}"
 
 
 TASK_OPTIONS = tuple(each.name for each in fields(TaskOptions))

@@ -27,6 +27,8 @@ DEFAULTED = (
     "rate",
     "notify_on",
     "expires_seconds",
+    "fair_key",
+    "fair_weight",
     "unique",
 )
 """The options that a type can have defaults for: those that describe the work, and not one task."""

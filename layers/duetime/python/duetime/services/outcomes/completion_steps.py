@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.dispatch.enqueue_plan import LateTimer
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.operating_parameters import NODE_MARGIN, NOTICE_PAUSE, NOTICE_TRIES
+from duetime.domain.operating_parameters import NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.creation import new_task
@@ -134,9 +134,8 @@ class InlineCompletion:
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
-            # The expiry of a node is later than its topology's, whichever clock ended that.
-            margin = NODE_MARGIN if task.node_ref is not None else 0
-            expires = task.expires_at or max(earliest, now + self.retention.of(task.type) + margin)
+            # A node expires after its topology: `earliest` is later than that by more than clocks differ.
+            expires = task.expires_at or max(earliest, now + self.retention.of(task.type))
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
                 sets["expires_at"] = expires

@@ -131,6 +131,9 @@ class NodeTasks:
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content, self.runtime.epoch)
+        if task.fair_key is None:
+            whole = topology_run.task
+            task = replace(task, fair_key=whole.fair_key, fair_weight=whole.fair_weight)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
         return replace(
             task,
@@ -150,7 +153,14 @@ class NodeTasks:
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
     """The task of a map whose items are not known yet; the other options belong to the task of each item."""
-    spec = TaskSpec(item.type, name=item.name, tags=item.tags, priority=item.priority)
+    spec = TaskSpec(
+        item.type,
+        name=item.name,
+        tags=item.tags,
+        priority=item.priority,
+        fair_key=item.fair_key,
+        fair_weight=item.fair_weight,
+    )
     return spec.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
 
 

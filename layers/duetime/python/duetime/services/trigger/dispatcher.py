@@ -380,10 +380,7 @@ class RecoveryScan:
             self.tasks.add_timer(timer)
 
     def _set_timer(self, entry: Entry) -> None:
-        at = self.runtime.now() + DAY
-        self.tasks.add_timer(
-            Timer(entry.task_id, entry.generation, at, entry.priority, entry.owner, pull_queue=entry.pull_queue)
-        )
+        self.tasks.add_timer(entry.timer(self.runtime.now() + DAY))
 
 
 @dataclass(frozen=True, slots=True)
