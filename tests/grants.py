@@ -237,12 +237,15 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """A copy reads its source; tags need an action of their own; to learn that an object is gone takes the list's."""
+    if action == "GeneratePresignedUrl":
+        # Signing needs nothing; the signed request is made with the function's role.
+        action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
     bucket = ARCHIVE if request["Bucket"] == environ.get(Variable.ARCHIVE_BUCKET) else BUCKET
     if action == "CopyObject":
         yield "s3:GetObject", f"{bucket}/{request['CopySource']['Key']}"
     if action != "PutObject":
         yield "s3:ListBucket", bucket
-    action = "PutObject" if action == "CopyObject" else action
+    action = {"CopyObject": "PutObject", "HeadObject": "GetObject"}.get(action, action)
     if action == "ListObjectsV2":
         return
     yield f"s3:{action}", f"{bucket}/{request['Key']}"

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
     from duetime_client.unique_keys import HeldUniqueKey, UniqueKeyHolder
+    from duetime_common.binary_payloads import Binary
     from duetime_common.option_fields import LockSpec, NotifyOn, OrderedKey, RateSpec, RetryPolicy, UniqueKey
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "Attempt",
     "AwsTarget",
     "BearerToken",
+    "Binary",
     "BulkFilter",
     "BulkOperation",
     "BulkOptions",
@@ -191,6 +193,7 @@ _MODULES = {
     "SentSignal": "signals",
     "AwsTarget": "task_request_fields",
     "BearerToken": "bearer_token",
+    "Binary": "uploads",
     "BulkFilter": "task_request_fields",
     "BulkOperation": "bulk_operations",
     "BulkOptions": "task_request_fields",

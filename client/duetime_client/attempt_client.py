@@ -137,7 +137,8 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
         return httpx.Response(found.status_code, headers=kept, content=found.content, request=request)
 
     session = runner.session
-    options = {"retries": session.retries, "random_source": session.random_source, "now": session.now}
+    options: dict[str, Any] = {"retries": session.retries, "random_source": session.random_source, "now": session.now}
+    options["codec"] = session.codec
     return AttemptClients(session.url, BlockingTransport(send), PhaseKeys(), runner.sleep, options)
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from duetime_client.topology_definitions import AsyncTopologyDefinitions, TopologyDefinitions
     from duetime_client.unique_keys import AsyncUniqueKeys, UniqueKeys
     from duetime_client.watch_tickets import AsyncWatchTickets, WatchTickets
+    from duetime_common.payload_codecs import PayloadCodec
 
 OWNER_HEADER = "X-Duetime-Owner"
 """Names the owner to act for: the caller itself, or a team of its; on the local stack, any."""
@@ -67,11 +68,13 @@ class Client:
         owner: The owner to act for: a team of the caller; by default the caller itself.
         timeout: Timeout of one request in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
+        codec: Encrypts payloads and results, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
         now: The time.
         connect: Opens a WebSocket.
         http_transport: Sends HTTP requests.
+        storage_transport: Sends large payloads to S3, and fetches them.
     """
 
     def __init__(  # noqa: PLR0913 - what it runs on, for tests to exchange
@@ -83,11 +86,13 @@ class Client:
         owner: str | None = None,
         timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
+        codec: PayloadCodec | None = None,
         sleep: Callable[[float], object] = time.sleep,
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
         connect: Connect = WebSocketConnection,
         http_transport: httpx.BaseTransport | None = None,
+        storage_transport: httpx.BaseTransport | None = None,
     ) -> None:
         import httpx
 
@@ -95,10 +100,10 @@ class Client:
         from duetime_client.io_runners import Runner
 
         url, auth = authorized(checked(url), auth, api_key)
-        session = Session(url, retries or Retries(), random_source, now)
+        session = Session(url, retries or Retries(), random_source, now, codec=codec)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.Client(auth=auth, transport=http_transport, **options)
-        self._runner = Runner(session, http, sleep, connect)
+        self._runner = Runner(session, http, sleep, connect, storage_transport)
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +113,7 @@ class Client:
 
     def close(self) -> None:
         """Close the open connections."""
-        self._runner.http.close()
+        self._runner.close()
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:
@@ -321,11 +326,13 @@ class AsyncClient:
         owner: str | None = None,
         timeout: float | httpx.Timeout = TIMEOUT_SECONDS,
         retries: Retries | None = None,
+        codec: PayloadCodec | None = None,
         sleep: Callable[[float], Awaitable[object]] | None = None,
         random_source: Callable[[], float] = random.random,
         now: Callable[[], datetime] = utc_now,
         connect: AsyncConnect = AsyncWebSocketConnection.open,
         http_transport: httpx.AsyncBaseTransport | None = None,
+        storage_transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         import asyncio
 
@@ -335,10 +342,10 @@ class AsyncClient:
         from duetime_client.io_runners import AsyncRunner
 
         url, auth = authorized(checked(url), auth, api_key)
-        session = Session(url, retries or Retries(), random_source, now)
+        session = Session(url, retries or Retries(), random_source, now, codec=codec)
         options = http_options(session.url, {OWNER_HEADER: owner} if owner else {}, timeout)
         http = httpx.AsyncClient(auth=auth, transport=http_transport, **options)
-        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect)
+        self._runner = AsyncRunner(session, http, sleep or asyncio.sleep, connect, storage_transport)
 
     async def __aenter__(self) -> Self:
         return self
@@ -348,7 +355,7 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close the open connections."""
-        await self._runner.http.aclose()
+        await self._runner.aclose()
 
     @property
     def page_listeners(self) -> list[Callable[[PageRead], object]]:

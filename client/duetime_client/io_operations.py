@@ -42,12 +42,17 @@ class Request(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class HttpCall:
-    """Send one HTTP request; the result is the `httpx.Response`."""
+    """Send one HTTP request; the result is the `httpx.Response`.
+
+    Attributes:
+        is_signed_url: Whether its URL has credentials of its own: it is sent without those of the API.
+    """
 
     method: str
     url: str
     content: bytes | None
     headers: Mapping[str, str]
+    is_signed_url: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing, closing
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
@@ -32,12 +33,29 @@ class Runner:
     """Executes steps and blocks the caller. Thread-safe."""
 
     def __init__(
-        self, session: Session, http: httpx.Client, sleep: Callable[[float], object], connect: Connect
+        self,
+        session: Session,
+        http: httpx.Client,
+        sleep: Callable[[float], object],
+        connect: Connect,
+        storage_transport: httpx.BaseTransport | None = None,
     ) -> None:
         self.session = session
         self.http = http
         self.sleep = sleep
         self.connect = connect
+        self._storage_transport = storage_transport
+
+    @cached_property
+    def storage(self) -> httpx.Client:
+        """Sends the requests with signed URLs, which few programs make."""
+        return httpx.Client(transport=self._storage_transport, timeout=self.http.timeout)
+
+    def close(self) -> None:
+        """Close the open connections."""
+        self.http.close()
+        if "storage" in self.__dict__:
+            self.storage.close()
 
     def run(self, steps: Steps[T]) -> T:
         """Run steps and return their result."""
@@ -91,7 +109,8 @@ class _Devices:
 
     def _call(self, call: HttpCall) -> httpx.Response:
         try:
-            return self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+            http = self._runner.storage if call.is_signed_url else self._runner.http
+            return http.request(call.method, call.url, content=call.content, headers=call.headers)
         except httpx.RequestError as error:
             raise unreachable(self._runner.session.url, error) from error
 
@@ -111,11 +130,24 @@ class AsyncRunner:
         http: httpx.AsyncClient,
         sleep: Callable[[float], Awaitable[object]],
         connect: AsyncConnect,
+        storage_transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.session = session
         self.http = http
         self.sleep = sleep
         self.connect = connect
+        self._storage_transport = storage_transport
+
+    @cached_property
+    def storage(self) -> httpx.AsyncClient:
+        """Sends the requests with signed URLs, which few programs make."""
+        return httpx.AsyncClient(transport=self._storage_transport, timeout=self.http.timeout)
+
+    async def aclose(self) -> None:
+        """Close the open connections."""
+        await self.http.aclose()
+        if "storage" in self.__dict__:
+            await self.storage.aclose()
 
     async def run(self, steps: Steps[T]) -> T:
         """Run steps and return their result."""
@@ -170,7 +202,8 @@ class _AsyncDevices:
 
     async def _call(self, call: HttpCall) -> httpx.Response:
         try:
-            return await self._runner.http.request(call.method, call.url, content=call.content, headers=call.headers)
+            http = self._runner.storage if call.is_signed_url else self._runner.http
+            return await http.request(call.method, call.url, content=call.content, headers=call.headers)
         except httpx.RequestError as error:
             raise unreachable(self._runner.session.url, error) from error
 

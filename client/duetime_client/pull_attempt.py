@@ -152,7 +152,8 @@ class Attempt:
         """Call the handler; returns the request that reports its outcome."""
         client, lease = self._client, self.leased.id
         try:
-            result = handler(self.context, self.leased.task.payload)
+            # An uploaded payload is only linked there.
+            result = handler(self.context, client.tasks.download_payload(self.leased.task))
         except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
             return self._ended_by(error, rule)
         if refusal := _refusal(result, MAX_RESULT_BYTES, "result"):

@@ -187,7 +187,7 @@ class ScheduleOperations(Resource):
         given = {"due_at": due_at, "delay_seconds": delay_seconds, "reason": reason or None}
         body = {key: encoded(value) for key, value in given.items() if value is not None}
         if payload is not _OF_THE_SCHEDULE:
-            body["payload"] = payload
+            body["payload"] = encoded(payload)
         return Request("POST", f"{path_of(name)}/run", task_of, body=body or None, headers=headers)
 
     @Operation

@@ -14,13 +14,14 @@ from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     import httpx
 
     from duetime_client.io_operations import Request, Steps
     from duetime_client.retries import Retries
+    from duetime_common.payload_codecs import PayloadCodec
 
 T = TypeVar("T")
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -80,6 +81,7 @@ class Session:
         now: The time.
         page_listeners: Called with each page that a list was read from.
         step_keys: The idempotency keys of requests whose caller chose none; random by default.
+        codec: Encrypts payloads and results; `None` for nothing.
     """
 
     url: str
@@ -88,6 +90,7 @@ class Session:
     now: Callable[[], datetime]
     page_listeners: list[Callable[[PageRead], object]] = field(default_factory=list)
     step_keys: StepKeys | None = None
+    codec: PayloadCodec | None = None
 
     def send(self, request: Request[T]) -> Steps[T]:
         """Send a request, with retries.
@@ -106,26 +109,51 @@ class Session:
             headers["Content-Type"] = "application/json"
         if self.step_keys is not None and isinstance(headers.get(IDEMPOTENCY_KEY), RandomKey):
             headers[IDEMPOTENCY_KEY] = self.step_keys.take(request.path, content or b"")
+        if self.codec is not None and content is not None and not isinstance(request.body, bytes):
+            # A repeated encryption differs; the key above must not.
+            from duetime_client.encryption import encrypted_body  # noqa: PLC0415 - for clients with a codec only
+
+            content = _json_of(encrypted_body(self.codec, request.body))
         repeatable = request.repeatable or request.method == "GET" or IDEMPOTENCY_KEY in headers
         call = HttpCall(request.method, self._address(request.path, request.query), content, headers)
+        try:
+            response = yield from self.exchange(call, repeatable=repeatable)
+        except ClientError:
+            if self.step_keys is not None:
+                self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
+            raise
+        if self.codec is not None:
+            from duetime_client.encryption import decrypted_response  # noqa: PLC0415 - as above
+
+            response = decrypted_response(self.codec, response)
+        return request.decode(response)
+
+    def exchange(
+        self, call: HttpCall, *, repeatable: bool = True, accepted: Collection[int] = ()
+    ) -> Steps[httpx.Response]:
+        """Send one HTTP request, with retries.
+
+        Args:
+            call: The request.
+            repeatable: Whether it may be sent twice.
+            accepted: Statuses besides 2xx that are no errors.
+
+        Raises:
+            ApiError: It was rejected, or all of its retries.
+            Unreachable: There was no response.
+        """
         for attempts in count(1):
             try:
-                response = yield from self._response(call)
-                break
+                response: httpx.Response = yield call
+                if response.is_success or response.status_code in accepted:
+                    return response
+                raise error_of_response(response)
             except ClientError as error:
                 if not self.retries.allows(error, attempts, repeatable=repeatable):
-                    if self.step_keys is not None:
-                        self.step_keys.give_back(headers.get(IDEMPOTENCY_KEY, ""))
                     raise
                 seconds = self.retries.wait_seconds(error, attempts, self.random_source)
             yield Pause(seconds)
-        return request.decode(response)
-
-    def _response(self, call: HttpCall) -> Steps[httpx.Response]:
-        response: httpx.Response = yield call
-        if not response.is_success:
-            raise error_of_response(response)
-        return response
+        raise AssertionError("the attempts end")
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
         # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, field_serializer
 
 from duetime_client.open_literals import (
     ActorType,
@@ -19,6 +19,7 @@ from duetime_client.open_literals import (
 )
 from duetime_client.request_estimates import RequestEstimate
 from duetime_client.task_definitions import ResultInvalid
+from duetime_common.binary_payloads import json_of_bytes, value_of
 from duetime_common.payload_models import from_json
 
 M = TypeVar("M")
@@ -219,7 +220,8 @@ class Task(ResponseModel):
     fair_key: str | None = None
     fair_weight: int = 1
     expires_at: datetime | None = None
-    payload: object = None
+    payload: Annotated[object, BeforeValidator(value_of)] = None
+    """JSON, or the bytes of a binary payload as a `Binary`."""
     retry: Mapping[str, object] | None = None
     timeout_seconds: int | None = None
     notify_within_seconds: int | None = None
@@ -252,7 +254,7 @@ class Task(ResponseModel):
     trigger_rule: str | None = None
     """How the tasks in `after` must have ended for it to run."""
     progress: Progress | None = None
-    result: object = None
+    result: Annotated[object, BeforeValidator(value_of)] = None
     error: Failure | None = None
     lateness_ms: int | None = None
     cost_dollars: float | None = None
@@ -277,6 +279,10 @@ class Task(ResponseModel):
         task = super().of_document(document)
         task._etag = etag  # noqa: SLF001 - pydantic sets private attributes after validation only
         return task
+
+    @field_serializer("payload", "result", when_used="json")
+    def _bytes_as_json(self, value: object) -> object:
+        return json_of_bytes(value) if isinstance(value, bytes) else value
 
     @property
     def etag(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime_client.io_operations import Request
 from duetime_client.request_estimates import estimate_query
@@ -12,10 +12,10 @@ from duetime_client.responses import batch_results, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_SECONDS, RandomKey, key_or_random
 from duetime_client.task_actions import TASKS
 from duetime_client.task_request_fields import body_of
-from duetime_common.limits import MAX_BATCH
+from duetime_common.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from duetime_client.errors import ApiError
     from duetime_client.io_operations import Steps
@@ -27,22 +27,44 @@ Results: TypeAlias = "list[Task | ApiError]"
 
 
 def create_task(
+    session: Session,
     task_type: str,
     fields: Mapping[str, object],
     headers: Mapping[str, str],
     wait_seconds: int = 0,
     *,
     estimate: bool = False,
-) -> Request[Task]:
-    """Creates a task once, however often the request is sent."""
-    return Request(
-        "POST",
-        TASKS,
-        task_of,
-        query=[*wait_query(wait_seconds), *estimate_query(is_wanted=estimate)],
-        body={"type": task_type, **body_of(fields)},
-        headers=headers,
-    )
+) -> Request[Task] | Steps[Task]:
+    """Creates a task once, however often the request is sent; a large binary payload is uploaded before."""
+
+    def creation(fields: Mapping[str, object]) -> Request[Task]:
+        query = [*wait_query(wait_seconds), *estimate_query(is_wanted=estimate)]
+        body = {"type": task_type, **body_of(fields)}
+        return Request("POST", TASKS, task_of, query=query, body=body, headers=headers)
+
+    if (upload := upload_of(session, fields, headers[IDEMPOTENCY_KEY])) is None:
+        return creation(fields)
+    return _uploaded_before(session, upload, lambda payload: creation({**fields, "payload": payload}))
+
+
+def _uploaded_before(session: Session, upload: Steps[Any], creation: Callable[[Any], Request[Task]]) -> Steps[Task]:
+    """Uploads a payload, and creates its task."""
+    payload = yield from upload
+    return (yield from session.send(creation(payload)))
+
+
+def upload_of(session: Session, fields: Mapping[str, object], key: str) -> Steps[Any] | None:
+    """The upload of a payload that is too large for a request; `None` if it is not."""
+    payload = fields.get("payload")
+    is_large = isinstance(payload, bytes) and len(payload) > MAX_PAYLOAD_BYTES
+    if not is_large and session.codec is None:
+        return None
+    from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
+
+    sent = sent_payload(session.codec, fields)
+    if not isinstance(sent, bytes) or len(sent) <= MAX_PAYLOAD_BYTES:
+        return None
+    return uploaded(session, sent, payload, key)
 
 
 def creation_headers(

@@ -6,9 +6,12 @@ On creation an absent field takes its default; on update it keeps its value, as 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
+
+from duetime_common.binary_payloads import json_of_bytes
 
 # The package finds these names of its own here, when they are used.
 from duetime_common.option_fields import (  # noqa: TC001 - see above
@@ -21,7 +24,7 @@ from duetime_common.option_fields import (  # noqa: TC001 - see above
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from duetime_client.literals import TaskPriority, TaskState
 
@@ -315,8 +318,14 @@ class TimeWithoutZone(ValueError):
 
 
 def body_of(fields: Mapping[str, object]) -> dict[str, object]:
-    """The fields as JSON of the API."""
-    return {name: encoded(value) for name, value in fields.items()}
+    """The fields as JSON of the API, with those of the task of a schedule or group, and of the nodes of a topology."""
+    body = {name: encoded(value) for name, value in fields.items()}
+    match body:
+        case {"task": Mapping() as task}:
+            body["task"] = body_of(task)
+        case {"nodes": Mapping() as nodes}:
+            body["nodes"] = {key: body_of(node) if isinstance(node, Mapping) else node for key, node in nodes.items()}
+    return body
 
 
 def query_of(filters: Mapping[str, object], limit: int | None) -> Iterator[tuple[str, str]]:
@@ -341,11 +350,13 @@ def parameters_of(name: str, value: object) -> Iterable[tuple[str, str]]:
 
 
 def encoded(value: object) -> object:
-    """A time as RFC 3339 text with its own offset, any other value unchanged.
+    """A time as RFC 3339 text with its own offset, bytes as a binary payload, any other value unchanged.
 
     Raises:
         TimeWithoutZone: The time has no zone.
     """
+    if isinstance(value, bytes):
+        return json_of_bytes(value)
     if not isinstance(value, datetime):
         return value
     if value.tzinfo is None:

@@ -13,7 +13,7 @@ from duetime_client.pages import pages
 from duetime_client.polling import pause_after
 from duetime_client.resource import AsyncResource, Operation, Stream, SyncResource
 from duetime_client.responses import attempts_of, count_of, nothing, one, polled_task, several, task_in, task_of
-from duetime_client.session import guard
+from duetime_client.session import guard, key_or_random
 from duetime_client.task import TaskHistory, TaskStep
 from duetime_client.task_actions import TASKS, TaskActions, path_of
 from duetime_client.task_creation import create_task, create_tasks, creation_headers, wait_query
@@ -49,8 +49,11 @@ class TaskOperations(TaskActions, FilterActions):
         wait_seconds: int = 0,
         estimate: bool = False,
         **fields: Unpack[TaskFields],
-    ) -> Request[Task]:
+    ) -> Request[Task] | Steps[Task]:
         """Create a task, which is due now unless `due_at` or `delay_seconds` says otherwise.
+
+        A `payload` of bytes (a `Binary` has a content type, too) may have up to 5 MB: from 1 MiB, it is uploaded to S3
+        before.
 
         A retried request never creates a second task: it carries an idempotency key, by default a random one, which is
         kept for a day unless `idempotency_key_seconds` is given. With `unique` or `debounce`, the returned task may be
@@ -59,7 +62,7 @@ class TaskOperations(TaskActions, FilterActions):
         With `estimate`, the returned task includes its estimated cost (`task.estimate`).
         """
         headers = creation_headers(idempotency_key, traceparent, idempotency_key_seconds)
-        return create_task(task_type, fields, headers, wait_seconds, estimate=estimate)
+        return create_task(self._session, task_type, fields, headers, wait_seconds, estimate=estimate)
 
     @Operation
     def preview(self, task_type: str, /, **fields: Unpack[TaskFields]) -> Request[StartPreview]:
@@ -82,6 +85,24 @@ class TaskOperations(TaskActions, FilterActions):
     def get(self, task_id: str, *, wait_seconds: int = 0) -> Request[Task]:
         """Get a task; with `wait_seconds`, wait until its outcome is known or the time is over."""
         return Request("GET", path_of(task_id), task_of, query=wait_query(wait_seconds))
+
+    @Operation
+    def create_upload(self, payload: bytes, *, idempotency_key: str | None = None) -> Steps[Any]:
+        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of one task, as of a batch.
+
+        The same bytes with the same key are the same upload.
+        """
+        from duetime_client.uploads import sent_payload, uploaded  # noqa: PLC0415 - for few payloads only
+
+        sent: Any = sent_payload(self._session.codec, {"payload": payload})
+        return uploaded(self._session, sent, payload, key_or_random(idempotency_key))
+
+    @Operation
+    def download_payload(self, task: Task) -> Steps[Any]:
+        """The payload of a task that was just read: JSON or bytes; an uploaded one is fetched from S3."""
+        from duetime_client.uploads import downloaded  # noqa: PLC0415 - for binary payloads only
+
+        return downloaded(self._session, task.payload)
 
     @Stream
     def list(self, *, page_size: int | None = None, **filters: Unpack[TaskFilter]) -> Items[Task]:

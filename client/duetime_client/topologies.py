@@ -23,7 +23,7 @@ from duetime_client.responses import nothing, one, read, task_of
 from duetime_client.session import IDEMPOTENCY_KEY, guard, key_or_random, segment
 from duetime_client.task import TERMINAL, Failure, ResponseModel
 from duetime_client.task_actions import action
-from duetime_client.task_request_fields import query_of
+from duetime_client.task_request_fields import body_of, query_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ class TopologyOperations(Resource):
         """
         headers = {IDEMPOTENCY_KEY: key_or_random(idempotency_key)}
         query = estimate_query(is_wanted=estimate)
-        return Request("POST", TOPOLOGIES, task_of, body=dict(body), query=query, headers=headers)
+        return Request("POST", TOPOLOGIES, task_of, body=body_of(body), query=query, headers=headers)
 
     @Operation
     def get(self, task_id: str) -> Request[Topology]:

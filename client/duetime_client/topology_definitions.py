@@ -120,7 +120,7 @@ class TopologyDefinitionOperations(Resource):
         """
         headers, is_repeatable = guard(if_match), if_match is None
         read_it = one(TopologyDefinition)
-        return Request("PUT", _path_of(name), read_it, body=dict(body), headers=headers, repeatable=is_repeatable)
+        return Request("PUT", _path_of(name), read_it, body=body_of(body), headers=headers, repeatable=is_repeatable)
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[TopologyDefinition]:

@@ -55,7 +55,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         traceparent: str | None = None,
         wait_seconds: int = 0,
         **options: Unpack[TaskOptions],
-    ) -> Request[Task]:
+    ) -> Request[Task] | Steps[Task]:
         """Create a task that is due now; see `tasks.create`.
 
         Raises:
@@ -63,7 +63,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         """
         fields = {"payload": self._definition.encode(payload), **options}
         headers = creation_headers(idempotency_key, traceparent)
-        return create_task(self._definition.task_type, fields, headers, wait_seconds)
+        return create_task(self._session, self._definition.task_type, fields, headers, wait_seconds)
 
     @Operation
     def at(
@@ -75,7 +75,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         idempotency_key: str | None = None,
         traceparent: str | None = None,
         **options: Unpack[TaskOptions],
-    ) -> Request[Task]:
+    ) -> Request[Task] | Steps[Task]:
         """Create a task that is due at a time.
 
         Raises:
@@ -83,7 +83,9 @@ class TypedTaskOperations(Resource, Generic[P]):
             TimeWithoutZone: The time has no zone.
         """
         fields = {"payload": self._definition.encode(payload), "due_at": due_at, **options}
-        return create_task(self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
+        return create_task(
+            self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent)
+        )
 
     @Operation
     def delay(
@@ -95,14 +97,16 @@ class TypedTaskOperations(Resource, Generic[P]):
         idempotency_key: str | None = None,
         traceparent: str | None = None,
         **options: Unpack[TaskOptions],
-    ) -> Request[Task]:
+    ) -> Request[Task] | Steps[Task]:
         """Create a task that is due after a delay in seconds.
 
         Raises:
             PayloadInvalid: The payload does not match the type.
         """
         fields = {"payload": self._definition.encode(payload), "delay_seconds": seconds, **options}
-        return create_task(self._definition.task_type, fields, creation_headers(idempotency_key, traceparent))
+        return create_task(
+            self._session, self._definition.task_type, fields, creation_headers(idempotency_key, traceparent)
+        )
 
     @Operation
     def create_batch(

@@ -67,8 +67,11 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
     Raises:
         ResultNotJson: It cannot be converted.
     """
-    from duetime_common.payload_models import plain  # noqa: PLC0415 - it is small, but read for workers only
+    from duetime_common.binary_payloads import json_of_bytes  # noqa: PLC0415 - small, but read for workers only
+    from duetime_common.payload_models import plain  # noqa: PLC0415 - same
 
+    if isinstance(result, bytes):
+        return json_of_bytes(result)
     try:
         return plain(result)
     except BaseException as error:  # the value may be of the author's own class

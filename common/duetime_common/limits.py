@@ -4,6 +4,13 @@ from __future__ import annotations
 
 MAX_BODY_BYTES = 5_242_880
 """Size of a request's body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
+MAX_PAYLOAD_BYTES = 1_048_576
+"""Size of a payload's JSON, in bytes of UTF-8, or of the bytes of a binary payload; an uploaded one can be larger."""
+MAX_UPLOAD_BYTES = 5_000_000
+"""Size of an uploaded payload, in bytes: one invocation of Lambda, at most 6 MB, carries it as text (Source: AWS Lambda
+quotas)."""
+MAX_UPLOAD_ID_LENGTH = 64
+"""Characters of the id of an upload."""
 MAX_JSON_DEPTH = 64
 """Levels of nesting in a request's JSON."""
 MAX_RESULT_BYTES = 262_144

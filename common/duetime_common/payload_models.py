@@ -20,10 +20,10 @@ def check_model(model: object) -> None:
     """Check the value of a handler's keyword `payload`.
 
     Raises:
-        TypeError: It is neither a pydantic model nor a dataclass.
+        TypeError: It is neither a pydantic model nor a dataclass, nor `bytes`.
     """
-    if not (isinstance(model, type) and _is_model(model)):
-        raise TypeError(f"payload takes a class that is a pydantic model or a dataclass, not {model!r}")
+    if not (isinstance(model, type) and (_is_model(model) or _is_bytes(model))):
+        raise TypeError(f"payload takes a class that is a pydantic model or a dataclass, or bytes, not {model!r}")
 
 
 def from_json(model: type[M], document: object) -> M:
@@ -32,6 +32,12 @@ def from_json(model: type[M], document: object) -> M:
     Raises:
         ValueError: It is invalid. The message names the fields, and quotes no value.
     """
+    if _is_bytes(model):
+        if not isinstance(document, model):
+            raise ValueError("not bytes, but JSON")
+        return document
+    if isinstance(document, bytes):
+        raise ValueError(f"not a valid {model.__name__}, but bytes")  # noqa: TRY004 - as for any invalid payload
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and most handlers have no model
 
     try:
@@ -42,18 +48,22 @@ def from_json(model: type[M], document: object) -> M:
 
 
 def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
-    """Encode a value as JSON from which an equal value can be parsed.
+    """Encode a value as JSON from which an equal value can be parsed; bytes stay as they are.
 
     Raises:
         ValueError: It cannot be parsed again. The message names the fields, and quotes no value.
     """
+    if _is_bytes(model):
+        return from_json(model, value)
     document = _adapter(model).dump_python(value, mode="json", warnings=False)
     from_json(model, document)
     return document
 
 
 def schema_of(model: type) -> str | None:
-    """The JSON Schema of a class as JSON text; `None` if it has none, as with a field of an arbitrary class."""
+    """The JSON Schema of a class as JSON text; `None` if it has none, as bytes or a field of an arbitrary class."""
+    if _is_bytes(model):
+        return None
     from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415 - as above
 
     try:
@@ -79,6 +89,10 @@ def plain(value: object) -> object:
 
 def _is_model(model: type) -> bool:
     return hasattr(model, "model_dump") or is_dataclass(model)
+
+
+def _is_bytes(model: type) -> bool:
+    return issubclass(model, bytes)
 
 
 def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

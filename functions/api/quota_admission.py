@@ -34,6 +34,16 @@ def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
         _guard().admit_tasks(request.owner, number, request.size, nodes)
 
 
+def admit_upload(request: Request, size: int) -> None:
+    """Admit a request that uploads a payload of this size.
+
+    Raises:
+        QuotaExceeded: the owner has used up a quota.
+    """
+    if composed().settings.has_quotas:
+        _guard().admit_tasks(request.owner, 0, size)
+
+
 def admit_schedule(request: Request) -> None:
     """Admit a request that creates a schedule.
 

@@ -28,6 +28,8 @@ from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_tracepar
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.times import SECOND
+from duetime_common.binary_payloads import BASE64, CONTENT_TYPE
+from duetime_common.payload_codecs import ENCRYPTED
 
 from .callers import header_of, sender_of
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
     from .callers import Sender
 
+_ENCRYPTED = re.compile(rf'"{BASE64}":"[^"]*"(?=,"{CONTENT_TYPE}":"{re.escape(ENCRYPTED)}")')
+"""The bytes of an encrypted payload in JSON with sorted fields."""
 ICALENDAR = "text/calendar"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 _KEY = re.compile(rf"[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}")
@@ -223,8 +227,11 @@ def instance(event: Mapping[str, Any]) -> str:
 
 
 def body_hash(value: object) -> str:
-    """A hash of a body's meaning, independent of the order of fields and of whitespace."""
+    """A hash of a body's meaning, independent of the order of fields, of whitespace and of encrypted bytes."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if ENCRYPTED in canonical:
+        # The same payload differs each time it is encrypted.
+        canonical = _ENCRYPTED.sub("", canonical)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

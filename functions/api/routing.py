@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "tasks": ("tasks", "task_control", "filter_actions", "explanations", "links"),
     "links": ("links",),
+    "uploads": ("uploads",),
     "bulk-operations": ("bulk_operations",),
     "purges": ("purges",),
     "locks": ("locks",),

@@ -32,7 +32,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     name = event["rawPath"].partition(PREFIX)[2]
     if name == f"/{CONFIG}":
         headers = {"Content-Type": "application/json", "Cache-Control": _ASK_AGAIN}
-        return _answer(HTTPStatus.OK, headers, json.dumps({"sign_in": _public(sign_in())}).encode())
+        config = {"sign_in": _public(sign_in()), "codec_endpoint": codec_endpoint()}
+        return _answer(HTTPStatus.OK, headers, json.dumps(config).encode())
     if not name:
         # Relative, as only the browser knows the path's prefix. The page's own links are relative, too.
         return _answer(HTTPStatus.FOUND, {"Location": f"{PREFIX.removeprefix('/')}/{INDEX}"})
@@ -72,14 +73,19 @@ def sign_in() -> Mapping[str, Any]:
     return found
 
 
+def codec_endpoint() -> str:
+    """Address of the endpoint that decrypts payloads for people; empty for none."""
+    return os.environ.get(Variable.CODEC_ENDPOINT, "")
+
+
 def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The settings that the page needs; none is secret, as a public client has no secret."""
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 
-def content_security_policy(watch_url: str, identity_provider: Sequence[str] = ()) -> str:
-    """What the page may load and call: its own files, the API, live updates, and the identity provider."""
-    addresses = [urlsplit(each) for each in (watch_url, *identity_provider)]
+def content_security_policy(watch_url: str, others: Sequence[str] = ()) -> str:
+    """What the page may load and call: its own files, the API, live updates, and the addresses of others."""
+    addresses = [urlsplit(each) for each in (watch_url, *others)]
     origins = "".join(f" {each.scheme}://{each.netloc}" for each in addresses if each.netloc)
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
@@ -92,7 +98,9 @@ def _protection() -> dict[str, str]:
     settings = sign_in()
     provider = (settings["issuer"], *settings["origins"]) if settings else ()
     return {
-        "Content-Security-Policy": content_security_policy(os.environ.get(Variable.WATCH_URL, ""), provider),
+        "Content-Security-Policy": content_security_policy(
+            os.environ.get(Variable.WATCH_URL, ""), (*provider, codec_endpoint())
+        ),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",
         "Referrer-Policy": "no-referrer",

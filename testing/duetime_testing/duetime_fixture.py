@@ -11,8 +11,9 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from duetime.domain.times import DAY, SECOND, Millis, from_datetime, to_datetime
-from duetime.handlers import REGISTRY, registered_as
+from duetime.handlers import REGISTRY, registered_as, use_codec
 from duetime.handlers.options import checked_options
+from duetime.handlers.payload_codec import present_codec
 from duetime.handlers.secrets import FOR_TESTS
 from duetime_client import AsyncClient, Client
 from duetime_client.attempt_client import is_in_coroutine
@@ -23,7 +24,7 @@ from duetime_testing.account import VirtualAccount
 from duetime_testing.assertions import Assertions
 from duetime_testing.errors import NotIdle
 from duetime_testing.handler_invocation import HandlerCall
-from duetime_testing.in_process_transport import InProcessTransport
+from duetime_testing.in_process_transport import InProcessTransport, SignedUrlTransport
 from duetime_testing.simulation.event_loop import without_event_loop
 from duetime_testing.simulation.virtual_time import running_time
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import Classes
     from duetime_common.option_fields import TypeOptions
+    from duetime_common.payload_codecs import PayloadCodec
     from duetime_testing.executions import Execution
     from duetime_testing.faults import Faults
     from duetime_testing.http_endpoints import HttpEndpoints
@@ -83,6 +85,7 @@ class Duetime(Assertions):
         self._account = self._new_account(from_datetime(start))
         self._earlier_secrets = dict(FOR_TESTS)
         self.secrets.update(secrets or {})
+        self._earlier_codec = present_codec()
 
     def _new_account(self, start: Millis) -> VirtualAccount:
         account = VirtualAccount(start, self._handlers_package)
@@ -96,6 +99,14 @@ class Duetime(Assertions):
         self._account.close()
         self.secrets.clear()
         self.secrets.update(self._earlier_secrets)
+        use_codec(self._earlier_codec)
+
+    def use_codec(self, codec: PayloadCodec) -> None:
+        """Encrypt payloads and results with a codec, in the clients and in the handlers of this test.
+
+        Call it before `client` is used.
+        """
+        use_codec(codec)
 
     @cached_property
     def client(self) -> Client:
@@ -107,6 +118,8 @@ class Duetime(Assertions):
             now=lambda: self.now,
             connect=_refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
+            storage_transport=SignedUrlTransport(self._begin),
+            codec=present_codec(),
         )
 
     @cached_property
@@ -127,6 +140,8 @@ class Duetime(Assertions):
             now=lambda: self.now,
             connect=refuse_connection,
             http_transport=InProcessTransport(self._begin, self._after_change),
+            storage_transport=SignedUrlTransport(self._begin),
+            codec=present_codec(),
         )
 
     # Time.

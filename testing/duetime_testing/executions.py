@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ from greenlet import GreenletExit
 
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.times import to_datetime
+from duetime_common.binary_payloads import value_in
 from duetime_testing.simulation.machines import MortalTargets
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Executions:
             attempt=task.attempt,
             at=to_datetime(now),
             due_at=to_datetime(task.due_at),
-            payload=json.loads(work.payload),
+            payload=value_in(work.payload),
         )
         self.every.append(began)
         return began

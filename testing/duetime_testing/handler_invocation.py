@@ -76,7 +76,8 @@ class HandlerCall:
         Raises:
             NotJson: the payload or the result does not survive JSON unchanged.
         """
-        given = through_json(payload, f"the payload of {self.task_type!r}")
+        is_binary = isinstance(payload, bytes)
+        given = payload if is_binary else through_json(payload, f"the payload of {self.task_type!r}")
         result = registered.call(phase, self.context(phase), given)
         return (
             result if isinstance(result, Accepted) else through_json(plain(result), f"the result of {self.task_type!r}")

@@ -24,7 +24,8 @@ class HttpRequest:
     """A request from a task or a callback.
 
     Attributes:
-        json: its body, decoded; `None` without one.
+        json: its body, decoded; `None` without one, or if it is not JSON.
+        body: its body as it was sent.
     """
 
     method: str
@@ -32,6 +33,7 @@ class HttpRequest:
     headers: Mapping[str, str]
     json: Any
     at: datetime
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ class HttpEndpoints:
 
     def receive(self, call: Call, now: Millis) -> HttpResponse:
         """Respond to a call."""
-        body = json.loads(call.body) if call.body else None
-        request = HttpRequest(call.method, call.url, dict(call.headers), body, to_datetime(now))
+        request = HttpRequest(
+            call.method, call.url, dict(call.headers), _json_of(call.body), to_datetime(now), bytes(call.body)
+        )
         self.requests.append(request)
         found = max((each for each in self._answers if call.url.startswith(each)), key=len, default=None)
         if found is None:
@@ -72,3 +75,10 @@ class HttpEndpoints:
             return HttpResponse(_NOT_FOUND, body=said.encode())
         reply = self._answers[found](request)
         return HttpResponse(reply.status, body=b"" if reply.json is None else json.dumps(reply.json).encode())
+
+
+def _json_of(body: bytes) -> Any:  # noqa: ANN401 - any JSON
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None

@@ -68,3 +68,21 @@ def _response(account: VirtualAccount, end: Invocation, request: httpx.Request) 
     # As in API Gateway; the duration of a lease is measured from it.
     headers = {"Date": formatdate(account.time.now() / SECOND, usegmt=True), **end.answer["headers"]}
     return httpx.Response(end.answer["statusCode"], headers=headers, content=content, request=request)
+
+
+class SignedUrlTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Sends requests with signed URLs to the S3 of a simulated account."""
+
+    def __init__(self, begin: Callable[[], VirtualAccount]) -> None:
+        self._begin = begin
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request of an `AsyncClient`."""
+        await request.aread()
+        return self.handle_request(request)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request."""
+        sent = request.method, str(request.url), request.headers, request.read()
+        status, content = self._begin().s3.send_signed(*sent)
+        return httpx.Response(status, content=content, request=request)

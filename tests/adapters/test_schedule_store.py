@@ -210,7 +210,7 @@ def test_options_of_a_task_that_later_code_has_stored_are_kept() -> None:
     assert item_of(changed)["T"] == item["T"]
 
 
-CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group")
+CREATION_ONLY = ("unique", "debounce", "parent_task_id", "after", "group", "upload")
 """Fields of a creation that a schedule's task has not."""
 
 

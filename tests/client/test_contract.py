@@ -51,6 +51,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "leases.complete": (("a", {"rows": 17}), {}),
     "schedules.create": (_ANYTHING, {"task": {"type": "mail"}, "estimate": True, **_TIMED}),
     "tasks.create": (("mail",), {"idempotency_key": "k", "wait_seconds": 5, "estimate": True, "delay_seconds": 1}),
+    "tasks.create_upload": ((b"x",), {"idempotency_key": "k"}),
     "tasks.preview": (("mail",), {"delay_seconds": 1}),
     "tasks.create_batch": (([{"type": "mail"}],), {"idempotency_key": "k"}),
     "topologies.create": (({"nodes": {"a": {"type": "mail"}}},), {"idempotency_key": "k", "estimate": True}),
@@ -213,6 +214,7 @@ COMBINED = {
         "purges.follow",
         "exports.read",
         "tasks.count",
+        "tasks.download_payload",
         "tasks.follow",
         "topologies.follow",
         "tasks.wait",
@@ -233,6 +235,7 @@ WITHOUT_METHOD = {"getHealth", "getApiIndex", "getOpenApiDocument"}
 
 _OF_A_LEASE = "a lease's id is known to the worker that acquired it: duetime worker run"
 WITHOUT_COMMAND = {
+    "createUpload": "duetime tasks create --payload-file uploads a large file by itself",
     "acquireLeases": "it would lease tasks to nobody: duetime worker run",
     **dict.fromkeys(
         (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from duetime_client import Binary
+from duetime_common.limits import MAX_UPLOAD_BYTES
 from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.functions.receivers import Receiver, receiving
 from tests.waiting import until
@@ -13,7 +16,7 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime_client import Client
+    from duetime_client import Client, HttpTarget
     from duetime_local.stack import Stack
 
 
@@ -48,3 +51,19 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
     for one in receiver.requests:
         assert is_signed_by(secret_for("local", secret), one.headers, one.body)
+
+
+def test_an_upload_of_five_megabytes_reaches_an_endpoint(client: Client, receiver: Receiver) -> None:
+    """It is uploaded by a signed request, passes worker and egress as the body of the call, and can be downloaded."""
+    data = Binary(Random(1).randbytes(MAX_UPLOAD_BYTES), "video/mp4")  # noqa: S311 - an example, not a secret
+    receiver.answers["POST", "/film"] = (200, b"")
+    target: HttpTarget = {"kind": "http", "url": f"{receiver.url}/film", "method": "POST"}
+    task = client.tasks.create("report", payload=data, target=target)
+    assert until(lambda: client.tasks.get(task.id).is_terminal)
+    read = client.tasks.get(task.id)
+    assert (read.state, read.error) == ("succeeded", None)
+    (request,) = receiver.requests
+    assert request.headers["Content-Type"] == "video/mp4"
+    assert request.body == data
+    assert client.tasks.download_payload(read) == data
+    client.tasks.delete(task.id)

@@ -102,6 +102,7 @@ BODIES: Mapping[str, Any] = {
     "previewTask": TASK,
     "pinRate": {"limit": 50, "per_seconds": 60, "burst": 10, "reason": "why"},
     **{key: {"reason": "why"} for key in ("pauseRate", "resumeRate", "resetRate")},
+    "createUpload": {"id": "scan-17", "size": 3_000_000, "content_type": "image/png"},
     "createTaskBatch": {"tasks": [TASK, {"type": "echo"}]},
     # A payload that any task may get: of a topology it is the graph.
     "updateTask": {
@@ -264,6 +265,8 @@ _CREATIONS: Sequence[Any] = [
     {"type": "echo", "due_at": "2026-12-01T09:00:00Z", "parent_task_id": None, "group": {"id": "open"}},
     {"type": "echo", "group": {"id": "open"}},
     {"type": "echo", "after": [], "trigger_rule": "all_done"},
+    {"type": "echo", "payload": {"$binary": {"base64": "iVBORw0KGgo=", "content_type": "image/png"}}},
+    {"type": "echo", "payload": {"$binary": {"base64": "AA=="}}},
     {"type": "echo", "debounce": {"key": "order-3", "seconds": 60, "max_seconds": 600}},
     {
         "type": "topology",

@@ -140,7 +140,7 @@ USED = {
     | {Variable.TASK_LISTS, *RETENTION}
     | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE | {Variable.PYDANTIC_PLUGINS},
-    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN},
+    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN, Variable.CODEC_ENDPOINT},
     "archive": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,

@@ -3,8 +3,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
+from duetime.domain.operating_parameters import (
+    ABANDONED_UPLOAD_DAYS,
+    CONTENT_OUTLIVES_RECORD,
+    UNREFERENCED_OBJECT_LIFE_DAYS,
+)
 from duetime.domain.times import DAY
+from duetime.domain.uploads import UPLOADS
 from duetime_client.stack_changes import CONTENTS
 from tests.infra.synthesis import referred
 
@@ -79,7 +84,7 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     ((id_, bucket),) = [each for each in every.properties("AWS::S3::Bucket").items() if each[0].startswith("Content")]
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
-    halves, ended, unreferenced = bucket["LifecycleConfiguration"]["Rules"]
+    halves, ended, unreferenced, uploads = bucket["LifecycleConfiguration"]["Rules"]
     assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
     key, value = schema.EXPIRING_TAG
     assert ended["TagFilters"] == [{"Key": key, "Value": value}]
@@ -87,6 +92,7 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
     key, value = schema.UNREFERENCED_TAG
     assert unreferenced["TagFilters"] == [{"Key": key, "Value": value}]
     assert unreferenced["ExpirationInDays"] == UNREFERENCED_OBJECT_LIFE_DAYS
+    assert (uploads["Prefix"], uploads["ExpirationInDays"]) == (UPLOADS, ABANDONED_UPLOAD_DAYS)
     (policy,) = [each for each in every.properties("AWS::S3::BucketPolicy").values() if referred(each["Bucket"]) == id_]
     (statement,) = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Deny"]
     assert (statement["Effect"], statement["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})

@@ -45,6 +45,7 @@ def ask_for_everything(account: Recorder) -> None:
     _switches(account)
     _api_keys(account)
     _links(account)
+    _uploads(account)
     _types(account)
     _schedules(account)
     _topologies(account)
@@ -284,6 +285,10 @@ def _quotas(account: Recorder) -> None:
     account.ask("GET", reports)
     account.ask("DELETE", reports)
     account.ask("DELETE", reports)
+
+
+def _uploads(account: Recorder) -> None:
+    account.ask("POST", "/v1/uploads", {"id": "scan-17", "size": 3_000_000, "content_type": "image/png"})
 
 
 def _links(account: Recorder) -> None:

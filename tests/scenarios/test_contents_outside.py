@@ -22,6 +22,8 @@ OTHER = BIG[::-1]
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(60_000)]
 """JSON that does not fit into an item either."""
 
+UPLOADED = b"\x89PNG, in short"
+
 
 def contents(scenario: Scenario) -> dict[str, int | None]:
     """The contents outside records: when each may be removed, in seconds; `None` for never."""
@@ -283,3 +285,61 @@ def fail(_phase: str, _context: Context) -> None:
 def is_kept(call: Call) -> bool:
     """Whether a call takes away the expiry of a content."""
     return call.operation == "update_item" and str(call.request["UpdateExpression"]).startswith("REMOVE")
+
+
+def upload(scenario: Scenario) -> dict[str, object]:
+    """Upload a payload, and return what names it in a creation."""
+    body = {"id": "scan-17", "size": len(UPLOADED), "content_type": "image/png"}
+    signed = scenario.ask("POST", "/v1/uploads", body).body
+    assert scenario.s3.send_signed("PUT", signed["url"], signed["headers"], UPLOADED) == (200, b"")
+    return {"type": PLAIN, "payload": {"$upload": "scan-17"}, "delay_seconds": 10}
+
+
+def test_an_uploaded_payload_lives_as_long_as_its_task() -> None:
+    """No lifecycle rule removes it while the task is open, and one does once the task has ended; the upload is gone."""
+    with Scenario() as scenario:
+        task = scenario.ask("POST", "/v1/tasks", upload(scenario)).body["id"]
+        ((_, key),) = scenario.s3.objects
+        assert key.startswith(f"{task}/upload.")
+        assert tags(scenario) == [""]
+        scenario.run(MINUTE)
+        assert scenario.record(task).state == "succeeded"
+        assert tags(scenario) == ["=".join(schema.EXPIRING_TAG)]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: int) -> None:
+    """Wherever AWS refuses a call, a repeat with the same key creates the one task, which has the payload."""
+    with Scenario() as scenario:
+        body, calls = upload(scenario), 0
+
+        def refuse(_call: Call) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == number + 1:
+                raise scenario.dynamodb.exceptions.make("ProvisionedThroughputExceededException", "a call")
+
+        scenario.before_call = refuse
+        headers = {"idempotency-key": "order-17"}
+        scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        scenario.before_call = None
+        answer = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert answer.status == 201, answer.body
+        assert answer.body["payload"]["$binary"]["size"] == len(UPLOADED)
+        scenario.run(MINUTE)
+        assert [each["state"] for each in scenario.ask("GET", "/v1/tasks").body["tasks"]] == ["succeeded"]
+
+
+def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
+    """The copy that finds the upload gone, because the other one has used it, has the same task as its response."""
+    with Scenario() as scenario:
+        body, headers = upload(scenario), {"idempotency-key": "order-17"}
+        # The first copy looks for the upload when the second one has used it.
+        scenario.slow(lambda call: call.operation == "head_object", 5 * SECOND)
+        first = scenario.send("POST", "/v1/tasks", body, headers=headers)
+        scenario.run(SECOND)
+        scenario.slow(lambda _call: False, 0)
+        second = scenario.ask("POST", "/v1/tasks", body, headers=headers)
+        assert (second.status, first) == (201, [])
+        scenario.run(5 * SECOND)
+        assert (first[0].status, first[0].body["id"]) == (201, second.body["id"])

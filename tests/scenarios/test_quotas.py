@@ -140,6 +140,17 @@ def test_reads_are_limited() -> None:
         assert tasks.as_hostile("POST", "/v1/tasks", FAR).status == 201
 
 
+def test_the_bytes_of_uploads_are_limited() -> None:
+    """What an owner uploads counts as the payloads that it sends: beyond the quota, further uploads get 429."""
+    with Limited(payload_bytes_per_second=10_000) as tasks:
+        large = {"size": 5_000_000}
+        assert tasks.as_hostile("POST", "/v1/uploads", large).status == 201
+        tasks.run(SECOND)
+        refused = tasks.as_hostile("POST", "/v1/uploads", large)
+        assert (refused.status, refused.body["quota"]) == (429, Quota.PAYLOAD_BYTES)
+        assert tasks.ask("POST", "/v1/uploads", large, headers=BOSS).status == 201
+
+
 def test_the_bytes_of_payloads_are_limited() -> None:
     """Few large requests use as much as many small ones."""
     with Limited(payload_bytes_per_second=10_000) as tasks:

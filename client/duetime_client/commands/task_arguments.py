@@ -13,6 +13,7 @@ from duetime_client.commands.target_arguments import reject_constant, target_of
 from duetime_client.commands.task_options import ListFilterOptions
 from duetime_client.commands.times import moment_of, seconds_of_span
 from duetime_client.task_request_fields import TaskFields
+from duetime_common.binary_payloads import OCTET_STREAM, Binary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,14 +33,26 @@ _CONVERTED = frozenset({"payload", "lock", "locks", "rate", "unique", "debounce"
 def task_fields(options: TaskOptions) -> TaskFields:
     """The task fields set by options; others are absent."""
     fields: TaskFields = {**graph_fields(options), **plain_fields(options)}
-    if options.payload is not None:
-        fields["payload"] = json_of(options.payload)
+    fields |= payload_fields(options)
     if options.tag:
         fields["tags"] = tags_of(options.tag)
     if target := target_of(options):
         fields["target"] = target
     limits: TaskFields = {**lock_fields(options), **rate_fields(options), **attempt_fields(options)}
     return {**fields, **limits, **notify_fields(options)}
+
+
+def payload_fields(options: TaskOptions) -> TaskFields:
+    """The payload set by options: JSON, or the bytes of a file."""
+    _reject_without("--payload-file", options.payload_file, content_type=options.content_type)
+    if options.payload_file is None:
+        return {} if options.payload is None else {"payload": json_of(options.payload)}
+    if options.payload is not None or options.topology is not None:
+        raise typer.BadParameter("cannot be given with --payload or --topology", param_hint="--payload-file")
+    try:
+        return {"payload": Binary(options.payload_file.read_bytes(), options.content_type or OCTET_STREAM)}
+    except OSError as error:
+        raise typer.BadParameter(str(error), param_hint="--payload-file") from error
 
 
 def lock_fields(options: TaskOptions) -> TaskFields:

@@ -10,6 +10,7 @@ import typer
 
 from duetime_client.commands.completions import states
 from duetime_client.task_request_fields import Priority
+from duetime_common.binary_payloads import OCTET_STREAM
 from duetime_common.limits import MAX_PAGE
 
 
@@ -122,6 +123,13 @@ class TaskOptions:
 
     payload: Annotated[
         str | None, typer.Option(metavar="JSON", help="Input of the task: JSON, @file, or - for standard input.")
+    ] = None
+    payload_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Input of the task: the bytes of this file.", show_default=False)
+    ] = None
+    content_type: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help=f"Content type of --payload-file; default: {OCTET_STREAM}."),
     ] = None
     priority: Annotated[
         Priority | None, typer.Option("--priority", help="Which of the tasks that are due goes first.")

@@ -10,6 +10,7 @@ from duetime_client.commands.cost_views import show_estimate, shown_dollars
 from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, one_line, show_lines, show_more, show_table
+from duetime_common.binary_payloads import Binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +115,7 @@ def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     yield "fair key", None if task.fair_key is None else f"{task.fair_key}{weight}"
     yield "callback", task.callback_url
     yield "notify on", _json(task.notify_on)
-    yield "payload", _json(task.payload)
+    yield "payload", shown_payload(task.payload)
     of = (task.retry or {}).get("max_attempts")
     yield "attempt", (f"{task.attempt} of {of}" if of else str(task.attempt)) if task.attempt else None
     yield "progress", None if task.progress is None else shown_progress(task.progress)
@@ -171,6 +172,13 @@ def _error_of(attempt: Attempt) -> Text:
 
 def _milliseconds(value: float | None) -> str:
     return "" if value is None else f"{value:g} ms"
+
+
+def shown_payload(payload: object) -> Text | None:
+    """A payload: JSON, or the size and the content type of bytes."""
+    if isinstance(payload, Binary):
+        return Text(f"{len(payload):,} bytes of {payload.content_type}")
+    return _json(payload)
 
 
 def _json(value: object) -> Text | None:

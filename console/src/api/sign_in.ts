@@ -7,6 +7,7 @@
 import { signal } from "@preact/signals";
 import { navigate } from "../router";
 import { token, tokenWanted } from "./client";
+import { codecEndpoint, codecGetsToken } from "./codec";
 
 interface Provider {
   issuer: string;
@@ -47,11 +48,13 @@ const LEAST_LIFE = 10_000;
 let refreshToken = "";
 let renewedAt = 0;
 
-/** Read the sign-in settings, and get the token if the identity provider has just redirected back. */
+/** Read the settings of sign-in and of the codec endpoint, and get the token if the identity provider has just redirected back. */
 export async function prepareSignIn(): Promise<void> {
   try {
-    const config = (await (await fetch("config.json")).json()) as { sign_in: Provider | null };
+    const config = (await (await fetch("config.json")).json()) as { sign_in: Provider | null; codec_endpoint: string };
     provider.value = config.sign_in;
+    codecEndpoint.value = config.codec_endpoint;
+    codecGetsToken.value = config.sign_in !== null;
   } catch {
     // Without it, the page prompts for a token.
   }

@@ -7,6 +7,7 @@ import { href, navigate } from "../router";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
+import { payloadOfFile } from "./payload_view";
 import { knownType, payloadOf, TypeField, useTypes } from "./type_field";
 import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionValues } from "./task_options";
 
@@ -70,6 +71,13 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
     set(start === null || isOwn ? { type } : { type, payload: start });
   };
 
+  const take = async (file: File | undefined) => {
+    if (!file) return;
+    const taken = await payloadOfFile(file);
+    fault.value = taken.fault;
+    if (!taken.fault) set({ payload: taken.text });
+  };
+
   const read = (): { call: Call; fault: string } => {
     if (json.value !== null) {
       const { value, fault: wrong } = parsed(json.value);
@@ -102,6 +110,9 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
             <TypeField types={types.value} value={values.value.type} changed={choose} />
             <Field label="Payload" hint="Any JSON.">
               <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
+            </Field>
+            <Field label="File" hint="Its bytes are the payload, instead of JSON.">
+              <input type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
             </Field>
             {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
             <div class="fields">

@@ -7,7 +7,8 @@ import { useReading, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { Schedule, ScheduleEventPage, ScheduleRun, ScheduleRunPage } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
-import { Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { Facts, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { PayloadView } from "../components/payload_view";
 import { BackfillForm, Backfills } from "../components/backfill";
 import { ScheduleEvents } from "../components/events";
 import { NoneYet, ReadingLine } from "../components/reading";
@@ -62,7 +63,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
           </section>
           <section class="card">
             <h2>Payload</h2>
-            <JsonView value={read.task.payload} label="Payload" />
+            <PayloadView value={read.task.payload} label="Payload" />
           </section>
         </div>
         <About schedule={read} />

@@ -4,7 +4,8 @@ import { useLive } from "../api/live";
 import { useResource } from "../api/resource";
 import type { AttemptPage, StepPage, Task, TaskEventPage, TaskExplanation, TaskPage as ListedTasks } from "../api/types";
 import { Attempts } from "../components/attempts";
-import { Copy, Facts, JsonView, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { Copy, Facts, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
+import { PayloadView } from "../components/payload_view";
 import { CreateTask } from "../components/create_task";
 import { Events } from "../components/events";
 import { Lifecycle } from "../components/lifecycle";
@@ -118,12 +119,12 @@ function Contents({ task }: { task: Task }) {
       )}
       <section class="card">
         <h2>Payload</h2>
-        <JsonView value={task.payload} label="Payload" />
+        <PayloadView value={task.payload} label="Payload" />
       </section>
       {(task.result !== null || task.state === "succeeded") && (
         <section class="card">
           <h2>Result</h2>
-          <JsonView value={task.result} label="Result" />
+          <PayloadView value={task.result} label="Result" />
         </section>
       )}
     </>

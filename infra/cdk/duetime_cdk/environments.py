@@ -322,6 +322,10 @@ class Environment:
     sign_in_origins: tuple[str, ...] = ()
     """Additional origins of the identity provider from which the console requests tokens, such as
     `https://example.auth.eu-west-1.amazoncognito.com`."""
+    codec_endpoint: str = ""
+    """Address of your own endpoint that decrypts payloads for people in the console, such as
+    `https://codec.example.org`; it must allow the console's origin (CORS). It gets the token of who has signed in.
+    Empty: encrypted payloads stay encrypted there."""
     domain_name: str = ""
     """Own domain of the API and the console, such as `tasks.example.org`; needs `certificate_arn`, and an alias in DNS
     to the output `ApiDomainTarget`. Empty: the API has AWS's address only."""
@@ -622,6 +626,10 @@ class Environment:
                     f"environment {self.name!r}: {origin!r} is not an origin such as"
                     " https://console.example.org; http is allowed for http://localhost and http://127.0.0.1 only"
                 )
+        if self.codec_endpoint and _ORIGIN.match(self.codec_endpoint) is None:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: {self.codec_endpoint!r} is not an address such as https://codec.example.org"
+            )
         self._check_domain()
         self._check_key()
         self._check_roles_and_teams()

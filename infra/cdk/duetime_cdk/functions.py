@@ -419,6 +419,7 @@ class Functions(Construct):
         variables = {
             Variable.WATCH_URL: self._live.url,
             Variable.SIGN_IN: json.dumps(sign_in) if settings.sign_in_client_id else "",
+            Variable.CODEC_ENDPOINT: settings.codec_endpoint,
         }
         return LambdaFunction(
             self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables

@@ -9,8 +9,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, UNREFERENCED_OBJECT_LIFE_DAYS
+from duetime.domain.operating_parameters import (
+    ABANDONED_UPLOAD_DAYS,
+    CONTENT_OUTLIVES_RECORD,
+    UNREFERENCED_OBJECT_LIFE_DAYS,
+)
 from duetime.domain.times import DAY
+from duetime.domain.uploads import UPLOADS
 from duetime_cdk.private_bucket import private_bucket
 
 if TYPE_CHECKING:
@@ -48,6 +53,8 @@ class Content(Construct):
                 s3.LifecycleRule(
                     tag_filters={key: unreferenced}, expiration=Duration.days(UNREFERENCED_OBJECT_LIFE_DAYS)
                 ),
+                # Copied to the contents of a task when one is created with it.
+                s3.LifecycleRule(prefix=UPLOADS, expiration=Duration.days(ABANDONED_UPLOAD_DAYS)),
             ],
             why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
         )

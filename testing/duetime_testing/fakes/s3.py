@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from duetime_testing.fakes.errors import Exceptions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_OCTETS = "binary/octet-stream"
+_SIGNED_URL = "https://contents.s3.example/signed/"
 
 
 class FakeS3:
@@ -14,6 +20,7 @@ class FakeS3:
     Attributes:
         objects: bytes by bucket and key.
         tags: the tagging of each object, as a query string.
+        content_types: the content type of each object that has one.
     """
 
     def __init__(self) -> None:
@@ -21,13 +28,17 @@ class FakeS3:
         self.buckets: set[str] = set()
         self.objects: dict[tuple[str, str], bytes] = {}
         self.tags: dict[tuple[str, str], str] = {}
+        self.content_types: dict[tuple[str, str], str] = {}
+        self._signed: list[tuple[str, dict[str, Any]]] = []
 
     def create_bucket(self, *, Bucket: str) -> dict[str, Any]:
         """Create a bucket."""
         self.buckets.add(Bucket)
         return {}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes, Tagging: str = "") -> dict[str, Any]:
+    def put_object(
+        self, *, Bucket: str, Key: str, Body: bytes, Tagging: str = "", ContentType: str = ""
+    ) -> dict[str, Any]:
         """Write an object."""
         if Bucket not in self.buckets:
             raise self.exceptions.make("NoSuchBucket", "PutObject", Bucket)
@@ -35,11 +46,48 @@ class FakeS3:
         self.tags.pop((Bucket, Key), None)
         if Tagging:
             self.tags[Bucket, Key] = Tagging
+        if ContentType:
+            self.content_types[Bucket, Key] = ContentType
         return {}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
         """Read an object."""
         return {"Body": BytesIO(self._object(Bucket, Key, "GetObject"))}
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
+        """Read what is known of an object; the error of a missing one has no code but the status."""
+        if (Bucket, Key) not in self.objects:
+            raise self.exceptions.make("404", "HeadObject", "Not Found")
+        size, content_type = len(self.objects[Bucket, Key]), self.content_types.get((Bucket, Key), _OCTETS)
+        return {"ContentLength": size, "ContentType": content_type}
+
+    def generate_presigned_url(
+        self, *, ClientMethod: str, Params: dict[str, Any], ExpiresIn: int, HttpMethod: str = "GET"
+    ) -> str:
+        """Sign a request; `send_signed` sends it."""
+        self._signed.append((HttpMethod, {**Params, "operation": ClientMethod, "seconds": ExpiresIn}))
+        return f"{_SIGNED_URL}{len(self._signed) - 1}"
+
+    def send_signed(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> tuple[int, bytes]:
+        """Answer a signed request as S3 does, with a status and a body; a signature never expires here."""
+        wanted_method, wanted = self._signed[int(url.removeprefix(_SIGNED_URL))]
+        key = wanted["Bucket"], wanted["Key"]
+        if method != wanted_method:
+            return 403, b"SignatureDoesNotMatch"
+        if method == "GET":
+            return (200, self.objects[key]) if key in self.objects else (404, b"NoSuchKey")
+        given = {name.lower(): value for name, value in headers.items()}
+        signed = {
+            "content-length": str(wanted["ContentLength"]),
+            "content-type": wanted["ContentType"],
+            "if-none-match": wanted["IfNoneMatch"],
+        }
+        if any(given.get(name) != value for name, value in signed.items()) or len(body) != wanted["ContentLength"]:
+            return 403, b"SignatureDoesNotMatch"
+        if key in self.objects:
+            return 412, b"PreconditionFailed"
+        self.objects[key], self.content_types[key] = body, wanted["ContentType"]
+        return 200, b""
 
     def copy_object(self, *, Bucket: str, Key: str, CopySource: dict[str, str], **how: str) -> dict[str, Any]:
         """Copy an object."""

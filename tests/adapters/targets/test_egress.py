@@ -4,8 +4,10 @@ import io
 import json
 import threading
 import time
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 import boto3
@@ -28,10 +30,13 @@ from duetime.adapters.targets.http_messages import (
     NoResponse,
     Reply,
     calls_in,
+    packed_call,
+    packed_calls,
 )
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.domain.tasks.attempt_results import NotSent
 from duetime.domain.tasks.targets import HttpTarget
+from duetime_common.limits import MAX_UPLOAD_BYTES
 from tests.adapters.clouds import EXECUTOR
 from tests.adapters.targets.works import work
 
@@ -312,3 +317,15 @@ def test_an_event_of_nothing_is_answered_with_nothing() -> None:
     """What warms the function up calls nobody."""
     assert Egress(Echo(), EXECUTOR).answer({"calls": []}) == {"replies": []}
     assert calls_in({"calls": []}) == []
+
+
+@pytest.mark.slow
+def test_a_body_of_the_largest_upload_fits_into_one_invocation() -> None:
+    """Five megabytes that do not shrink arrive unchanged, as they are and as base64 in JSON, within Lambda's 6 MB."""
+    data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret
+    headers = {f"X-{number}": "h" * 500 for number in range(8)}
+    for body in (data, b'{"payload": "' + b64encode(data) + b'"}'):
+        event = packed_calls([packed_call(Call("1", "PUT", "https://example.org/", headers, body), 60)])
+        assert len(event) < 6 * 1024 * 1024
+        (call,) = calls_in(json.loads(event))
+        assert call.body == body

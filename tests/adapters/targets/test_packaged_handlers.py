@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.adapters.targets.package_function import AttemptChannel, PackageFunction
 from duetime.adapters.targets.packaged_handlers import PackagedHandlers
-from duetime.adapters.targets.packaged_work import packed_ending
+from duetime.adapters.targets.packaged_work import packed_ending, packed_work
 from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
@@ -25,6 +26,8 @@ from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
 from duetime.handlers import Context, LeaseLost, registered_as
 from duetime.ports.runtime import Runtime
+from duetime_common.binary_payloads import json_of_bytes
+from duetime_common.limits import MAX_UPLOAD_BYTES
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.targets.works import work
@@ -120,6 +123,18 @@ def test_the_first_pattern_that_matches_decides() -> None:
     assert found == ["billing", "billing", "other", None, None]
     assert types
     assert not PackagedTypes({})
+
+
+@pytest.mark.slow
+def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
+    """Five megabytes that do not shrink reach the handler within the 6 MB of an event of Lambda."""
+    data = Random(1).randbytes(MAX_UPLOAD_BYTES)  # noqa: S311 - an example, not a secret
+    sizes = list[bool]()
+    world = World(lambda _context, payload: sizes.append(payload == data))
+    given = replace(work(), payload=json.dumps(json_of_bytes(data), separators=(",", ":")).encode())
+    assert len(json.dumps(packed_work(given, 20_000))) < 6 * 1024 * 1024
+    assert world.run(given) == Succeeded(b"null")
+    assert sizes == [True]
 
 
 def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:

@@ -134,6 +134,8 @@ class Variable(StrEnum):
     """Address of the console for links in notices and log lines; empty for none."""
     SIGN_IN = "DUETIME_SIGN_IN"
     """JSON object: sign-in to the console (`issuer`, `client_id`, `audience`, `origins`); empty for none."""
+    CODEC_ENDPOINT = "DUETIME_CODEC_ENDPOINT"
+    """Address of the endpoint with which the console decrypts payloads; empty for none."""
     STACK = "DUETIME_STACK"
     """Name of the CloudFormation stack, for the command `duetime logs`."""
     WORKER_LOGS = "DUETIME_WORKER_LOGS"

@@ -167,8 +167,9 @@ class Clients:
         return _shareable(self._session.client("sqs", config=config, region_name=region))
 
     def s3(self) -> S3Client:
-        """A client of S3."""
-        return _shareable(self._session.client("s3", config=CONFIG))
+        """A client of S3, whose signed URLs name the region, and work for an endpoint on loopback, too."""
+        config = CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "path"}))
+        return _shareable(self._session.client("s3", config=config))
 
     def lambdas(self) -> LambdaClient:
         """A client of Lambda."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -10,7 +11,10 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.domain.errors import ContentExpired
+from duetime.domain.operating_parameters import UPLOAD_LIFE
 from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.times import SECOND
+from duetime_common.binary_payloads import BINARY, CONTENT_TYPE, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,7 +55,7 @@ class SplitContentStore:
             if place is ContentPlace.ITEM:
                 self._put_if_absent(_key_of(task_id, name) | {_DATA: {"B": compressed}} | _ttl(expiry))
             else:
-                key, tagging = _object_of(task_id, name), {} if expiry is None else {"Tagging": _tag(expiry)}
+                key, tagging = object_of(task_id, name), {} if expiry is None else {"Tagging": tag_of(expiry)}
                 self._s3.put_object(Bucket=self._bucket, Key=key, Body=compressed, **tagging)  # type: ignore[arg-type]  # one of its arguments
         return Content(place, name)
 
@@ -76,7 +80,12 @@ class SplitContentStore:
         if content.data is not None:
             return content.data
         if content.place is ContentPlace.OBJECT:
-            return self._fetch_object(task_id, content.name)
+            data = self._fetch_object(task_id, content.name)
+            if content.uploaded is None:
+                return inflated(data)
+            return json.dumps(
+                json_of_bytes(Binary(data, content.uploaded.content_type)), separators=(",", ":")
+            ).encode()
         key = _key_of(task_id, content.name)
         with translated():
             answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
@@ -84,11 +93,34 @@ class SplitContentStore:
             raise ContentExpired(task_id, content.name)
         return attribute_values.unpacked(answer["Item"][_DATA])
 
+    def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
+        """The bytes of a content, as `fetch`; of an uploaded payload, the address that it can be read from for a while.
+
+        Raises:
+            ContentExpired: they have expired.
+        """
+        uploaded = content.uploaded
+        if uploaded is None:
+            return self.fetch(task_id, content)
+        url = self._s3.generate_presigned_url(
+            ClientMethod="get_object",
+            Params={
+                "Bucket": self._bucket,
+                "Key": object_of(task_id, content.name),
+                "ResponseContentType": uploaded.content_type,
+                # A browser must not render what a client has uploaded.
+                "ResponseContentDisposition": "attachment",
+            },
+            ExpiresIn=UPLOAD_LIFE // SECOND,
+        )
+        link = {"url": url, "size": uploaded.size, CONTENT_TYPE: uploaded.content_type}
+        return json.dumps({BINARY: link}, separators=(",", ":")).encode()
+
     def _fetch_object(self, task_id: TaskId, name: str) -> bytes:
         with translated():
             try:
-                answer = self._s3.get_object(Bucket=self._bucket, Key=_object_of(task_id, name))
-                return inflated(answer["Body"].read())
+                answer = self._s3.get_object(Bucket=self._bucket, Key=object_of(task_id, name))
+                return answer["Body"].read()
             except ClientError as error:
                 if error.response["Error"]["Code"] == MISSING:
                     raise ContentExpired(task_id, name) from error
@@ -122,7 +154,7 @@ class SplitContentStore:
 
         With only a tag, the payload of a task accepted long ago would be removed on the day it ends.
         """
-        key = _object_of(task_id, name)
+        key = object_of(task_id, name)
         try:
             self._s3.copy_object(
                 Bucket=self._bucket,
@@ -130,7 +162,7 @@ class SplitContentStore:
                 CopySource={"Bucket": self._bucket, "Key": key},
                 MetadataDirective="REPLACE",
                 TaggingDirective="REPLACE",
-                Tagging=_tag(expiry),
+                Tagging=tag_of(expiry),
             )
         except ClientError as error:
             if error.response["Error"]["Code"] == MISSING:
@@ -169,7 +201,7 @@ class SplitContentStore:
         try:
             key, value = schema.KEPT_TAG
             tags = {"TagSet": [{"Key": key, "Value": value}]}
-            self._s3.put_object_tagging(Bucket=self._bucket, Key=_object_of(task_id, name), Tagging=tags)  # type: ignore[arg-type]  # a TaggingTypeDef
+            self._s3.put_object_tagging(Bucket=self._bucket, Key=object_of(task_id, name), Tagging=tags)  # type: ignore[arg-type]  # a TaggingTypeDef
         except ClientError as error:
             if error.response["Error"]["Code"] != MISSING:
                 raise
@@ -187,7 +219,7 @@ class SplitContentStore:
         with translated():
             for content in contents:
                 if content.place is ContentPlace.OBJECT:
-                    self._s3.delete_object(Bucket=self._bucket, Key=_object_of(task_id, content.name))
+                    self._s3.delete_object(Bucket=self._bucket, Key=object_of(task_id, content.name))
             for item in self._items(task_id, "", "#p, #s, #ttl"):
                 key = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
                 self._dynamodb.delete_item(TableName=self._table, Key=key)
@@ -234,7 +266,8 @@ def _ttl(expiry: Expiry | None) -> Item:
     return {} if expiry is None else {schema.TTL: attribute_values.expiry(expiry.at)}
 
 
-def _tag(expiry: Expiry) -> str:
+def tag_of(expiry: Expiry) -> str:
+    """The tagging of an object, by which a lifecycle rule removes it."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 
@@ -245,5 +278,6 @@ def _key_of(task_id: TaskId, name: str) -> Item:
     }
 
 
-def _object_of(task_id: TaskId, name: str) -> str:
+def object_of(task_id: TaskId, name: str) -> str:
+    """The key of a content in S3."""
     return f"{task_id}/{name}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.read import TaskReader
+    from duetime.services.uploads import Uploads
 
 
 class TaskServices(Part):
@@ -84,6 +85,13 @@ class TaskServices(Part):
             runtime=self.runtime,
             reopener=TaskReopener(core.stores, core.enqueuer, self.runtime),
         )
+
+    @cached_property
+    def uploads(self) -> Uploads:
+        """Begins uploads of payloads."""
+        from duetime.services.uploads import Uploads
+
+        return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 
     @cached_property
     def eraser(self) -> TaskEraser:

@@ -37,6 +37,9 @@ from duetime_common.limits import (
     MAX_PAGE as MAX_PAGE,
 )
 from duetime_common.limits import (
+    MAX_PAYLOAD_BYTES as MAX_PAYLOAD_BYTES,
+)
+from duetime_common.limits import (
     MAX_PROGRESS_MESSAGE_LENGTH as MAX_PROGRESS_MESSAGE_LENGTH,
 )
 from duetime_common.limits import (
@@ -54,11 +57,15 @@ from duetime_common.limits import (
 from duetime_common.limits import (
     MAX_STEPS as MAX_STEPS,
 )
+from duetime_common.limits import (
+    MAX_UPLOAD_BYTES as MAX_UPLOAD_BYTES,
+)
+from duetime_common.limits import (
+    MAX_UPLOAD_ID_LENGTH as MAX_UPLOAD_ID_LENGTH,
+)
 
 MAX_DUE_AHEAD = 3_653 * DAY
 """How far in the future a task can be due: ten years."""
-MAX_PAYLOAD_BYTES = 1_048_576
-"""Size of a payload's JSON, in bytes of UTF-8."""
 MAX_NUMBER_DIGITS = 38
 """Digits of a number: DynamoDB's own precision (Source: DynamoDB Developer Guide, "Number")."""
 MAX_EXPANDED_PAGE = 20

@@ -31,6 +31,10 @@ UNREFERENCED_CONTENT_LIFE = 90 * DAY
 the expiry. So content is not leaked if its writer fails in between."""
 UNREFERENCED_OBJECT_LIFE_DAYS = 400
 """The same for an object in S3, in days since it was written: lifecycle rules cannot use the due time."""
+UPLOAD_LIFE = 15 * MINUTE
+"""How long the address of an upload, or of an uploaded payload, is valid."""
+ABANDONED_UPLOAD_DAYS = 1
+"""After how many days an upload that no task was created with is removed."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks it; it is also notified when the lock is released."""
 LOCK_LIFE = DAY

@@ -60,9 +60,11 @@ from duetime.handlers.errors import (
     Unretriable,
 )
 from duetime.handlers.options import checked_options
+from duetime.handlers.payload_codec import use_codec
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.secrets import SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
+from duetime_common.binary_payloads import Binary
 from duetime_common.handler_batches import Batch, check_batch
 from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
@@ -82,6 +84,7 @@ __all__ = [
     "Batch",
     "BatchHandler",
     "BatchItem",
+    "Binary",
     "CheckpointInvalid",
     "ClientMissing",
     "Context",
@@ -113,6 +116,7 @@ __all__ = [
     "registered_as",
     "secret",
     "soft_timeout",
+    "use_codec",
 ]
 if not TYPE_CHECKING:
     _OPTION_TYPES = {"LockSpec", "NotifyOn", "RateSpec", "RetryPolicy", "UniqueKey"}
@@ -242,7 +246,8 @@ def handler(
 
     Args:
         task_type: The type.
-        payload: The class of the payload: a pydantic model or a dataclass. A task with another payload fails at once.
+        payload: The class of the payload: a pydantic model, a dataclass, or `bytes`. A task with another payload fails
+            at once.
         batch: The function is called with several tasks: a list of `BatchItem`. It returns a list with the result of
             each, or with an exception for one that failed; or `None`. Whatever it raises fails all of them.
         retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback
     from duetime.ports.groups import GroupStore
-    from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore
+    from duetime.ports.tasks import ContentStore, KeyStore, TaskListStore, TaskStore, UniqueKeyStore, UploadStore
     from duetime.ports.topologies import DefinitionStore, TopologyStore
 
 
@@ -56,6 +56,11 @@ class Stores(Protocol):
     @property
     def contents(self) -> ContentStore:
         """Payloads and results."""
+        ...
+
+    @property
+    def uploads(self) -> UploadStore:
+        """Uploaded payloads."""
         ...
 
     @property

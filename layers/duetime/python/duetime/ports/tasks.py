@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content import Content, Expiry
+    from duetime.domain.tasks.content import Content, Expiry, UploadedBytes
     from duetime.domain.tasks.dependencies import OccurrenceRef
     from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
     from duetime.domain.tasks.keys import KeyHolder, KeyRedirect, KeyTaking, KeyWrite, RememberedKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_lists import ListHead, ListName, ListWrites
     from duetime.domain.times import Millis
+    from duetime.domain.uploads import SignedUpload, Upload
 
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer
 
@@ -227,6 +228,14 @@ class ContentStore(Protocol):
         """
         ...
 
+    def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
+        """The bytes of a content, as `fetch`; of an uploaded payload, the address that it can be read from for a while.
+
+        Raises:
+            ContentExpired: they have expired.
+        """
+        ...
+
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
         """Set the expiry of a content outside the record; returns whether it exists."""
         ...
@@ -253,6 +262,22 @@ class ContentStore(Protocol):
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
         """The stored attempt records of a task, unordered, including those just stored."""
+        ...
+
+
+class UploadStore(Protocol):
+    """Payloads that clients have uploaded, until a task is created with them."""
+
+    def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
+        """Sign the one request that writes an upload of this size and type."""
+        ...
+
+    def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
+        """Copy an upload to the contents of a task; `None` if there is none."""
+        ...
+
+    def remove(self, upload: Upload) -> None:
+        """Remove an upload, if there is one."""
         ...
 
 

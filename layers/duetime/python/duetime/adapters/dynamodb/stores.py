@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
     from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
     from duetime.adapters.dynamodb.type_defaults import DynamoTypeDefaultsStore
+    from duetime.adapters.uploads import S3UploadStore
     from duetime.ports.runtime import Runtime
     from duetime.settings import Settings
 
@@ -70,9 +71,19 @@ class DynamoStores:
     @cached_property
     def contents(self) -> SplitContentStore:
         """Payloads and results."""
+        return SplitContentStore(self._client, self._table, self._s3, self._settings.bucket)
+
+    @cached_property
+    def uploads(self) -> S3UploadStore:
+        """Uploaded payloads."""
+        from duetime.adapters.uploads import S3UploadStore
+
+        return S3UploadStore(self._s3, self._settings.bucket)
+
+    @cached_property
+    def _s3(self) -> S3Client:
         # Few contents are large enough for S3, and no start should wait for its client.
-        s3 = cast("S3Client", DeferredClient(self._clients.s3))
-        return SplitContentStore(self._client, self._table, s3, self._settings.bucket)
+        return cast("S3Client", DeferredClient(self._clients.s3))
 
     @cached_property
     def keys(self) -> DynamoKeyStore:

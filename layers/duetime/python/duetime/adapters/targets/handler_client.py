@@ -15,6 +15,7 @@ import httpx
 
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.domain.times import SECOND
+from duetime.handlers.payload_codec import present_codec
 from duetime_client.attempt_client import AttemptClients, BlockingTransport, PhaseKeys
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class HandlerClients:
             BlockingTransport(ApiFunction(self.invoke, self.runtime, work).send, self.in_thread),
             PhaseKeys(work.phase.value),
             sleep=lambda seconds: clock.sleep_until(clock.now() + round(seconds * SECOND)),
-            options={"random_source": random_source.fraction},
+            options={"random_source": random_source.fraction, "codec": present_codec()},
         )
 
 

@@ -7,6 +7,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from duetime.adapters.compression import bytes_in, text_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -18,6 +20,8 @@ EGRESS_UNAVAILABLE = "EgressUnavailable"
 """Kind of the reply to a call that was not forwarded: the function was not invoked."""
 SIGNING_KEY_MISSING = "SigningKeyMissing"
 """Kind of the reply to a call that could not be signed."""
+_LARGE_BODY = 3_000_000
+"""Bytes of a body from which its base64 could exceed one invocation of Lambda with the rest of the call."""
 NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
 """Kinds of calls that were never sent."""
 OURS = NOT_SENT | {EGRESS_FAILED}
@@ -111,7 +115,7 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "method": call.method,
         "url": call.url,
         "headers": dict(call.headers),
-        "body": base64.b64encode(call.body).decode(),
+        **packed_body(call.body),
         "seconds": seconds,
         "most": call.most,
         "owner": call.owner,
@@ -125,6 +129,13 @@ def packed_call(call: Call, seconds: float) -> bytes:
     return json.dumps(facts, separators=(",", ":")).encode()
 
 
+def packed_body(body: bytes) -> dict[str, str]:
+    """The body of a call; a large one takes more time to pack, and less room."""
+    if len(body) > _LARGE_BODY:
+        return {"packed_body": text_of(body)}
+    return {"body": base64.b64encode(body).decode()}
+
+
 def packed_calls(calls: Sequence[bytes]) -> bytes:
     """The event of the egress function for packed calls."""
     return b'{"calls":[' + b",".join(calls) + b"]}"
@@ -136,10 +147,10 @@ def calls_in(event: Mapping[str, Any]) -> list[Call]:
 
 
 def _call(facts: Mapping[str, Any]) -> Call:
-    auth = facts.get("auth")
-    return Call(
-        **{**facts, "body": base64.b64decode(facts["body"]), "auth": None if auth is None else CallAuth(**auth)}
-    )
+    auth, packed = facts.get("auth"), facts.get("packed_body")
+    body = base64.b64decode(facts["body"]) if packed is None else bytes_in(packed)
+    given = {name: each for name, each in facts.items() if name != "packed_body"}
+    return Call(**{**given, "body": body, "auth": None if auth is None else CallAuth(**auth)})
 
 
 def packed_replies(replies: Sequence[Reply]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from duetime.domain.tasks.placeholders import filled_payload, filled_text, fille
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
+from duetime_common.binary_payloads import binary_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -277,7 +278,8 @@ def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[s
     if request.body is not None:
         return {"Content-Type": _TYPES[request.body.kind]}, _body(request.body, task)
     if request.sent_method in PAYLOAD_METHODS and payload != b"null":
-        return {"Content-Type": _JSON}, payload
+        binary = binary_in(payload)
+        return ({"Content-Type": _JSON}, payload) if binary is None else ({"Content-Type": binary.content_type}, binary)
     return {}, b""
 
 

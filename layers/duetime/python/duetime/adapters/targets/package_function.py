@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
-from duetime.adapters.targets.packaged_work import MOST_REPLY_BYTES, bytes_of, packed_ending, task_in
+from duetime.adapters.targets.packaged_work import MOST_REPLY_BYTES, bytes_of, packed_ending, payload_in, task_in
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import HEARTBEATS_PER_LEASE
 from duetime.domain.tasks.attempt_results import NotSent, failure
@@ -255,7 +255,7 @@ class PackageFunction:
         work = Work(
             phase=phase,
             task=task,
-            payload=event["payload"].encode(),
+            payload=payload_in(event),
             checkpoint=bytes_of(event["checkpoint"]),
             deadline=event["deadline"],
             seconds=event["seconds"],

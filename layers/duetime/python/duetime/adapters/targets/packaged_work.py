@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from duetime.adapters.compression import bytes_in, text_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import (
     Deferred,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 MOST_REPLY_BYTES = 5_500_000
 """Bytes of a reply; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
+_LARGE_PAYLOAD = 3_000_000
+"""Bytes of a payload from which its event could exceed one invocation of Lambda."""
 _FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds", "traceparent")
 """Fields of a task that a package's function is sent as they are."""
 
@@ -66,7 +69,7 @@ def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
             "schedule": _packed_schedule(task.schedule_run),
             "node": _packed_node(task.node_ref),
         },
-        "payload": work.payload.decode(),
+        **_packed_payload(work.payload),
         "checkpoint": _text(work.checkpoint),
         "inputs": _text(work.inputs),
         "requested_action": work.requested_action(),
@@ -75,6 +78,17 @@ def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
         "lease": lease,
         "seconds": work.seconds,
     }
+
+
+def _packed_payload(payload: bytes) -> dict[str, str]:
+    """The payload in an event; a large one takes more time to pack, and less room."""
+    return {"packed_payload": text_of(payload)} if len(payload) > _LARGE_PAYLOAD else {"payload": payload.decode()}
+
+
+def payload_in(event: Mapping[str, Any]) -> bytes:
+    """The payload in an event: JSON text in UTF-8."""
+    packed = event.get("packed_payload")
+    return str(event["payload"]).encode() if packed is None else bytes_in(packed)
 
 
 def packed_ending(ending: TargetEnding) -> dict[str, Any]:

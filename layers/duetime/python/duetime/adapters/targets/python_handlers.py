@@ -43,9 +43,12 @@ from duetime.handlers import (
     RunTopology,
     Unretriable,
 )
+from duetime.handlers.payload_codec import present_codec, readable
 from duetime.handlers.values import encoded
+from duetime_common.binary_payloads import value_in
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
+from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from duetime.ports.targets import BatchGroups, HandlerPackage, Work
     from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule
+    from duetime_common.payload_codecs import PayloadCodec
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
     """Returns the client of `duetime_client`: the asynchronous one in a coroutine."""
@@ -175,7 +179,7 @@ class HandlerRunner:
             result = registered.call(
                 work.phase,
                 _context(work, self.clients),
-                json.loads(work.payload),
+                readable(value_in(work.payload)),
                 seconds=work.seconds,
                 new_event_loop=self.new_event_loop,
             )
@@ -189,7 +193,7 @@ class HandlerRunner:
         """Run a batch handler for a task and others of its type, key and timeout."""
         task = work.task
         try:
-            item = BatchItem(_context(work, self.clients), registered.decode(json.loads(work.payload)))
+            item = BatchItem(_context(work, self.clients), registered.decode(readable(value_in(work.payload))))
             key = task.type, task.timeout_seconds, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)
@@ -253,7 +257,13 @@ def _ended_with(result: object, phase: Phase) -> Ending:
     """The end of an attempt whose handler has returned a value."""
     if issubclass(type(result), Accepted):
         return _deferred(phase)
-    return _encoded(result, Succeeded)
+    codec = present_codec()
+    return _encoded(result, Succeeded if codec is None else lambda data: Succeeded(_encrypted(codec, data)))
+
+
+def _encrypted(codec: PayloadCodec, result: bytes) -> bytes:
+    """An encrypted result, as JSON; no result stays as it is."""
+    return result if result == b"null" else encoded(encrypted(codec, json.loads(result)))
 
 
 def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
@@ -268,7 +278,8 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
     # Steps and checkpoints raise these, whatever the author's rule says of other exceptions.
     is_ours = issubclass(kind, LeaseLost | Unavailable)
-    retriable = is_ours or (rule.allows(error) and not issubclass(kind, (Unretriable, BatchResultInvalid)))
+    is_final = issubclass(kind, Unretriable | BatchResultInvalid | CodecMissing)
+    retriable = is_ours or (rule.allows(error) and not is_final)
     failed = failure(class_name(error), message_of(error), retriable=retriable)
     seconds = requested_wait(error)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)
@@ -309,7 +320,7 @@ def _context(work: Work, clients: Callable[[Work], ClientOfCaller] | None) -> Co
         checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
         report=report,
         ask=work.requested_action,
-        inputs=None if work.inputs is None else json.loads(work.inputs),
+        inputs=_inputs(work),
         traceparent=work.task.traceparent,
         due_at=to_datetime(work.task.due_at),
         created_at=to_datetime(work.task.created_at),
@@ -322,6 +333,11 @@ def _context(work: Work, clients: Callable[[Work], ClientOfCaller] | None) -> Co
         checkpoint_writer=work.save_checkpoint,
         clients=None if clients is None else _ClientOnFirstUse(clients, work),
     )
+
+
+def _inputs(work: Work) -> Any:  # noqa: ANN401 - any JSON
+    inputs, codec = None if work.inputs is None else json.loads(work.inputs), present_codec()
+    return inputs if codec is None else decrypted_within(codec, inputs)
 
 
 def _schedule(run: ScheduleRef | None) -> RunSchedule | None:

@@ -32,6 +32,7 @@ _TOPOLOGIES = "duetime.contract.topologies"
 DECLARED_IN: Mapping[str, Sequence[str]] = {
     "tasks": (TASKS, _EXPLANATIONS, _BULK, _LINKS),
     "links": (_LINKS,),
+    "uploads": ("duetime.contract.uploads",),
     "bulk-operations": (_BULK,),
     "purges": ("duetime.contract.bulk.purges",),
     "locks": ("duetime.contract.locks",),

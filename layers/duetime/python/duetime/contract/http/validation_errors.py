@@ -35,9 +35,12 @@ from duetime.domain.limits import (
     MAX_TAG_KEY_LENGTH,
     MAX_TYPE_LENGTH,
     MAX_UNIQUE_KEY_LENGTH,
+    MAX_UPLOAD_ID_LENGTH,
 )
 from duetime.domain.links import TOKEN_PATTERN
 from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
+from duetime.domain.uploads import UPLOAD_ID_PATTERN
+from duetime_common.binary_payloads import CONTENT_TYPE_PATTERN
 from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
@@ -237,6 +240,8 @@ _RESOURCES = {
 }
 _WORDS: Mapping[str, str] = {
     f"^{OWNER_PATTERN}$": OWNER_RULE,
+    UPLOAD_ID_PATTERN: f"should be 1 to {MAX_UPLOAD_ID_LENGTH} characters: letters A to Z, digits, _ and -",
+    CONTENT_TYPE_PATTERN: "should be a content type such as image/png",
     DATE_PATTERN: "should be a date such as 2026-12-25",
     **{
         pattern: f"should be 1 to {longest} characters: letters A to Z, digits and _ {others}, and should begin with a"

@@ -148,6 +148,7 @@ TAGS: Mapping[str, str] = {
 }
 _OF_ANOTHER = {
     "dead-letters": "tasks",
+    "uploads": "tasks",
     "purges": "bulk operations",
     "forecast": "schedules",
     "watch-tickets": "live updates",

@@ -56,6 +56,7 @@ from duetime.contract.tasks.target_fields import (
     TargetPhases,
     TargetUrl,
     WaitsForEnd,
+    base64_text,
     http_url,
 )
 from duetime.domain.limits import (
@@ -87,6 +88,8 @@ from duetime.domain.tasks.task_options import (
 )
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime.domain.uploads import UPLOAD, UPLOAD_ID_PATTERN
+from duetime_common.binary_payloads import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
 
 UniqueKey = Annotated[
     str,
@@ -408,12 +411,62 @@ class _NullAsDefault(Body):
         return given
 
 
+ContentType = Annotated[
+    str,
+    Field(
+        pattern=CONTENT_TYPE_PATTERN,
+        max_length=MAX_CONTENT_TYPE_LENGTH,
+        description="The content type of the bytes.",
+        examples=["image/png"],
+    ),
+]
+
+
+class BinaryContent(Body):
+    """Bytes with a content type."""
+
+    base64: Annotated[
+        str,
+        AfterValidator(base64_text),
+        Field(
+            description=f"The bytes, at most {MAX_PAYLOAD_BYTES} of them, base64.",
+            examples=["iVBORw0KGgo="],
+        ),
+    ]
+    content_type: ContentType = OCTET_STREAM
+
+
+class BinaryPayload(Body):
+    """A payload of bytes instead of JSON."""
+
+    binary: Annotated[BinaryContent, Field(alias=BINARY)]
+
+
+UploadId = Annotated[
+    str,
+    Field(
+        pattern=UPLOAD_ID_PATTERN,
+        description="Id of an upload, chosen by the client.",
+        examples=["scan-17"],
+    ),
+]
+
+
+class UploadPayload(Body):
+    """A payload that was uploaded."""
+
+    upload: Annotated[UploadId, Field(alias=UPLOAD)]
+
+
 _PLACEHOLDERS = ", ".join(f"`{PREFIX}{name}>`" for name in PLACEHOLDERS)
 Payload = Annotated[
     Any,
     Field(
         description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision. "
-        f"Texts may hold placeholders, which are replaced in each attempt: {_PLACEHOLDERS}.",
+        f"Texts may hold placeholders, which are replaced in each attempt: {_PLACEHOLDERS}. "
+        f"Bytes are an object with the only field `{BINARY}`, which has the fields `base64` and `content_type` "
+        f"(default: `{OCTET_STREAM}`); at most {MAX_PAYLOAD_BYTES} bytes. Where a task is created, `{UPLOAD}` with the "
+        "id of an upload stands for its bytes.",
         examples=[{"any": "json"}],
     ),
 ]

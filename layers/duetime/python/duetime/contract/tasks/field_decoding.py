@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_json import compact, path_of
+from duetime.contract.http.validation_errors import validated
 from duetime.contract.mapping import value_of
-from duetime.contract.tasks.bodies import TaskCreate, TaskFields
+from duetime.contract.tasks.bodies import BinaryPayload, TaskCreate, TaskFields, UploadPayload
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
     BatchTarget,
@@ -43,6 +45,8 @@ from duetime.domain.tasks.task_options import DEFAULT_RETRY, OnConflict, RetryPo
 from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime.domain.uploads import UPLOAD
+from duetime_common.binary_payloads import BINARY, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
@@ -56,6 +60,7 @@ Place = tuple[str | int, ...]
 ROOT: Place = ()
 _BUILT_IN = TaskSpec("")
 _MADE = {"retry", "lock", "locks", "rate", "notify_on"}
+_ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
 
 
@@ -67,9 +72,11 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     """
     _reject_contradictions(body, place)
     _reject_contradicting_keys(body, place)
+    upload = _upload_of(body, place)
     spec = TaskSpec(
         type=body.type,
-        payload=payload_bytes(body, place),
+        payload=b"null" if upload is not None else payload_bytes(body, place),
+        upload=upload,
         due_at=body.due_at,
         delay=delay_of(body),
         allow_unknown_type=body.allow_unknown_type,
@@ -185,7 +192,7 @@ def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str
     Raises:
         FieldsInvalid: the body has one.
     """
-    created = "is allowed only where a task is created"
+    created = _ONLY_IN_CREATIONS
     reasons = {"unique": reason, "debounce": reason, "parent_task_id": created, "group": created, "after": created}
     if "depends_on" in type(body).model_fields:
         reasons["after"] = "is not allowed in a node: use `depends_on`"
@@ -193,17 +200,23 @@ def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str
         reasons["trigger_rule"] = created
     if order:
         reasons["order"] = order
-    given = [name for name in reasons if getattr(body, name) is not None]
-    if given:
-        raise FieldsInvalid(Fault(path_of((*place, name)), reasons[name], FaultCode.NOT_ALLOWED) for name in given)
+    faults = [(name, reasons[name]) for name in reasons if getattr(body, name) is not None]
+    if _names_upload(body):
+        faults.append((f"payload.{UPLOAD}", created))
+    if faults:
+        raise FieldsInvalid(Fault(path_of((*place, name)), why, FaultCode.NOT_ALLOWED) for name, why in faults)
 
 
 def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: it is too large, or contains an unknown placeholder.
+        FieldsInvalid: it is too large, contains an unknown placeholder, or stands for bytes in a wrong form.
     """
+    if _names_upload(body):
+        raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])
+    if isinstance(body.payload, dict) and BINARY in body.payload and not isinstance(body.target, TopologyTarget):
+        return _binary_payload(body.payload, (*place, "payload"))
     payload = compact(body.payload)
     if len(payload) > MAX_PAYLOAD_BYTES:
         reason = f"is larger than {MAX_PAYLOAD_BYTES} bytes"
@@ -212,6 +225,39 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     if placeholders.holds_any(payload) and not isinstance(body.target, TopologyTarget):
         _reject_bad_placeholders(body.payload, (*place, "payload"))
     return payload
+
+
+def _names_upload(body: TaskFields | TaskPatch) -> bool:
+    return isinstance(body.payload, dict) and UPLOAD in body.payload and not isinstance(body.target, TopologyTarget)
+
+
+def _upload_of(body: TaskCreate, place: Place) -> str | None:
+    """The id of the upload that a payload names; `None` if it names none.
+
+    Raises:
+        FieldsInvalid: it has other fields, or the task could replace one that exists.
+    """
+    if not _names_upload(body):
+        return None
+    upload = validated(UploadPayload, body.payload, (*place, "payload")).upload
+    if body.debounce is not None or (body.unique is not None and body.unique.on_conflict is OnConflict.REPLACE):
+        reason = "cannot be given together with debounce, or with a unique key that replaces"
+        raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), reason, FaultCode.CONFLICT)])
+    return upload
+
+
+def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
+    """A payload that stands for bytes, in stored form; their content type is stored also if it is the default.
+
+    Raises:
+        FieldsInvalid: it has other fields, is not base64, or has too many bytes.
+    """
+    binary = validated(BinaryPayload, payload, place).binary
+    data = base64.b64decode(binary.base64)
+    if len(data) > MAX_PAYLOAD_BYTES:
+        reason = f"has more than {MAX_PAYLOAD_BYTES} bytes"
+        raise FieldsInvalid([Fault(path_of((*place, BINARY, "base64")), reason, FaultCode.TOO_LONG)])
+    return compact(json_of_bytes(Binary(data, binary.content_type)))
 
 
 def _reject_bad_placeholders(value: object, place: Place) -> None:

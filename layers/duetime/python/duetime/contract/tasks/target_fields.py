@@ -326,7 +326,8 @@ def _each_header_once(headers: dict[str, str]) -> dict[str, str]:
     return headers
 
 
-def _base64(text: str) -> str:
+def base64_text(text: str) -> str:
+    """Rejects a text that is not base64."""
     try:
         base64.b64decode(text, validate=True)
     except ValueError:
@@ -398,7 +399,7 @@ class RequestBody(Body):
         Field(max_length=MAX_REQUEST_BYTES, description="Text in UTF-8.", examples=["done"]),
     ] = None
     base64: Annotated[
-        Annotated[str, AfterValidator(_base64)] | None,
+        Annotated[str, AfterValidator(base64_text)] | None,
         Field(max_length=MAX_REQUEST_BYTES, description="Bytes, base64; without placeholders.", examples=["AAEC"]),
     ] = None
 

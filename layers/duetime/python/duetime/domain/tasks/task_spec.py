@@ -41,6 +41,7 @@ class TaskSpec(TaskOptions):
     Attributes:
         type: determines the handler, or the kind of work for an endpoint or a pull worker.
         payload: JSON text in UTF-8, passed to the target unchanged.
+        upload: id of the upload that is its payload, instead of `payload`; `None` for none.
         due_at: when it should run; `None` means now.
         delay: how long after its acceptance it should run; excludes `due_at`.
         target: the target; `None` for the default of the type (`TargetRules.target_of`).
@@ -57,6 +58,7 @@ class TaskSpec(TaskOptions):
 
     type: str
     payload: bytes = b"null"
+    upload: str | None = None
     due_at: Millis | None = None
     delay: Millis | None = None
     target: Target | None = None

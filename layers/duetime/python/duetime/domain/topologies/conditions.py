@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.limits import MAX_NODES
 from duetime.domain.topologies.maps import MapFailed
 from duetime_common.conditions import PARAMETERS, PARENTS, evaluate
+from duetime_common.payload_codecs import is_encrypted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,7 +64,8 @@ def holds(expression: str, parents: Mapping[str, ParentEnd], parameters: Mapping
     value = _value(expression, parents, parameters, ConditionFailed)
     if value is True or value is False:
         return value
-    raise ConditionFailed(f"{expression} gives {_WORDS.get(type(value), 'a number')}, not true or false")
+    given = _WORDS.get(type(value), "a number")
+    raise ConditionFailed(f"{expression} gives {given}, not true or false{_encrypted(parents)}")
 
 
 def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[Any]:
@@ -74,10 +76,16 @@ def items_of(node_map: NodeMap, parents: Mapping[str, ParentEnd]) -> Sequence[An
     """
     items = _value(node_map.over, parents, {}, MapFailed)
     if not isinstance(items, list):
-        raise MapFailed(f"{node_map.over} is not a list")
+        raise MapFailed(f"{node_map.over} is not a list{_encrypted(parents)}")
     if len(items) > MAX_NODES:
         raise MapFailed(f"{node_map.over} gives {len(items)} items; {MAX_NODES} are allowed")
     return items
+
+
+def _encrypted(parents: Mapping[str, ParentEnd]) -> str:
+    """Says which results are encrypted, so that no expression can read them."""
+    names = [name for name, end in parents.items() if is_encrypted(end.result)]
+    return f": the result of {', '.join(names)} is encrypted" if names else ""
 
 
 def _value(

@@ -199,7 +199,7 @@ class LeaseClaims:
         return RedeliverMessage(self.runtime.now() + SECOND, reason)
 
     def _bytes(self, task: Task, content: Content) -> bytes:
-        return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
+        return self.stores.contents.fetch_or_link(task.id, content) if content.data is None else content.data
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
+from duetime.domain.uploads import UPLOAD_FIELD, Upload, UploadMissing
 from duetime.services.content_retention import retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Unique
@@ -146,13 +148,24 @@ class TaskCreator:
             return self._write_unique(owner, order, identity, unique)
         if self._is_costly(order) and (known := self._existing(identity)):
             return known
-        return Draft(order, self._new_record(owner, order, identity), identity)
+        try:
+            return Draft(order, self._new_record(owner, order, identity), identity)
+        except UploadMissing:
+            # A concurrent copy of the request may have used the upload.
+            if order.key is None or (known := self._existing(identity)) is None:
+                raise
+            return known
 
     def finish(self, made: Draft, *, is_new: bool) -> Accepted[Task]:
         """Do the steps after the record was written or found to exist."""
         task, order = made.task, made.order
         if is_new:
             self._retained(task, made.identity)
+            if order.spec.upload is not None:
+                with suppress(Unavailable):
+                    # If it stays, it expires.
+                    self.stores.uploads.remove(Upload(task.owner, order.spec.upload))
+                return Accepted(task)
             return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
         if order.origin is not None:
             return Accepted(task, is_replay=True)
@@ -216,8 +229,7 @@ class TaskCreator:
             from duetime.services.groups import join  # noqa: PLC0415 - see the line above
 
             join(self.stores, self.runtime, owner, order, identity)
-        name = payload_name(order.spec.target)
-        payload = self.stores.contents.keep(identity.task_id, name, order.spec.payload, identity.expiry)
+        payload = self._stored_payload(owner, order, identity)
         task = new_task(
             identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload, self.runtime.epoch
         )
@@ -235,6 +247,18 @@ class TaskCreator:
             order_number=order.line_number,
             nonce=self.runtime.nonce(),
         )
+
+    def _stored_payload(self, owner: str, order: Order, identity: Identity) -> Content:
+        """Store the payload, or the part of it that the record has no room for."""
+        spec = order.spec
+        if spec.upload is None:
+            return self.stores.contents.keep(identity.task_id, payload_name(spec.target), spec.payload, identity.expiry)
+        if order.origin is not None:
+            raise FieldInvalid(UPLOAD_FIELD, "is not allowed in an event", FaultCode.NOT_ALLOWED)
+        content = self.stores.uploads.attach(Upload(owner, spec.upload), identity.task_id, identity.expiry)
+        if content is None:
+            raise UploadMissing
+        return content
 
     def _check_parent(self, owner: str, parent: TaskId | None) -> None:
         """Reject the id of a parent that is not an existing task of the owner."""

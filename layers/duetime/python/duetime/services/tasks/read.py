@@ -174,7 +174,7 @@ class TaskReader:
         if content.data is not None:
             return content
         try:
-            return replace(content, data=self.stores.contents.fetch(task_id, content))
+            return replace(content, data=self.stores.contents.fetch_or_link(task_id, content))
         except ContentExpired:
             return content
 

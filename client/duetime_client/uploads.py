@@ -1,0 +1,88 @@
+"""Payloads that are too large for a request: they are uploaded to S3, and downloaded from there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping  # noqa: TC003 - pydantic reads the annotations
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from duetime_client.encryption import encrypted_body
+from duetime_client.errors import ClientError
+from duetime_client.io_operations import HttpCall, Request
+from duetime_client.responses import one
+from duetime_client.session import RandomKey
+from duetime_client.task import ResponseModel
+from duetime_common.binary_payloads import CONTENT_TYPE, OCTET_STREAM, Binary, value_of
+from duetime_common.limits import MAX_UPLOAD_BYTES
+from duetime_common.payload_codecs import decrypted
+
+if TYPE_CHECKING:
+    from duetime_client.io_operations import Steps
+    from duetime_client.session import Session
+    from duetime_common.payload_codecs import PayloadCodec
+
+_ID_LENGTH = 40
+_UPLOADED_BEFORE = 412
+
+
+class PayloadTooLarge(ClientError, ValueError):
+    """A payload has more bytes than can be uploaded."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"the payload has {size} bytes; at most {MAX_UPLOAD_BYTES} can be uploaded")
+
+
+class _Upload(ResponseModel):
+    """The request that uploads a payload."""
+
+    id: str
+    url: str
+    headers: Mapping[str, str]
+
+
+def sent_payload(codec: PayloadCodec | None, fields: Mapping[str, object]) -> object:
+    """The payload of a creation as it is sent: encrypted, if there is a codec."""
+    payload = fields.get("payload")
+    if codec is None:
+        return payload
+    body = encrypted_body(codec, {"payload": payload, "target": fields.get("target")})
+    return value_of(body["payload"])
+
+
+def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[dict[str, str]]:
+    """Upload a payload, and return what names it in the creation of a task.
+
+    Args:
+        session: The API.
+        sent: The bytes to upload.
+        payload: The payload before it was encrypted, if it was: encrypting it again gives other bytes.
+        key: The idempotency key of the creation: if that is repeated, so is the upload.
+
+    Raises:
+        PayloadTooLarge: It has too many bytes.
+    """
+    if len(sent) > MAX_UPLOAD_BYTES:
+        raise PayloadTooLarge(len(sent))
+    content_type = sent.content_type if isinstance(sent, Binary) else OCTET_STREAM
+    if session.step_keys is not None and isinstance(key, RandomKey):
+        # The key will depend on the body, and so on the id.
+        key = ""
+    plain = payload if isinstance(payload, bytes) else json.dumps(payload, sort_keys=True).encode()
+    digest = sha256(b"\0".join((key.encode(), content_type.encode(), plain))).hexdigest()
+    body = {"id": digest[:_ID_LENGTH], "size": len(sent), CONTENT_TYPE: content_type}
+    upload = yield from session.send(Request("POST", "/v1/uploads", one(_Upload), body=body, repeatable=True))
+    call = HttpCall("PUT", upload.url, bytes(sent), upload.headers, is_signed_url=True)
+    # A repeated upload is rejected; its id says that the payload is the same.
+    yield from session.exchange(call, accepted=(_UPLOADED_BEFORE,))
+    return {"$upload": upload.id}
+
+
+def downloaded(session: Session, payload: object) -> Steps[Any]:
+    """A payload as it is in a response; of an uploaded one, which is only linked there, the bytes."""
+    match payload:
+        case {"$binary": {"url": str(url), "content_type": str(content_type)}}:
+            response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))
+            found = Binary(response.content, content_type)
+            return found if session.codec is None else decrypted(session.codec, found)
+    return payload

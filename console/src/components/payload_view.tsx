@@ -1,0 +1,91 @@
+/** A payload or result: JSON, bytes to download, or an encrypted value that the deployment's codec decrypts on request. */
+import { useSignal } from "@preact/signals";
+import { codecEndpoint, decrypted } from "../api/codec";
+import { JsonView } from "./basics";
+
+const ENCRYPTED = "application/vnd.duetime.encrypted";
+/** Larger files do not fit into a request; the command uploads them. */
+const MOST_BYTES = 1024 * 1024;
+
+interface Bytes {
+  content_type: string;
+  base64?: string;
+  url?: string;
+  size?: number;
+}
+
+/** The bytes that a JSON value stands for; null for any other value. */
+function bytesOf(value: unknown): Bytes | null {
+  const found = (value as { $binary?: Bytes } | null)?.$binary;
+  return found && typeof found.content_type === "string" ? found : null;
+}
+
+const sizeOf = ({ base64, size }: Bytes): number => size ?? Math.floor(((base64 ?? "").replace(/=+$/, "").length * 3) / 4);
+
+export function PayloadView({ value, label }: { value: unknown; label: string }) {
+  const bytes = bytesOf(value);
+  if (!bytes) return <JsonView value={value} label={label} />;
+  if (bytes.content_type === ENCRYPTED) return <Encrypted bytes={bytes} label={label} />;
+  return (
+    <p aria-label={label}>
+      {sizeOf(bytes).toLocaleString("en")} bytes of <code>{bytes.content_type}</code> <Download bytes={bytes} name={label.toLowerCase()} />
+    </p>
+  );
+}
+
+function Download({ bytes, name }: { bytes: Bytes; name: string }) {
+  if (bytes.url) return <a href={bytes.url}>Download</a>;
+  const save = () => {
+    const data = Uint8Array.from(atob(bytes.base64 ?? ""), (each) => each.charCodeAt(0));
+    const link = document.createElement("a");
+    // Never a type that the browser would render.
+    link.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <button type="button" class="quiet small" onClick={save}>
+      Download
+    </button>
+  );
+}
+
+/** Nothing is decrypted until somebody asks for it, and what is decrypted is gone with the page. */
+function Encrypted({ bytes, label }: { bytes: Bytes; label: string }) {
+  const plain = useSignal<{ value: unknown } | null>(null);
+  const fault = useSignal("");
+  const show = async () => {
+    fault.value = "";
+    try {
+      plain.value = { value: await decrypted(bytes.base64 ?? "") };
+    } catch (error) {
+      fault.value = `It could not be decrypted: ${(error as Error).message}.`;
+    }
+  };
+  if (plain.value) return <PayloadView value={plain.value.value} label={label} />;
+  return (
+    <>
+      <p aria-label={label}>
+        Encrypted, {sizeOf(bytes).toLocaleString("en")} bytes{" "}
+        {codecEndpoint.value && bytes.base64 !== undefined && (
+          <button type="button" class="quiet small" onClick={() => void show()}>
+            Decrypt
+          </button>
+        )}
+      </p>
+      {fault.value && <p class="fault" role="alert">{fault.value}</p>}
+    </>
+  );
+}
+
+/** A file as a payload: its text, or why it cannot be one. */
+export async function payloadOfFile(file: File): Promise<{ text: string; fault: string }> {
+  if (file.size > MOST_BYTES) {
+    return { text: "", fault: `The file has more than ${MOST_BYTES.toLocaleString("en")} bytes: use duetime tasks create --payload-file.` };
+  }
+  let binary = "";
+  for (const each of new Uint8Array(await file.arrayBuffer())) binary += String.fromCharCode(each);
+  const $binary = { base64: btoa(binary), content_type: file.type || "application/octet-stream" };
+  return { text: JSON.stringify({ $binary }), fault: "" };
+}

@@ -1,0 +1,79 @@
+"""Uploads of payloads over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
+
+from duetime.contract.http.operation import FOR_A_LEASE, LEASE, Operation, Returns
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import read_body
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks.bodies import ContentType, UploadId
+from duetime.contract.tasks.responses import Instant
+from duetime.domain.limits import MAX_UPLOAD_BYTES
+from duetime.domain.operating_parameters import ABANDONED_UPLOAD_DAYS, UPLOAD_LIFE
+from duetime.domain.tasks.content import UploadedBytes
+from duetime.domain.times import MINUTE
+from duetime_common.binary_payloads import OCTET_STREAM
+
+if TYPE_CHECKING:
+    from duetime.contract.http.request_json import Document
+    from duetime.domain.uploads import SignedUpload, Upload
+
+
+class UploadCreate(Body):
+    """A payload to be uploaded."""
+
+    size: Annotated[int, Field(ge=1, le=MAX_UPLOAD_BYTES, description="How many bytes it has.", examples=[3_000_000])]
+    content_type: ContentType = OCTET_STREAM
+    id: Annotated[
+        UploadId | None,
+        Field(
+            description="Id of the upload, among the caller's; null for a new one. A request that is repeated with its "
+            "id is for the same upload."
+        ),
+    ] = None
+
+
+class UploadResponse(TypedDict):
+    """The request that uploads a payload."""
+
+    id: Annotated[str, Field(description="Id of the upload, for the payload of a task.")]
+    method: Annotated[str, Field(description="`PUT`.")]
+    url: Annotated[str, Field(description="Where the bytes are sent, without the credentials of the API.")]
+    headers: Annotated[Mapping[str, str], Field(description="Headers that the request must have: they are signed.")]
+    expires_at: Annotated[Instant, Field(description="From when on the request is refused.")]
+
+
+def new_upload(document: Document) -> tuple[str | None, UploadedBytes]:
+    """Decodes an upload: its id, if it has one, and what will be uploaded.
+
+    Raises:
+        FieldsInvalid: some fields are invalid.
+    """
+    body = read_body(UploadCreate, document)
+    return body.id, UploadedBytes(body.size, body.content_type)
+
+
+def upload_response(upload: Upload, signed: SignedUpload) -> UploadResponse:
+    """The response for an upload."""
+    return response_of(UploadResponse, signed, id=upload.id, method="PUT", headers=dict(signed.headers))
+
+
+CREATE = Operation(
+    "createUpload",
+    "POST /v1/uploads",
+    "Upload a payload",
+    Returns(UploadResponse, "The request that uploads it.", status=201),
+    description=f"For a binary payload of up to {MAX_UPLOAD_BYTES} bytes. Its bytes are sent to the address in the "
+    f"response, within {UPLOAD_LIFE // MINUTE} minutes and only once: a repeated upload is answered by 412. One task "
+    "can then be created with the upload as its payload. An upload without a task is removed after "
+    f"{ABANDONED_UPLOAD_DAYS} day.",
+    body=UploadCreate,
+    headers=(LEASE,),
+    errors=FOR_A_LEASE,
+)

@@ -1,0 +1,88 @@
+"""Binary and encrypted payloads, in a browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import expect
+
+from duetime.environment_variables import Variable
+from duetime_common.payload_codecs import ENCRYPTED
+from functions.console.handler import content_security_policy
+from tests.scenarios.scenario import PLAIN
+
+if TYPE_CHECKING:
+    import pytest
+    from playwright.sync_api import Route
+
+    from tests.console.conftest import Console
+    from tests.console.world import World
+
+CODEC = "https://codec.example.org/duetime"
+CIPHER = base64.b64encode(b"nobody reads this").decode()
+HTML = "<script>document.title='hit'</script>"
+
+
+def created(world: World, payload: object) -> str:
+    """The id of a task with a payload."""
+    return world.create(type=PLAIN, payload=payload, delay_seconds=3600)
+
+
+def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_path: Path) -> None:
+    """The form takes the bytes of a file, and the task's page returns them with their size and type."""
+    file = tmp_path / "page.html"
+    file.write_text(HTML, encoding="utf-8")
+    page = console.open("/tasks")
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("File").set_input_files(file)
+    page.get_by_label("Due in seconds").fill("3600")
+    page.get_by_role("button", name="Create", exact=True).click()
+    shown = page.get_by_label("Payload", exact=True)
+    expect(shown).to_contain_text(f"{len(HTML)} bytes of text/html")
+    with page.expect_download() as download:
+        shown.get_by_role("button", name="Download").click()
+    assert Path(download.value.path()).read_text(encoding="utf-8") == HTML
+
+
+def test_an_encrypted_payload_is_decrypted_on_request(
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser sends it to the codec endpoint when somebody asks, and shows the JSON that it stands for."""
+    monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
+    task = created(world, {"$binary": {"base64": CIPHER, "content_type": ENCRYPTED}})
+    asked: list[Any] = []
+
+    def decode(route: Route) -> None:
+        headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "*"}
+        if route.request.method == "OPTIONS":
+            route.fulfill(status=204, headers=headers)
+            return
+        asked.append(route.request.post_data_json)
+        plain = base64.b64encode(json.dumps({"card": HTML}).encode()).decode()
+        route.fulfill(status=200, headers=headers, json={"payloads": [{"metadata": {}, "data": plain}]})
+
+    page = console.open(f"/tasks/{task}")
+    page.route(f"{CODEC}/decode", decode)
+    shown = page.get_by_label("Payload", exact=True)
+    expect(shown).to_contain_text("Encrypted, 17 bytes")
+    assert asked == []
+    page.get_by_role("button", name="Decrypt").click()
+    expect(shown).to_contain_text(HTML)
+    assert asked == [{"payloads": [{"metadata": {}, "data": CIPHER}]}]
+
+
+def test_without_a_codec_endpoint_it_stays_encrypted(console: Console, world: World) -> None:
+    """There is no button then."""
+    page = console.open(f"/tasks/{created(world, {'$binary': {'base64': CIPHER, 'content_type': ENCRYPTED}})}")
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("Encrypted")
+    expect(page.get_by_role("button", name="Decrypt")).to_have_count(0)
+
+
+def test_the_page_may_call_the_codec_endpoint() -> None:
+    """The policy names its origin, and no other."""
+    policy = content_security_policy("wss://live.example.org/x", (CODEC,))
+    assert " connect-src 'self' wss://live.example.org https://codec.example.org;" in policy

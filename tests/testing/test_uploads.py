@@ -1,0 +1,219 @@
+"""Payloads that are uploaded, because they are too large for a request."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from duetime_client import Binary, InvalidRequest, NewTask
+from duetime_client.errors import ApiError
+from duetime_client.uploads import PayloadTooLarge
+from duetime_common.limits import MAX_PAYLOAD_BYTES, MAX_UPLOAD_BYTES
+from duetime_testing import HttpReply
+from duetime_testing.in_process_transport import InProcessTransport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from duetime.handlers import Context
+    from duetime_testing import Duetime
+
+URL = "https://worker.example.org/do"
+LARGE = Binary(Random(1).randbytes(MAX_UPLOAD_BYTES), "video/mp4")  # noqa: S311 - an example, not a secret
+SMALL = b"0123456789"
+
+
+@pytest.fixture
+def received(duetime: Duetime) -> list[Any]:
+    """The payloads that the handler of `cut` was given."""
+    found: list[Any] = []
+
+    def cut(_context: Context, payload: bytes) -> int:
+        found.append(payload)
+        return len(payload)
+
+    duetime.register("cut", cut)
+    return found
+
+
+def requested(duetime: Duetime, body: object) -> httpx.Response:
+    """The response to the request to upload a payload."""
+    transport = InProcessTransport(duetime._begin, lambda: None)
+    with httpx.Client(transport=transport) as http:
+        return http.post("http://localhost/v1/uploads", json=body)
+
+
+def begun(duetime: Duetime, upload_id: str = "u-1", size: int = len(SMALL)) -> dict[str, Any]:
+    """The response to the beginning of an upload."""
+    body = {"id": upload_id, "size": size, "content_type": "text/plain"}
+    answer = requested(duetime, body)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def sent(duetime: Duetime, upload: Mapping[str, Any], body: bytes = SMALL, content_type: str = "text/plain") -> int:
+    """The status of the request that uploads the bytes."""
+    headers = {**upload["headers"], "Content-Type": content_type}
+    status, _ = duetime._account.s3.send_signed(upload["method"], upload["url"], headers, body)
+    return status
+
+
+def refusal(duetime: Duetime) -> tuple[str, str]:
+    """The field that a creation with an upload is refused for, with the code."""
+    with pytest.raises(InvalidRequest) as refused:
+        duetime.client.tasks.create("cut", payload={"$upload": "u-1"})
+    return refused.value.errors[0].field, refused.value.errors[0].code
+
+
+def test_the_client_uploads_a_large_payload(duetime: Duetime, received: list[Any]) -> None:
+    """The handler gets the bytes with their content type, and the client downloads them again."""
+    task = duetime.client.tasks.create("cut", payload=LARGE)
+    duetime.run_until_idle()
+    assert received == [LARGE]
+    assert received[0].content_type == "video/mp4"
+    read = duetime.client.tasks.get(task.id)
+    assert read.result == MAX_UPLOAD_BYTES
+    payload: Any = duetime.client.tasks.download_payload(read)
+    assert (payload, payload.content_type) == (LARGE, "video/mp4")
+
+
+def test_the_asynchronous_client_uploads_and_downloads(duetime: Duetime) -> None:
+    """It does the same, without blocking its event loop."""
+
+    async def create() -> object:
+        task = await duetime.async_client.tasks.create("cut", payload=LARGE, delay_seconds=60)
+        return await duetime.async_client.tasks.download_payload(await duetime.async_client.tasks.get(task.id))
+
+    assert asyncio.run(create()) == LARGE
+
+
+def test_a_batch_names_what_was_uploaded_before(duetime: Duetime, received: list[Any]) -> None:
+    """`create_upload` returns the payload of one task of a batch."""
+    payloads = [duetime.client.tasks.create_upload(each) for each in (b"one", b"two")]
+    tasks: list[NewTask] = [{"type": "cut", "payload": each} for each in payloads]
+    duetime.client.tasks.create_batch(tasks)
+    duetime.run_until_idle()
+    assert sorted(received) == [b"one", b"two"]
+
+
+def test_the_api_links_an_uploaded_payload(duetime: Duetime) -> None:
+    """Responses have its size, its type and where it is, but not its bytes."""
+    task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
+    shown: Any = duetime.client.tasks.get(task.id).payload
+    assert shown["$binary"].keys() == {"url", "size", "content_type"}
+    assert shown["$binary"]["size"] == MAX_UPLOAD_BYTES
+    (listed,) = duetime.client.tasks.list(expand=["payload"])
+    assert listed.payload["$binary"]["size"] == MAX_UPLOAD_BYTES  # type: ignore[index]  # any JSON
+
+
+def test_a_repeated_creation_is_one_task(duetime: Duetime, received: list[Any]) -> None:
+    """The same call with the same idempotency key creates nothing more, also after the upload was used."""
+    first = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
+    again = duetime.client.tasks.create("cut", payload=LARGE, idempotency_key="order-17")
+    duetime.run_until_idle()
+    assert first.id == again.id
+    assert len(received) == 1
+
+
+def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
+    """A request of its own has five megabytes as its body."""
+    duetime.http.respond_with(URL, lambda _request: HttpReply(200))
+    duetime.client.tasks.create("send", payload=LARGE, target={"kind": "http", "url": URL, "method": "PUT"})
+    duetime.run_until_idle()
+    (request,) = duetime.http.requests
+    assert (request.body, request.headers["Content-Type"]) == (LARGE, "video/mp4")
+
+
+def test_a_pull_worker_downloads_the_payload(duetime: Duetime) -> None:
+    """The lease links it, and the client fetches it without credentials of the API."""
+    duetime.pull("vm.backup")
+    duetime.client.tasks.create("vm.backup", payload=LARGE)
+    duetime.run_until_idle()
+    (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
+    assert duetime.client.tasks.download_payload(lease.task) == LARGE
+
+
+def test_an_upload_is_written_once_and_used_once(duetime: Duetime, received: list[Any]) -> None:
+    """Another size or type and a second write are rejected, and so is a second task."""
+    upload = begun(duetime)
+    assert sent(duetime, upload, b"too long for it") == 403
+    assert sent(duetime, upload, content_type="text/html") == 403
+    assert refusal(duetime) == ("payload.$upload", "not_allowed")
+    assert sent(duetime, upload) == 200
+    assert sent(duetime, upload, b"9876543210") == 412
+    duetime.client.tasks.create("cut", payload={"$upload": "u-1"})
+    assert refusal(duetime) == ("payload.$upload", "not_allowed")
+    duetime.run_until_idle()
+    assert [(each, each.content_type) for each in received] == [(SMALL, "text/plain")]
+
+
+def test_a_batch_takes_uploads(duetime: Duetime, received: list[Any]) -> None:
+    """Each task of a batch can name an upload; one that does not exist fails alone."""
+    sent(duetime, begun(duetime))
+    tasks: list[NewTask] = [{"type": "cut", "payload": {"$upload": each}} for each in ("u-1", "u-2")]
+    first, second = duetime.client.tasks.create_batch(tasks)
+    duetime.run_until_idle()
+    assert received == [SMALL]
+    assert not isinstance(first, ApiError)
+    assert isinstance(second, InvalidRequest)
+
+
+def test_only_a_creation_takes_an_upload(duetime: Duetime) -> None:
+    """Schedules, nodes, updates, tasks that may replace others and groups refuse it by its field."""
+    sent(duetime, begun(duetime))
+    client, upload = duetime.client, {"$upload": "u-1"}
+    task: Any = {"type": "cut", "payload": upload}
+    waiting = client.tasks.create("cut", delay_seconds=60)
+    for call, field in (
+        (lambda: client.schedules.create("hourly", rate="1 hour", task=task), "task.payload.$upload"),
+        (lambda: client.topologies.create({"nodes": {"one": task}}), "nodes.one.payload.$upload"),
+        (lambda: client.tasks.update(waiting.id, payload=upload), "payload.$upload"),
+        (lambda: client.tasks.create("cut", payload=upload, debounce={"key": "k", "seconds": 5}), "payload.$upload"),
+        (lambda: client.groups.close("g", task=task), "on_complete.task.payload.$upload"),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            call()
+        assert refused.value.errors[0].field == field
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"size": MAX_UPLOAD_BYTES + 1}, "size"),
+        ({"size": 0}, "size"),
+        ({}, "size"),
+        ({"size": 1, "id": "a/b"}, "id"),
+        ({"size": 1, "content_type": "png"}, "content_type"),
+        ({"size": 1, "key": "x"}, "key"),
+    ],
+)
+def test_a_wrong_upload_is_refused_by_field(duetime: Duetime, body: object, field: str) -> None:
+    """The error names the field."""
+    answer = requested(duetime, body)
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+def test_the_client_refuses_what_cannot_be_uploaded(duetime: Duetime) -> None:
+    """A payload above the limit is refused before anything is sent."""
+    with pytest.raises(PayloadTooLarge):
+        duetime.client.tasks.create("cut", payload=bytes(MAX_UPLOAD_BYTES + 1))
+
+
+def test_a_payload_of_the_limit_of_a_request_is_not_uploaded(duetime: Duetime) -> None:
+    """Only a larger one costs more requests."""
+    task = duetime.client.tasks.create("cut", payload=bytes(MAX_PAYLOAD_BYTES), delay_seconds=60)
+    assert duetime.client.tasks.get(task.id).payload == bytes(MAX_PAYLOAD_BYTES)
+
+
+def test_deleting_a_task_deletes_its_uploaded_payload(duetime: Duetime) -> None:
+    """The object goes with the task, as other contents do, and the upload itself went with the creation."""
+    task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
+    objects = duetime._account.s3.objects
+    assert [key.partition("/")[0] for _, key in objects] == [task.id]
+    duetime.client.tasks.delete(task.id)
+    assert not objects
