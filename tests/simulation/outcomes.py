@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from greenlet import GreenletExit
+
 from tests.simulation.fault_simulation import FaultSimulation, Theme
 
 if TYPE_CHECKING:
@@ -90,6 +92,13 @@ def simulated(
     simulation.is_brief = briefly
     simulation.simulate()
     return simulation
+
+
+def defects_of(simulation: FaultSimulation) -> list[object]:
+    """The notes of deliveries that failed in duetime's own code; a process that is ended while it waits is none."""
+    notes = (note for machine in simulation.machines for note in machine.facts.notes)
+    failed = (facts for text, facts in notes if text == "a delivery could not be processed")
+    return [facts for facts in failed if not str(facts["error"]).startswith(GreenletExit.__name__)]
 
 
 def outcome_of(simulation: FaultSimulation) -> Outcome:

@@ -14,7 +14,7 @@ from tests.simulation.__main__ import BROKEN, CRASHED
 from tests.simulation.fault_simulation import FaultSimulation, Theme
 from tests.simulation.mutants import CORE, Hunt, hunt_of
 from tests.simulation.mutations import MUTANTS
-from tests.simulation.outcomes import outcome_of, run_functions, simulated, spread
+from tests.simulation.outcomes import defects_of, outcome_of, run_functions, simulated, spread
 from tests.simulation.trace_text import VIOLATION, told, told_before
 from tests.simulation.unique_watching import UniqueWatching
 from tests.simulation.users import Users
@@ -78,8 +78,7 @@ def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> No
     watching = simulation.watching
     assert not watching.violations, f"make simulate FIRST={seed} SEEDS=1\n" + "\n".join(watching.violations)
     assert watching.effects
-    defects = [machine for machine in simulation.machines if machine.facts.counts["worker_errors"]]
-    assert not defects, [machine.facts.notes for machine in defects]
+    assert defects_of(simulation) == []
 
 
 @pytest.mark.slow

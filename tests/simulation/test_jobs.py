@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.simulation.fault_simulation import Theme
-from tests.simulation.outcomes import simulated
+from tests.simulation.outcomes import defects_of, simulated
 
 
 @pytest.mark.parametrize("seed", [8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8))])
@@ -12,5 +12,4 @@ def test_an_attempt_has_one_job_and_its_outcome_whatever_fails(seed: int) -> Non
     simulation = simulated(seed, 0.02, theme=Theme.JOBS)
     assert not simulation.watching.violations, "\n".join(simulation.watching.violations)
     assert simulation.jobs.names
-    defects = [machine for machine in simulation.machines if machine.facts.counts["worker_errors"]]
-    assert not defects, [machine.facts.notes for machine in defects]
+    assert defects_of(simulation) == []
