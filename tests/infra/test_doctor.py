@@ -255,7 +255,7 @@ def queue_without_redrive(account: Account, _: pytest.MonkeyPatch) -> None:  # n
 
 
 def event_source_disabled(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
-    mapping = account.id_of("FunctionsWorkerFunctionFromNormal", "AWS::Lambda::EventSourceMapping")
+    mapping = account.id_of("FunctionsWorkerLiveFromNormal", "AWS::Lambda::EventSourceMapping")
     account.aws("lambda").update_event_source_mapping(UUID=mapping, Enabled=False)
 
 

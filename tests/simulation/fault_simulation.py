@@ -553,7 +553,9 @@ class FaultSimulation(Account):
     def _freeze(self, machine: Machine, duration: Millis) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
         strand = machine.strand
-        assert strand is not None
+        if strand is None:
+            # It has ended in the meantime.
+            return
         self.trace(machine, "stands still for", duration)
         self.watching.freezes(strand)
         self.time.freeze(strand, self.time.now() + duration)

@@ -78,6 +78,7 @@ class FakeSQS:
         pick: chooses the messages to receive, and their order.
         changed: called with the time at which a message becomes visible, to wake pollers.
         transit: milliseconds, in addition to its delay, until a message sent now can be received.
+        is_fair: whether messages of noisy groups are received after those of others.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -86,6 +87,7 @@ class FakeSQS:
         self.pick: Callable[[list[Held]], list[Held]] = lambda messages: messages
         self.changed: Callable[[Queue, int], None] = lambda _queue, _at: None
         self.transit: Callable[[], int] = lambda: 0
+        self.is_fair = True
         self.exceptions = Exceptions()
         self.queues: dict[str, Queue] = {}
         self._numbers = count(1)
@@ -257,6 +259,8 @@ class FakeSQS:
         """The messages that can be received, those of noisy groups last: of the one with the fewest in flight first."""
         now = self.now()
         visible = [each for each in queue.messages if each.visible_at <= now]
+        if not self.is_fair:
+            return visible
         at_work = Counter(each.group for each in queue.messages if each.received and each.visible_at > now)
         least = max(_NOISY_LEAST, _NOISY_SHARE * at_work.total() + 1)
         noisy = {group: number for group, number in at_work.items() if group and number >= least}
