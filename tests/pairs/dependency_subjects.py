@@ -43,16 +43,12 @@ def _follow(world: World) -> Reply | None:
     return world.ask("POST", "/v1/tasks", body)
 
 
+_of_group = partial(Operation, classify=by_count("affected"), goes_on=True)
 OF_GROUPS = (
     Operation("join", _join),
     Operation("close-group", _close, goes_on=True, is_repeatable=True),
-    Operation(
-        "cancel-group",
-        lambda world: world.ask("POST", f"{_GROUP}/cancel"),
-        classify=by_count("affected"),
-        is_repeatable=True,
-    ),
-    Operation("retry-group", lambda world: world.ask("POST", f"{_GROUP}/retry"), classify=by_count("affected")),
+    _of_group("cancel-group", lambda world: world.ask("POST", f"{_GROUP}/cancel"), is_repeatable=True),
+    _of_group("retry-group", lambda world: world.ask("POST", f"{_GROUP}/retry")),
 )
 FOLLOW = Operation("create-after", _follow, goes_on=True)
 

@@ -410,7 +410,7 @@ class World(FaultSimulation):
 
     def _let_lines_go_on(self) -> None:
         """Have each task that has failed and stops its line tried again."""
-        for task in self.watching.tasks():
+        for task in list(self.watching.tasks()):
             if stops_line(task):
                 self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
