@@ -71,13 +71,16 @@ class LockWatching:
     def check_end(self) -> None:
         """Without faults each hold was given back by the attempt that had it, and did not have to expire.
 
-        A call of a target that does not end in time ends its process, and the hold expires.
+        A call of a target that does not end in time ends its process, and the hold expires. So does that of a lost
+        worker whose task is cancelled: the claim after it finds the request, and ends the task without the lock.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():
             for task_id, (fence, _until) in _holders(item).items():
                 task = self._account.watching.record(task_id)
                 is_over = task is None or task.finished_at is not None
+                if task is not None and task.state is State.CANCELLED and fence < task.fence:
+                    continue
                 if is_over and fence != RESERVED and not self._account.faulty and task_id not in overdue:
                     self._violated(f"{task_id} has ended, and did not give back {partition}")
 
