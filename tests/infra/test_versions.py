@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.environment_variables import LIVE, Variable
-from duetime_cdk.alarm_list import RETURNING
+from duetime_cdk.alarm_list import ROLLBACK_ALARMS
 from duetime_cdk.canary import Canary
 from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage
@@ -118,7 +118,7 @@ def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -
     for id_, group in groups.items():
         alarms = group["AlarmConfiguration"]["Alarms"]
         runs_handlers = "Worker" in id_ or "billing" in id_
-        assert len(alarms) == len(RETURNING) + runs_handlers <= MOST_ALARMS, id_
+        assert len(alarms) == len(ROLLBACK_ALARMS) + runs_handlers <= MOST_ALARMS, id_
         assert ("HandlersFailing" in json.dumps(alarms)) == runs_handlers
         assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
     deployed = {

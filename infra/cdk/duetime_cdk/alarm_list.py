@@ -31,14 +31,14 @@ _ARCHIVE_LAG = 60 * MINUTE
 """Batches are collected for five minutes, so some lag is normal; the stream keeps records for a day."""
 
 
-RETURNING = (
+ROLLBACK_ALARMS = (
     *("TriggerFailing", "TasksLate", "HandlersUnavailable", "WorkerFailing", "WorkerDefect"),
     *("AcceptedBurnRateFast5m", "OnTimeBurnRateFast5m"),
 )
-"""Alarms that end a deployment with a canary: of the fast burn rates the short window, as the long one would notice a
-small share too late, and CodeDeploy asks for alarms on metrics only."""
+"""Alarms that roll back a deployment with a canary. Those of the fast burn rates are of the short window: the long one
+would notice a small share too late, and CodeDeploy takes no composite alarms."""
 _FEW = 10
-"""Attempts by which a version is taken to have succeeded from the start: a failure of its first one is no rate."""
+"""Successful attempts that each version starts with in the rate, so that one failed attempt alone is not 100 %."""
 MOST_METRICS = 10
 """Most metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
 OVERVIEW = "overview"
@@ -362,7 +362,7 @@ def versions_watched(environment: Environment) -> list[AlarmSpec]:
             name_of_version_alarm(package),
             _failure_rate(f"$version_{package}"),
             f"{canary.failures} % of the attempts at handlers{f' of {package}' if package else ''} or more failed in"
-            " the version that was deployed last: a deployment that is under way returns to the versions before",
+            " the version that was deployed last: a deployment in progress is rolled back",
             threshold=canary.failures,
             period=5,
             page=_WORKERS,

@@ -14,14 +14,14 @@ _LEAST_MINUTES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canary:
-    """How a deployment shifts work to new versions of functions, and when it returns to the earlier ones."""
+    """How a deployment shifts work to new versions of functions, and when it is rolled back."""
 
     share: int = 10
     """Percent of the invocations that new versions get first (1 to 99)."""
     minutes: int = 10
     """Minutes until they get all, unless an alarm goes off before (5 to 2 880); a deployment takes that much longer."""
     failures: int = 20
-    """Percent of a new version's attempts at handlers that must fail within five minutes for its return (1 to 100)."""
+    """Percentage of a new version's attempts that must fail within five minutes to roll it back (1 to 100)."""
 
     def check(self, where: str) -> None:
         """Check the numbers.

@@ -1,4 +1,4 @@
-"""CodeDeploy's deployments, which shift work to new versions of the functions and return when an alarm goes off."""
+"""CodeDeploy deployments: they shift work to new versions of the functions, and roll back when an alarm goes off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from duetime_cdk.alarm_list import RETURNING, name_of_version_alarm
+from duetime_cdk.alarm_list import ROLLBACK_ALARMS, name_of_version_alarm
 from duetime_cdk.environments import FunctionName
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ _POLICY = "service-role/AWSCodeDeployRoleForLambdaLimited"
 class CanaryDeployment(Construct):
     """A deployment group for each function with a canary.
 
-    If one of them stops, the update of its alias fails, and CloudFormation returns all functions to earlier versions.
-    Without a canary in the settings there is nothing in it.
+    If one of them is rolled back, the update of its alias fails, and CloudFormation rolls back the stack with all
+    functions. Empty if no canary is set.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class CanaryDeployment(Construct):
 
     def _deploy(self, name: str, function: LambdaFunction, canary: Canary | None, package: str | None) -> None:
         """Deploy a function with its canary, if it has one; its handlers, if it runs any, are watched as well."""
-        names = [*RETURNING, *([] if package is None else [name_of_version_alarm(package)])]
+        names = [*ROLLBACK_ALARMS, *([] if package is None else [name_of_version_alarm(package)])]
         if canary and isinstance(function.live, lambda_.Alias):
             codedeploy.LambdaDeploymentGroup(
                 self,

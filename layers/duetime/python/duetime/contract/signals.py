@@ -53,7 +53,10 @@ class SignalResponse(TypedDict):
     """A signal, after all tasks that wait for it were woken."""
 
     id: Annotated[str, Field(description="Id of the signal.")]
-    sent_at: Annotated[Instant, Field(description="When it was sent; tasks that were created later do not take it.")]
+    sent_at: Annotated[
+        Instant,
+        Field(description="When it was sent; tasks that are created later take it only with `lookback_seconds`."),
+    ]
     woken: Annotated[int, Field(description="How many tasks this request has woken; they end within about a second.")]
 
 

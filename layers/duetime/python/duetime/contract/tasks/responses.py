@@ -120,7 +120,7 @@ class EventTargetResponse(TypedDict):
 
     kind: Literal["wait_for_event"]
     event: Annotated[str, Field(description="Name of the event.")]
-    key: Annotated[str, Field(description="Tells events of one name apart; empty for none.")]
+    key: Annotated[str, Field(description="Distinguishes events with the same name; empty for none.")]
     timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
     lookback_seconds: Annotated[
         int, Field(description="How long before the creation of the task the signal may have been sent.")

@@ -65,7 +65,9 @@ EventName = Annotated[
 ]
 EventKey = Annotated[
     str,
-    Field(max_length=MAX_EVENT_KEY_LENGTH, description="Tells events of one name apart.", examples=["order-4711"]),
+    Field(
+        max_length=MAX_EVENT_KEY_LENGTH, description="Distinguishes events with the same name.", examples=["order-4711"]
+    ),
     AfterValidator(printable),
 ]
 EventSeconds = Annotated[

@@ -26,7 +26,7 @@ class AwaitedEvent:
     """What tasks wait for: an event of one owner, by its name and key.
 
     Attributes:
-        key: tells events of one name apart; empty for none.
+        key: distinguishes events with the same name; empty for none.
     """
 
     owner: str

@@ -155,7 +155,7 @@ class EventTarget:
 
     Attributes:
         event: name of the event.
-        key: tells events of one name apart; empty for none.
+        key: distinguishes events with the same name; empty for none.
         timeout_seconds: time limit after the due time.
         lookback_seconds: how long before the task's creation a signal may have been sent.
     """

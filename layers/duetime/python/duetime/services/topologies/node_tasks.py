@@ -132,8 +132,8 @@ class NodeTasks:
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
         task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content, self.runtime.epoch)
         if task.fair_key is None:
-            whole = topology_run.task
-            task = replace(task, fair_key=whole.fair_key, fair_weight=whole.fair_weight)
+            topology = topology_run.task
+            task = replace(task, fair_key=topology.fair_key, fair_weight=topology.fair_weight)
         node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
         return replace(
             task,
