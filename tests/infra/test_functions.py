@@ -147,6 +147,8 @@ USED = {
         Variable.LOG_LEVEL,
         Variable.TABLE,
         Variable.ARCHIVE_BUCKET,
+        Variable.ARCHIVE_DAYS,
+        Variable.ARCHIVE_DAYS_BY_TYPE,
     },
     "authorizer": {
         Variable.SERVICE_NAME,

@@ -139,7 +139,7 @@ def alarms(environment: Environment) -> AlarmList:
     single = [*_trigger(), *_tasks(environment), *_queues(), *_schedules(), *_functions(environment)]
     if environment.intake_owner:
         single.append(_events_rejected())
-    if environment.archive_days:
+    if environment.longest_archive_days:
         single.append(_archive_behind())
     single += versions_watched(environment)
     if environment.name == LOCAL:

@@ -255,6 +255,9 @@ class Environment:
     archive_days: int = 0
     """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
     not archived. 0: there is no archive, and tasks are gone after the retention."""
+    archive_days_by_type: Mapping[str, int] = field(default_factory=dict)
+    """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: they are not
+    archived. A change applies to tasks that reach the archive after it."""
     keep_tracebacks: bool = True
     """Whether the traceback of a task's last failed attempt can be read with its attempts; it costs one more write for
     each failed attempt. Otherwise it is only logged."""
@@ -474,7 +477,7 @@ class Environment:
             FunctionName.ATTEMPTS: not self.handlers_packages,
             FunctionName.AUTHORIZER: not self.api_keys,
             FunctionName.INTAKE: not self.intake_owner,
-            FunctionName.ARCHIVE: not self.archive_days,
+            FunctionName.ARCHIVE: not self.longest_archive_days,
             FunctionName.CONSOLE: not self.console,
         }
         return [name for name in FunctionName if not without.get(name)]
@@ -520,11 +523,6 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: `long_polls` must be at least 1 and less than the"
                 f" {api or _LEAST_UNRESERVED} executions of the API, not {self.long_polls}"
-            )
-        if not 0 <= self.archive_days <= MAX_ARCHIVE_DAYS:
-            raise UnsafeEnvironment(
-                f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
-                f" not {self.archive_days}"
             )
         self._check_worker()
         self._check_quotas()
@@ -709,16 +707,26 @@ class Environment:
                     f"environment {self.name!r}: ended tasks must be kept for at least {_SHORTEST_RETENTION_DAYS} days,"
                     f" not {days}"
                 )
-        for pattern in self.retention_days_by_type:
-            if _TYPES.fullmatch(pattern) is None:
+        for days in (self.archive_days, *self.archive_days_by_type.values()):
+            if not 0 <= days <= MAX_ARCHIVE_DAYS:
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {pattern!r} in `retention_days_by_type` can match nothing"
+                    f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
+                    f" not {days}"
                 )
+        for setting in ("retention_days_by_type", "archive_days_by_type"):
+            for pattern in getattr(self, setting):
+                if _TYPES.fullmatch(pattern) is None:
+                    raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
 
     @property
     def shortest_retention_days(self) -> int:
         """How long ended tasks of any type are kept at least."""
         return min([self.retention_days, *self.retention_days_by_type.values()])
+
+    @property
+    def longest_archive_days(self) -> int:
+        """How long the archive keeps ended tasks of some type at most; 0 if there is no archive."""
+        return max([self.archive_days, *self.archive_days_by_type.values()])
 
     @property
     def longest_retention_days(self) -> int:

@@ -393,6 +393,8 @@ class Functions(Construct):
         variables = {
             Variable.TABLE: tables.tasks.table_name,
             Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
+            Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
+            Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
         }
         function = LambdaFunction(
             self, FunctionName.ARCHIVE, environment=self._environment, layers=self._layers, variables=variables
@@ -501,10 +503,9 @@ class Functions(Construct):
     @property
     def _retention(self) -> dict[Variable, str]:
         """The variables with how long ended tasks are kept."""
-        by_type = self._environment.retention_days_by_type
         return {
             Variable.RETENTION_DAYS: str(self._environment.retention_days),
-            Variable.RETENTION_DAYS_BY_TYPE: json.dumps(dict(by_type), separators=(",", ":")) if by_type else "",
+            Variable.RETENTION_DAYS_BY_TYPE: _days_text(self._environment.retention_days_by_type),
         }
 
     @property
@@ -565,6 +566,11 @@ def _json_of(quotas: Quotas | None) -> str:
     if quotas is None:
         return ""
     return json.dumps({name: limit for name, limit in asdict(quotas).items() if limit is not None})
+
+
+def _days_text(by_type: Mapping[str, int]) -> str:
+    """The variable with days by patterns of types; the order of the patterns matters."""
+    return json.dumps(dict(by_type), separators=(",", ":")) if by_type else ""
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:

@@ -115,10 +115,17 @@ class Settings:
     @property
     def retention(self) -> RetentionPolicy:
         """How long an ended task is kept."""
-        by_pattern = json.loads(self.environ.get(Variable.RETENTION_DAYS_BY_TYPE) or "{}")
+        return self._retention(Variable.RETENTION_DAYS, "30", Variable.RETENTION_DAYS_BY_TYPE)
+
+    @property
+    def archive_retention(self) -> RetentionPolicy:
+        """How long the archive keeps an ended task after the table; 0 for a type that is not archived."""
+        return self._retention(Variable.ARCHIVE_DAYS, "400", Variable.ARCHIVE_DAYS_BY_TYPE)
+
+    def _retention(self, days: Variable, default: str, days_by_type: Variable) -> RetentionPolicy:
+        by_pattern = json.loads(self.environ.get(days_by_type) or "{}")
         return RetentionPolicy(
-            _days(self.environ.get(Variable.RETENTION_DAYS, "30")),
-            {pattern: _days(days) for pattern, days in by_pattern.items()},
+            _days(self.environ.get(days, default)), {pattern: _days(each) for pattern, each in by_pattern.items()}
         )
 
     @property
