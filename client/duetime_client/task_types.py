@@ -35,6 +35,7 @@ class TypeInfo(ResponseModel):
         defaults: the options that its tasks have unless their creation gives them.
         sources: where each default comes from: `handler` or `owner`.
         retention_days: how long an ended task can be read.
+        redacted: what callers that can only read, and the archive, do not get of payloads and results.
         updated_at: when the owner set defaults; `None` for never.
     """
 
@@ -46,6 +47,7 @@ class TypeInfo(ResponseModel):
     defaults: Mapping[str, Any] = Field(default_factory=dict)
     sources: Mapping[str, str] = Field(default_factory=dict)
     retention_days: float | None = None
+    redacted: Sequence[str] = ()
     updated_at: datetime | None = None
     updated_by: str | None = None
 

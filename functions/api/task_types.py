@@ -54,4 +54,5 @@ def delete_type(request: Request) -> Response:
 
 
 def _shown(found: TypeStatus) -> TypeResponse:
-    return type_response(found, composed().settings.retention)
+    settings = composed().settings
+    return type_response(found, settings.retention, settings.redaction)

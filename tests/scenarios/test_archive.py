@@ -128,6 +128,25 @@ def test_each_type_is_archived_for_its_own_time() -> None:
         assert found == {short: f"{KEPT_DAYS_TAG}=7", long: None}
 
 
+def test_what_the_settings_redact_is_not_archived() -> None:
+    """Neither of a payload nor of a result, by the type of the task; the rest of a line stays as it is."""
+    with archived() as account:
+        account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
+        account.target = lambda _phase, _context: {"card": "the secret", "left": 12.5}
+        redacted = account.create(payload={"card": "the secret", "name": "ü"})
+        whole = account.create(type=UNDONE, payload={"card": 1})
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        tasks, gone = account.tasks(), {"$redacted": True}
+        assert (tasks[redacted]["payload"], tasks[redacted]["result"]) == (
+            {"card": gone, "name": "ü"},
+            {"card": gone, "left": 12.5},
+        )
+        assert tasks[whole]["payload"] == {"card": 1}
+        assert tasks[redacted].keys() == tasks[whole].keys()
+
+
 def test_a_payload_with_line_breaks_is_one_line() -> None:
     """A client's own JSON may have line breaks between its parts: a line of the archive has none."""
     with archived() as account:

@@ -55,6 +55,8 @@ _LEAST_UNRESERVED = 100
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
+_REDACTED = re.compile(r"[^/].*|(?:/[^/]+)+", re.DOTALL)
+"""A name of a field, or a JSON pointer."""
 _SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
@@ -417,6 +419,11 @@ class Environment:
     broadcast_concurrency: int = 1
     """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
 
+    redact: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values in payloads and results of tasks that callers who can only read, and the archive, do not get, by patterns
+    of types: names of fields at any depth, JSON pointers (`/customer/email`; `*` is any field or element), or `*` for
+    everything: `{"*": ["password"], "payment.*": ["card"]}`. What all patterns that match a type name applies to it."""
+
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
     """The lowest level that the functions log."""
     log_retention: Literal["ONE_DAY", "ONE_WEEK", "ONE_MONTH", "THREE_MONTHS", "ONE_YEAR"] = "ONE_MONTH"
@@ -700,7 +707,7 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check how long ended tasks are kept: for longer than idempotency keys, which would create them again."""
+        """Check what is kept, and how long: tasks for longer than idempotency keys, which would create them again."""
         for days in (self.retention_days, *self.retention_days_by_type.values()):
             if days < _SHORTEST_RETENTION_DAYS:
                 raise UnsafeEnvironment(
@@ -713,7 +720,13 @@ class Environment:
                     f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
                     f" not {days}"
                 )
-        for setting in ("retention_days_by_type", "archive_days_by_type"):
+        for pattern, paths in self.redact.items():
+            if isinstance(paths, str) or not all(_REDACTED.fullmatch(each) for each in paths):
+                raise UnsafeEnvironment(
+                    f"environment {self.name!r}: `redact` for {pattern!r} must be a list of names, pointers such as"
+                    f" '/customer/email', or '*', not {paths!r}"
+                )
+        for setting in ("retention_days_by_type", "archive_days_by_type", "redact"):
             for pattern in getattr(self, setting):
                 if _TYPES.fullmatch(pattern) is None:
                     raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")

@@ -121,6 +121,7 @@ class Functions(Construct):
                 **self._retention,
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
+                Variable.REDACT: self._redacted,
                 # Of the construct `AuditLog`, if there is one.
                 Variable.AUDIT_LOG_GROUP: "",
                 Variable.ADMINS: " ".join(settings.admins),
@@ -393,6 +394,7 @@ class Functions(Construct):
         variables = {
             Variable.TABLE: tables.tasks.table_name,
             Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
+            Variable.REDACT: self._redacted,
             Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
             Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
         }
@@ -507,6 +509,12 @@ class Functions(Construct):
             Variable.RETENTION_DAYS: str(self._environment.retention_days),
             Variable.RETENTION_DAYS_BY_TYPE: _days_text(self._environment.retention_days_by_type),
         }
+
+    @property
+    def _redacted(self) -> str:
+        """The variable with what is redacted, by patterns of types."""
+        paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
+        return json.dumps(paths, separators=(",", ":")) if paths else ""
 
     @property
     def _callable(self) -> dict[Variable, str]:

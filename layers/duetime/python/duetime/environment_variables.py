@@ -46,6 +46,9 @@ class Variable(StrEnum):
     """`keep` to store the traceback of a task's last failed attempt, `log` to log it only."""
     AUTHENTICATION = "DUETIME_AUTHENTICATION"
     """`iam`, `jwt` or `none` (local stack only): how the API determines the owner."""
+    REDACT = "DUETIME_REDACT"
+    """JSON object: what readers and the archive do not get of payloads and results, by patterns of types; empty for
+    nothing."""
     AUDIT_LOG_GROUP = "DUETIME_AUDIT_LOG_GROUP"
     """Name of the log group for the audit log; empty for none."""
     OPERATORS = "DUETIME_OPERATORS"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.callers import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.redaction import Redaction
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.packaged_types import PackagedTypes
@@ -127,6 +128,14 @@ class Settings:
         return RetentionPolicy(
             _days(self.environ.get(days, default)), {pattern: _days(each) for pattern, each in by_pattern.items()}
         )
+
+    redact = OptionalText(Variable.REDACT)
+    """What is redacted, as JSON."""
+
+    @property
+    def redaction(self) -> Redaction:
+        """What readers and the archive do not get of payloads and results."""
+        return Redaction(json.loads(self.redact or "{}"))
 
     @property
     def keeps_tracebacks(self) -> bool:

@@ -184,7 +184,7 @@ class ArchiveServices(Part):
         # Contents in S3 are not copied, so this store never needs its S3 client.
         contents = SplitContentStore(clients.dynamodb(), settings.table, s3, bucket="")
         bucket, policy = ArchiveBucket(s3, settings.archive_bucket), settings.archive_retention
-        return TaskArchiver(bucket, JsonLines(), contents, self.runtime, policy)
+        return TaskArchiver(bucket, JsonLines(settings.redaction), contents, self.runtime, policy)
 
     def removed(self, event: Mapping[str, Any]) -> RemovedBatch:
         """The removed records in a Lambda event from the table's stream."""

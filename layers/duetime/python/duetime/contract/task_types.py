@@ -43,6 +43,7 @@ from duetime.domain.times import DAY, SECOND
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
+    from duetime.domain.redaction import Redaction
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.type_defaults import TypeStatus
 
@@ -112,6 +113,10 @@ class TypeResponse(TypedDict):
         Field(description="Where each default comes from: the `handler`, or the `owner`, who set it with a PUT."),
     ]
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
+    redacted: Annotated[
+        Sequence[str],
+        Field(description="What callers that can only read, and the archive, do not get of payloads and results."),
+    ]
     updated_at: Annotated[Instant | None, Field(description="When the owner set its defaults; null for never.")]
     updated_by: Annotated[str | None, Field(description="Who did.")]
 
@@ -170,7 +175,7 @@ def _given(body: TypeDefaultsPut) -> Mapping[str, Any]:
     return body.model_dump(mode="json", include=body.model_fields_set)
 
 
-def type_response(status: TypeStatus, retention: RetentionPolicy) -> TypeResponse:
+def type_response(status: TypeStatus, retention: RetentionPolicy, redaction: Redaction) -> TypeResponse:
     """The response for a type."""
     handler, own = status.handler, status.own
     schema = None if handler is None else handler.payload_schema
@@ -183,6 +188,7 @@ def type_response(status: TypeStatus, retention: RetentionPolicy) -> TypeRespons
         defaults=status.defaults,
         sources=status.sources,  # type: ignore[typeddict-item]  # one of the two
         retention_days=retention.of(status.type) / DAY,
+        redacted=redaction.texts_of(status.type),
         updated_at=None if own is None else instant(own.updated_at),
         updated_by=None if own is None else own.updated_by,
     )
