@@ -191,8 +191,10 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         ({"type_owners": {"billing *": ("*",)}}, "'billing \\*' in `type_owners` can match nothing"),
         ({"type_owners": {"billing.*": ()}}, "`type_owners` needs the owners of 'billing"),
         ({"type_owners": {"billing.*": "123456789012:role/Billing"}}, "`type_owners` needs the owners of 'billing"),
-        ({"retention_days": 1}, "ended tasks must be kept for at least 2 days, not 1"),
-        ({"retention_days_by_type": {"ping": 0}}, "ended tasks must be kept for at least 2 days, not 0"),
+        ({"retention_days": 1}, "`retention_days` must be 2 to 3653, not 1"),
+        ({"retention_days": 3_654}, "`retention_days` must be 2 to 3653, not 3654"),
+        ({"retention_days_by_type": {"ping": 0}}, "`retention_days_by_type` must be 2 to 3653, not 0"),
+        ({"archive_days_by_type": {"ping": -1}}, "`archive_days_by_type` must be 0 to 3653, not -1"),
         ({"redact": {"pi ng": ("card",)}}, "'pi ng' in `redact` can match nothing"),
         *(
             ({"redact": {"ping": wrong}}, "`redact` for 'ping' must be a list of names, pointers such as")

@@ -21,6 +21,7 @@ from duetime.domain.limits import (
     MAX_EPOCH,
     MAX_METRIC_VALUES,
     MAX_QUOTA,
+    MAX_RETENTION_DAYS,
     MAX_WORKER_BATCH,
     SHORTEST_WORKER_LEASE_SECONDS,
     WORKER_FUNCTION_SECONDS,
@@ -249,9 +250,9 @@ class Environment:
     lease_seconds: int = 30
     """Seconds until the task of a silent worker may be taken by another (at least 15)."""
     retention_days: int = 30
-    """How long a finished task can be read, in days (at least 2)."""
+    """How long a finished task can be read, in days (2 to 3653)."""
     retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
-    """How long finished tasks of some types can be read, in days (at least 2), by patterns of types, such as
+    """How long finished tasks of some types can be read, in days (2 to 3653), by patterns of types, such as
     `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept at
     least as long as the topology, whatever their types. A change applies to tasks that end after it."""
     archive_days: int = 0
@@ -708,18 +709,20 @@ class Environment:
 
     def _check_retention(self) -> None:
         """Check what is kept, and how long: tasks for longer than idempotency keys, which would create them again."""
-        for days in (self.retention_days, *self.retention_days_by_type.values()):
-            if days < _SHORTEST_RETENTION_DAYS:
-                raise UnsafeEnvironment(
-                    f"environment {self.name!r}: ended tasks must be kept for at least {_SHORTEST_RETENTION_DAYS} days,"
-                    f" not {days}"
-                )
-        for days in (self.archive_days, *self.archive_days_by_type.values()):
-            if not 0 <= days <= MAX_ARCHIVE_DAYS:
-                raise UnsafeEnvironment(
-                    f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
-                    f" not {days}"
-                )
+        limits = (
+            ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
+            ("archive_days", 0, MAX_ARCHIVE_DAYS),
+        )
+        for setting, least, most in limits:
+            by_type = f"{setting}_by_type"
+            for name, days in (
+                (setting, getattr(self, setting)),
+                *((by_type, each) for each in getattr(self, by_type).values()),
+            ):
+                if not least <= days <= most:
+                    raise UnsafeEnvironment(
+                        f"environment {self.name!r}: `{name}` must be {least} to {most}, not {days}"
+                    )
         for pattern, paths in self.redact.items():
             if isinstance(paths, str) or not all(_REDACTED.fullmatch(each) for each in paths):
                 raise UnsafeEnvironment(

@@ -266,6 +266,12 @@ MUTANTS = (
         "run.ended_at + self.retention.default",
     ),
     Mutant(
+        "a cancelled task is kept as if it were of any other type",
+        "services/tasks/update.py",
+        "expires = now + self.retention.of(task.type)",
+        "expires = now + self.retention.default",
+    ),
+    Mutant(
         "attempts of a rate start twice as often as they may",
         "domain/rates.py",
         "return Pace(-(-(window + slack) // limit), burst, slack)",
