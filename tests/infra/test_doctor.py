@@ -335,12 +335,6 @@ def alarm_on(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
     account.aws("cloudwatch").set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="a test")
 
 
-def ticks_missing(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
-    name = account.id_of("AlarmsTicksIncomplete", "AWS::CloudWatch::Alarm")
-    state = {"StateValue": "INSUFFICIENT_DATA", "StateReason": "a test"}
-    account.aws("cloudwatch").set_alarm_state(AlarmName=name, **state)
-
-
 def alarm_deleted(account: Account, _: pytest.MonkeyPatch) -> None:  # noqa: D103
     name = account.id_of("AlarmsWorkerFailing", "AWS::CloudWatch::Alarm")
     account.aws("cloudwatch").delete_alarms(AlarmNames=[name])
@@ -430,7 +424,6 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (old_layer, "versions", "worker runs other code"),
     (memory_changed, "drift", "MemorySize of FunctionsApi"),
     (alarm_on, "alarms", "is in ALARM"),
-    (ticks_missing, "alarms", "is in INSUFFICIENT_DATA"),
     (alarm_deleted, "alarms", "was deleted"),
     (nobody_subscribed, "recipients of alarms", "nobody receives"),
     (access_denied, "denied calls", "dynamodb:Query"),

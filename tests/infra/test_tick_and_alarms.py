@@ -45,20 +45,15 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
 
 
 def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
-    """Whatever the cause: also where the trigger does not even say how long ago the last one was.
-
-    Without data the state is INSUFFICIENT_DATA, in which a new alarm begins: the first deploy reports nothing.
-    """
-    (topic,) = every.of_type("AWS::SNS::Topic")
+    """Whatever the cause: also where the trigger does not even say how long ago the last one was."""
     alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
     assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
     assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("tick_age", "Maximum", 300_000)
-    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (3, "missing")
-    assert [referred(each) for each in alarm["InsufficientDataActions"]] == [topic]
-    silent = [each for each in every.properties("AWS::CloudWatch::Alarm").values() if "InsufficientDataActions" in each]
-    assert silent == [alarm]
+    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (3, "breaching")
+    made = every.properties("AWS::CloudWatch::Alarm").values()
+    assert [each for each in made if each["TreatMissingData"] == "breaching"] == [alarm]
 
 
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:

@@ -35,7 +35,7 @@ def key_of(source: Source) -> str:
 
 
 def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, Sequence[float]]], minute: int) -> bool:
-    """Whether an alarm reports something at the end of a minute.
+    """Whether an alarm is in ALARM at the end of a minute.
 
     Args:
         alarm: a single alarm, or a burn rate.
@@ -51,9 +51,9 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
     ]
     real = [each for each in values if each is not None][:periods]
     breaching = sum(_breaches(alarm, each) for each in real)
-    needed = alarm.datapoints or periods
-    # Without any value the state is INSUFFICIENT_DATA, which this alarm reports; some values decide alone.
-    return breaching >= (min(needed, len(real)) if alarm.missing_is_bad else needed)
+    if alarm.missing_is_bad:
+        breaching += periods - len(real)
+    return breaching >= (alarm.datapoints or periods)
 
 
 def _breaches(alarm: AlarmSpec, value: float) -> bool:

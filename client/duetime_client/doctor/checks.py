@@ -701,21 +701,16 @@ def _read_alarms(deployment: Deployment) -> Mapping[str, Any]:
     return {"wanted": wanted, "found": found}
 
 
-_REPORTED = {"ALARM": "AlarmActions", "INSUFFICIENT_DATA": "InsufficientDataActions"}
-"""States of an alarm, and its property with whom to notify of each."""
-
-
 def _judge_alarms(read: Mapping[str, Any]) -> Iterator[_Judged]:
     for name, properties in read["wanted"].items():
         alarm = read["found"].get(name)
         # An alarm that only rolls back deployments has no action.
         notifies = bool(properties.get("AlarmActions"))
-        reported = {state for state, actions in _REPORTED.items() if properties.get(actions)}
         if alarm is None:
             yield _warning(f"the alarm {name} was deleted", "deploy the stack again")
-        elif (state := alarm["StateValue"]) in reported:
+        elif alarm["StateValue"] == "ALARM" and notifies:
             says, _, runbook = str(alarm.get("AlarmDescription", "")).partition("See ")
-            yield _warning(f"{name} is in {state}: {says.strip()}", f"see {runbook}" if runbook else "")
+            yield _warning(f"{name} is in ALARM: {says.strip()}", f"see {runbook}" if runbook else "")
         elif notifies and not alarm.get("ActionsEnabled", True):
             yield _warning(f"the actions of the alarm {name} are off", "aws cloudwatch enable-alarm-actions")
 

@@ -72,8 +72,7 @@ class AlarmSpec:
         minutes: length of the evaluated window.
         datapoints: number of periods that must breach the threshold; 0 means all.
         period: minutes of one value.
-        missing_is_bad: whether missing data is reported, too: by the state INSUFFICIENT_DATA, in which every new alarm
-            begins. So a new stack reports nothing before its first tick.
+        missing_is_bad: whether missing data also triggers the alarm; in a new stack it does so until there are some.
         page: the related console page, as in the URL after `#/`.
         runbook: its section in the runbook; empty if the section has the alarm's name.
 

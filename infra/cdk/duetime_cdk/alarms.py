@@ -71,11 +71,9 @@ class Alarms(Construct):
             comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
             evaluation_periods=-(-spec.minutes // spec.period),
             datapoints_to_alarm=spec.datapoints or None,
-            treat_missing_data=missing.MISSING if spec.missing_is_bad else missing.NOT_BREACHING,
+            treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,
         )
         alarm.add_alarm_action(actions.SnsAction(self.topic))
-        if spec.missing_is_bad:
-            alarm.add_insufficient_data_action(actions.SnsAction(self.topic))
 
     def _burn_rate(self, spec: BurnRate) -> None:
         alarm = self._window(spec, spec.name, spec.minutes, self._description(spec.says, spec.runbook, OVERVIEW))
