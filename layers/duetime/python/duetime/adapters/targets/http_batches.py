@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 MAX_REQUEST_BYTES = 3_000_000
 """Bytes of the items of one request: in base64, they fit one invocation of Lambda (6 MB) with the rest of the call."""
-MAX_RESPONSE_BYTES = 3_000_000
-"""Bytes of a response that are read."""
+MAX_RESPONSE_BYTES = 2_000_000
+"""Bytes of a response: two of them fit one response of the egress function, whose calls may share an invocation."""
 _STATUSES = range(200, 600)
 
 
@@ -55,7 +55,7 @@ def run_in_batch(caller: Caller, target: HttpTarget, work: Work) -> TargetEnding
         work,
         (call, item),
         together,
-        key=(work.task.owner, work.task.type, call.url, tuple(call.headers.items()), call.auth),
+        key=(work.task.owner, work.task.type, call.url, tuple(call.headers.items()), call.auth, target.batch),
         max_size=target.batch.max_size,
         max_wait_seconds=target.batch.max_wait_seconds,
     )
