@@ -160,6 +160,21 @@ def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> Non
         replace(environment_named("dev"), **settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 30),
+        ({"event_bus": "default"}, 5),
+        ({"quotas": Quotas(open_tasks=5)}, 5),
+        ({"quotas": Quotas(schedules=5)}, 30),
+        ({"event_bus": "default", "broadcast_batch_seconds": 0}, 0),
+    ],
+)
+def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: dict[str, Any], seconds: int) -> None:
+    """Half a minute, or five seconds with something that shows, passes on or counts them; a setting wins."""
+    assert replace(environment_named("prod"), **settings).stream_seconds == seconds
+
+
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
     """Before it fails for that: how much, where to look, and what to do."""

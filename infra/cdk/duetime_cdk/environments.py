@@ -35,6 +35,7 @@ from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
 from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage, check_packages
 from duetime_cdk.layers.target import Target
+from duetime_common.cost_estimate import STREAM_SECONDS, WATCHED_STREAM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -413,9 +414,10 @@ class Environment:
     is needed after they were off."""
     broadcast_batch_size: int = 500
     """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
-    broadcast_batch_seconds: int = 5
+    broadcast_batch_seconds: int | None = None
     """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
-    writes, but later live updates, events and lists. Use 1 if people watch; with few tasks, each change is then billed
+    writes, but later live updates, events and lists. `None`: 30, or 5 if changes are waited for: with `console`,
+    `event_bus` or `open_tasks` of `quotas`. Use 1 if people watch; with few tasks, each change is then billed
     separately."""
     broadcast_concurrency: int = 1
     """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
@@ -494,6 +496,14 @@ class Environment:
         """Memory and timeout of a function."""
         size, own = self.sizes[name], self.handlers_environment.memory_mb
         return replace(size, memory_mb=own) if own is not None and name is FunctionName.WORKER else size
+
+    @property
+    def stream_seconds(self) -> int:
+        """The batching window of the table's stream, in seconds."""
+        if self.broadcast_batch_seconds is not None:
+            return self.broadcast_batch_seconds
+        is_quota = self.quotas is not None and self.quotas.open_tasks is not None
+        return WATCHED_STREAM_SECONDS if self.console or self.event_bus or is_quota else STREAM_SECONDS
 
     @property
     def recounts_summary(self) -> bool:
@@ -589,7 +599,7 @@ class Environment:
         limits = [limit for quota in Quota if (limit := quotas.limit(quota)) is not None]
         if any(not 1 <= limit <= MAX_QUOTA for limit in limits):
             raise UnsafeEnvironment(f"environment {self.name!r}: each of `quotas` must be 1 to {MAX_QUOTA}")
-        is_counted = self.summary_spread > 0 and self.broadcast_batch_seconds <= MAX_QUOTA_BATCHING_SECONDS
+        is_counted = self.summary_spread > 0 and self.stream_seconds <= MAX_QUOTA_BATCHING_SECONDS
         if quotas.open_tasks is not None and not is_counted:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: `open_tasks` of `quotas` needs `summary_spread`, and"

@@ -77,7 +77,8 @@ class DynamoCursorStore:
                 return None
         taken = _cursors(answer["Attributes"])
         ahead = _ahead(now, answer["ResponseMetadata"])
-        self._telemetry.measure("clock_skew", abs(ahead))
+        if abs(ahead) >= SECOND:
+            self._telemetry.measure("clock_skew", abs(ahead))
         if abs(ahead) > CLOCK_TOLERANCE:
             self.advance(group, taken, 0)
             raise ClockWrong(ahead)

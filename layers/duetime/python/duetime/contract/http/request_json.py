@@ -121,10 +121,12 @@ class Document:
     Attributes:
         value: the parsed JSON.
         marked: whether any value may be invalid; `faults_in` returns the paths.
+        depth: an upper bound of its nesting.
     """
 
     value: object
     marked: bool
+    depth: float = inf
 
 
 def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEPTH) -> Document:
@@ -145,13 +147,13 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
         BodyUnreadable: it is not JSON.
         FieldsInvalid: it is nested too deeply.
     """
-    if not text.strip():
+    if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
         raise BodyUnreadable(unlike)
-    _reject_deep(text, depth)
+    found = _depth(text, depth)
     value, is_marked = parse(text)
-    return Document(value, is_marked or _may_have_surrogates(text))
+    return Document(value, is_marked or _may_have_surrogates(text), found)
 
 
 def _may_have_surrogates(text: str) -> bool:
@@ -249,9 +251,21 @@ def _bracket_depth(text: str) -> float:
     return inf if b'"' in brackets else max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 
 
+def _depth(text: str, limit: int) -> float:
+    """An upper bound of the nesting depth of a text, at most the limit.
+
+    Raises:
+        FieldsInvalid: it is nested more deeply.
+    """
+    if (brackets := text.count("[") + text.count("{")) <= limit:
+        return brackets
+    if (depth := _bracket_depth(text)) <= limit:
+        return depth
+    _reject_deep(text, limit)
+    return limit
+
+
 def _reject_deep(text: str, limit: int) -> None:
-    if text.count("[") + text.count("{") <= limit or _bracket_depth(text) <= limit:
-        return
     depth = 0
     key = ""
     for token in _NESTING.finditer(text):
