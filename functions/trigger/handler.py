@@ -19,6 +19,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """
     holder = context.aws_request_id
     try:
+        if composed().is_standby:
+            return
         if GROUP in event:
             composed(TriggerServices).dispatcher.read_group(int(event[GROUP]), holder)
         else:
