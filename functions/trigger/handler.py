@@ -19,7 +19,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """
     holder = context.aws_request_id
     try:
-        if composed().is_standby:
+        if (region := composed().region) is not None and not region.is_active():
+            region.note_standby(composed().telemetry)
             return
         if GROUP in event:
             composed(TriggerServices).dispatcher.read_group(int(event[GROUP]), holder)

@@ -14,13 +14,14 @@ from typer.testing import CliRunner
 
 from duetime.adapters.dynamodb.regions import DynamoRegionStore
 from duetime.adapters.dynamodb.restore import DynamoRecords
+from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion
 from duetime.domain.tasks.states import State
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
 from duetime_testing.fakes.task_table import new_table
-from tests.domain.factories import task
+from tests.domain.factories import ID, task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,13 +142,14 @@ def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_re
 
 
 def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
-    """The record says how far it has come."""
+    """The record says how far it has come; what arrives late under an old fence is taken over each time."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 4, 1, is_open=False))
     given = ("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1", "--json")
-    for _ in range(2):
+    for number in range(2):
+        deployed.records(OTHER).insert(task(id=TaskId(f"{ID.text[:-1]}{number}"), state=State.SCHEDULED))
         result = deployed.duetime(*given)
         assert result.exit_code == 0, result.output
-        assert json.loads(result.output)["epoch"] == 4
+        assert (json.loads(result.output)["epoch"], json.loads(result.output)["tasks"]["open"]) == (4, 1)
 
 
 def test_regions_that_disagree_are_named(deployed: Deployed) -> None:

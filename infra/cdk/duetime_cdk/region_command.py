@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import boto3
 import typer
-from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.adapters.aws_clients import Clients
-from duetime.adapters.dynamodb.regions import DynamoRegionStore
-from duetime.composition import Platform
-from duetime.composition.regions import TwoRegions, takeover_of
+from duetime.composition.regions import TwoRegions, platform_in, record_in, takeover_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import REGION_OVERLAP
 from duetime.domain.times import MINUTE, SECOND, from_datetime, to_iso
@@ -42,8 +38,6 @@ app = CommandGroup(
 DECLINED = 3
 """Exit code: not confirmed, and nothing was done."""
 _LOOK_SECONDS = 15
-_PATIENCE = Config(connect_timeout=3, read_timeout=5, retries={"max_attempts": 2})
-"""A Region that is lost must not delay the takeover by the other one."""
 
 Stack = Annotated[str, typer.Option("--stack", metavar="STACK", help="The stack; it has this name in both Regions.")]
 
@@ -66,13 +60,6 @@ class _ClockOfCommand:
         """Wait until a time."""
         if (left := at - self.now()) > 0:
             self.clock.sleep(timedelta(milliseconds=left).total_seconds())
-
-
-class _ClientsOfRegion(Clients):
-    """Clients of one Region."""
-
-    def __init__(self, region: str) -> None:
-        super().__init__(boto3.Session(region_name=region))
 
 
 @app.command("add")
@@ -163,7 +150,7 @@ def status(
     """
     with _Failures():
         deployment = _deployment(stack, region)
-        sides = [_side(deployment, each) for each in deployment.names]
+        sides = [_side(deployment, each, _ClockOfCommand(context.ensure_object(Clock))) for each in deployment.names]
         reachable = [each for each in sides if each.is_reachable]
         latest = max(reachable, key=lambda each: each.epoch, default=None)
         if latest is None:
@@ -256,7 +243,7 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
         report = _swept(work, region, segments)
         work.open(region)
         if as_json:
-            show_json({"active": to, "epoch": region.epoch, **asdict(report)})
+            show_json(_document(to, region, report))
         else:
             _show_report(to, report)
 
@@ -287,6 +274,12 @@ def _swept(work: RegionTakeover, region: ActiveRegion, segments: int) -> Takeove
     return total
 
 
+def _document(to: str, region: ActiveRegion, report: TakeoverReport) -> dict[str, Any]:
+    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again")}
+    more = {"schedules": report.schedules, "scanned": report.scanned, "unreadable": report.unreadable}
+    return {"active": to, "epoch": region.epoch, "tasks": kinds, **more}
+
+
 def _show_report(to: str, report: TakeoverReport) -> None:
     say(f"{report.tasks['open']} open tasks are taken over, and {report.schedules} schedules")
     say(f"{report.tasks['cut_off']} tasks were running: they run again")
@@ -304,17 +297,14 @@ def _deployment(stack: str, region: str) -> TwoRegions:
 
 
 def _takeover(deployment: TwoRegions, target: str, clock: Clock, *, is_forced: bool, drain: Millis) -> RegionTakeover:
-    platforms = {
-        each: Platform(clients=_ClientsOfRegion(each), clock=_ClockOfCommand(clock)) for each in deployment.names
-    }
+    platforms = {each: platform_in(each, _ClockOfCommand(clock)) for each in deployment.names}
     return takeover_of(deployment, target, platforms, is_forced=is_forced, drain=drain)
 
 
-def _side(deployment: TwoRegions, region: str) -> Side:
-    client = boto3.client("dynamodb", region_name=region, config=_PATIENCE)
+def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
     try:
-        found = DynamoRegionStore(client, deployment.table).read()
-    except (BotoCoreError, ClientError, Unavailable):
+        found = record_in(platform_in(region, clock), deployment.table)
+    except Unavailable:
         return Side(region, is_reachable=False)
     if found is None:
         return Side(region, is_reachable=True, active=deployment.names[0], epoch=deployment.epoch, is_open=True)

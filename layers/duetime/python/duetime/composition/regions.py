@@ -5,19 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import boto3
+from botocore.exceptions import BotoCoreError
+
+from duetime.adapters.aws_clients import Clients
 from duetime.adapters.dynamodb.regions import DynamoRegionStore
 from duetime.adapters.dynamodb.restore import DynamoRecords
 from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
 from duetime.adapters.runtime import garbage_collection
 from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
+from duetime.domain.errors import Unavailable
 from duetime.environment_variables import Variable
 from duetime.services.region_takeover import RegionSide, RegionTakeover
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+    from duetime.domain.regions import ActiveRegion
     from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,30 @@ class TwoRegions:
     def other_than(self, region: str) -> str:
         """The other Region."""
         return next(each for each in self.names if each != region)
+
+
+class _ClientsOfRegion(Clients):
+    """Clients of one Region."""
+
+    def __init__(self, region: str) -> None:
+        super().__init__(boto3.Session(region_name=region))
+
+
+def platform_in(region: str, clock: Clock) -> Platform:
+    """The platform of a command that works in a Region."""
+    return Platform(clients=_ClientsOfRegion(region), clock=clock)
+
+
+def record_in(platform: Platform, table: str) -> ActiveRegion | None:
+    """The record of the active Region, as a Region knows it.
+
+    Raises:
+        Unavailable: the Region does not answer.
+    """
+    try:
+        return DynamoRegionStore(platform.clients.dynamodb(), table).read()
+    except BotoCoreError as error:
+        raise Unavailable(str(error)) from error
 
 
 def takeover_of(

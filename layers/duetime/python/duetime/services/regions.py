@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from duetime.domain.regions import ActiveRegion
     from duetime.domain.times import Millis
     from duetime.ports.regions import RegionStore
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Clock, Telemetry
 
 
 @dataclass(slots=True)
@@ -73,6 +73,15 @@ class RegionGate:
                 return
             name, is_open = (self.first, True) if active is None else (active.name, active.is_open)
             raise RegionNotActive(name, is_open=is_open)
+
+    def note_standby(self, telemetry: Telemetry) -> None:
+        """Measure no lag of the trigger, whose alarms take silence for a fault, while the other Region works.
+
+        While a takeover is not complete, no Region works, and the alarms must fire.
+        """
+        if self._found is None or self._found.is_open:
+            telemetry.measure("cursor_lag", 0)
+            telemetry.measure("tick_age", 0)
 
     def epoch(self) -> int:
         """The epoch of new fences: the one in which this Region was active last."""
