@@ -126,6 +126,13 @@ def test_a_planned_switch_over_repeats_nothing() -> None:
         assert runs_of(world, running) == [(FIRST, 1)]
         assert runs_of(world, later) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
         assert not world.reports[0].tasks["cut_off"]
+        # On time: the second Region reads every minute from the stop on.
+        (task,) = (each for each in world.second.tasks() if each.id.text == later)
+        assert task.started_at is not None
+        assert task.started_at - task.due_at < SECOND
+        new = create(world)
+        until(world, lambda: runs_of(world, new))
+        assert runs_of(world, new) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
 
 
 def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
@@ -172,15 +179,18 @@ def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
 def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
     """The takeover sets its timer anew."""
     with simulation(Situation.LOST) as world:
+        # Longer ago than the cursors go back.
         create(world, "/v1/schedules", name="often", rate="1 minute", task={"type": works.PLAIN})
-        world.run(10 * SECOND)
+        world.run(20 * MINUTE)
         for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
             if "#s#" in key[1]:
                 world.second.table.write(world.time.now(), key, None)
         world.links[1].cut()
         world.first.lose()
         take_over(world, is_forced=True)
-        until(world, lambda: any(getattr(each, "region", "") == SECOND_REGION for each in world.effects), HOUR)
+        world.run(HOUR)
+        there = [each for each in world.effects if getattr(each, "region", "") == SECOND_REGION]
+        assert len(there) > 50
 
 
 def test_the_old_region_stops_when_replication_reaches_it() -> None:

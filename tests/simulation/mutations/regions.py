@@ -55,12 +55,6 @@ MUTANTS = (
         "if False:",
     ),
     Mutant(
-        "the Regions share their cursors",
-        "settings.py",
-        'return "" if self.region in self.regions[:1] or not self.regions else self.region',
-        'return ""',
-    ),
-    Mutant(
         "the cursors are carried over as they are",
         "domain/regions.py",
         "minute_of(now - delay - REGION_OVERLAP) - 1",

@@ -94,12 +94,14 @@ def takeover_of(
     environ = {**base.environ, Variable.TABLE: deployment.table, Variable.BUCKET: deployment.bucket}
     composition = Composition(replace(base, environ={**environ, Variable.REGIONS: ""}))
     here = base.clients.dynamodb()
+    stores = composition.part(CoreServices).stores
     # A forced takeover reads the replicated copies of what the source has written.
     there = here if is_forced else platforms[source].clients.dynamodb()
     return RegionTakeover(
         target=_side(deployment, target, here, here, composition),
         source=_side(deployment, source, there, here, composition),
-        contents=composition.part(CoreServices).stores.contents,
+        contents=stores.contents,
+        topologies=stores.topologies,
         runtime=composition.runtime,
         least_epoch=deployment.epoch,
         is_forced=is_forced,

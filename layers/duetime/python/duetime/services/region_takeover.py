@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore, ShardStore
     from duetime.ports.tasks import ContentStore
+    from duetime.ports.topologies import TopologyStore
 
 _TRIES = 5
 _LOOK = 5 * SECOND
@@ -87,6 +88,7 @@ class RegionTakeover:
         target: the Region that becomes active.
         source: the Region that was; for a forced takeover, only its name and the copies of its cursors are used.
         contents: contents outside the records, in the target's bucket.
+        topologies: progress of topologies, in the target.
         runtime: the clock, and nonces.
         least_epoch: the setting `epoch`.
         is_forced: whether the source is left as it is, because it cannot be reached.
@@ -96,6 +98,7 @@ class RegionTakeover:
     target: RegionSide
     source: RegionSide
     contents: ContentStore
+    topologies: TopologyStore
     runtime: Runtime
     least_epoch: int
     is_forced: bool
@@ -164,6 +167,7 @@ class RegionTakeover:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
             for task in page.tasks:
                 self._take_over(task, region, report)
+                self._reopen(task)
             for stored in page.schedules:
                 if stored.is_expandable:
                     now = self.runtime.now()
@@ -217,6 +221,15 @@ class RegionTakeover:
             for content in task.contents_outside:
                 if content.place is ContentPlace.OBJECT:
                     self.contents.retain(task.id, content)
+
+    def _reopen(self, task: Task) -> None:
+        """Let the run of an open topology go on: only its end in the other Region may have arrived, not its outcome."""
+        if task.is_terminal or not task.is_topology:
+            return
+        run = self.topologies.read(task.id)
+        if run is not None and run.opened and (run.stopped or run.ended or run.dissolved):
+            reopened = replace(run, stopped=False, ended=False, dissolved=False)
+            self.topologies.save(reopened, self.runtime.nonce(), None)
 
     def _sleep(self, duration: Millis) -> None:
         self.runtime.clock.sleep_until(self.runtime.now() + duration)

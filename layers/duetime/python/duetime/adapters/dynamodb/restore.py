@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.regions import DynamoRegionStore
 from duetime.adapters.dynamodb.schedule_items import schedule_of
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, item_of, key_of, sort_key_of, task_of
 from duetime.adapters.dynamodb.task_store import schedule_timer_item_of, timer_item_of
@@ -69,6 +70,11 @@ class DynamoTableRestore:
         arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
         tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
         return int(tags.get(EPOCH_TAG, "0"))
+
+    def takeovers_of(self, table: str) -> int:
+        """The epoch of the last takeover by another Region; 0 if there was none."""
+        found = DynamoRegionStore(self._client, table).read()
+        return 0 if found is None else found.epoch
 
     def complete(self, source: str, target: str, epoch: int) -> str:
         """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
