@@ -58,6 +58,9 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "openapi.json": ("health_and_openapi",),
 }
 """The module with the handlers for each subject of a path, imported when a request first needs it."""
+_READS = frozenset({"GET", "HEAD"})
+_REPORTS = frozenset({"notify", "heartbeat", "progress", "complete", "fail", "release"})
+"""Last parts of the paths to which attempts report."""
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
 
@@ -107,6 +110,8 @@ def respond(event: Mapping[str, Any]) -> Response:
     # Its body is removed before it is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     request = requests.read(event, operation, parameters)
+    if method not in _READS and (region := composed().region) is not None:
+        region.check(is_report=event["rawPath"].rpartition("/")[2] in _REPORTS)
     quota_admission.admit_read(request)
     return _shown_to(request, _handler_of(operation, _path(event))(request))
 

@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -20,6 +20,10 @@ from tests.simulation.fault_simulation import Theme  # noqa: TC001 - typer reads
 from tests.simulation.outcomes import Outcome, outcome_of, rate_of, run_functions, simulated, spread
 from tests.simulation.restoring import restored
 from tests.simulation.trace_text import told, told_before
+from tests.simulation.two_regions import in_two_regions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LAST_LINES = 200
 """Of a trace, unless all of it is written to a file."""
@@ -41,13 +45,16 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
     restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
+    regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
     console = Console()
-    if seeds == 1 and not restore:
+    if seeds == 1 and not (restore or regions):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
-    run = restored if restore else partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    run: Callable[[int], Outcome] = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    if restore or regions:
+        run = restored if restore else in_two_regions
     broken: list[int] = []
     crashed: list[int] = []
     totals: Counter[str] = Counter()

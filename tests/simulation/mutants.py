@@ -97,6 +97,7 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
         file.write_text(mutant.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
         command = [sys.executable, "-m", "tests.simulation", "--until-broken", "--jobs", "1", "--seeds", str(seeds)]
         theme = ["--theme", mutant.theme.value] if mutant.theme else []
+        theme += ["--regions"] if mutant.in_two_regions else []
         rates = [option for rate in RATES for option in ("--rate", str(rate))]
         try:
             ended = subprocess.run(  # noqa: S603 - the simulation of this checkout

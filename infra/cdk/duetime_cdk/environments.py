@@ -72,6 +72,7 @@ _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certifica
 _TABLE_STREAM = re.compile(
     r"arn:aws(-[a-z]+)*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/(?P<table>[A-Za-z0-9_.-]{3,255})/stream/\S+"
 )
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
@@ -242,6 +243,10 @@ class Environment:
     one."""
     epoch: int = 0
     """How often the table was restored; `duetime restore` prints it. It is part of every fence, and must never fall."""
+    regions: tuple[str, ...] = ()
+    """The two Regions of a deployment with a standby, the same in both stacks, the one whose stack created the table
+    first: `("eu-west-1", "eu-central-1")`. Never change their order. The first one works until `duetime region
+    takeover` makes the other one active. Empty: one Region."""
     shards: int = 16
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
     look_ahead_seconds: int = 180
@@ -545,6 +550,7 @@ class Environment:
         self._check_worker()
         self._check_quotas()
         self._check_pollers()
+        self._check_regions()
         self._check_worker_batches()
         self._check_identities()
         self._check_targets()
@@ -604,6 +610,36 @@ class Environment:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: `open_tasks` of `quotas` needs `summary_spread`, and"
                 f" `broadcast_batch_seconds` of at most {MAX_QUOTA_BATCHING_SECONDS}"
+            )
+
+    def check_region(self, region: str) -> None:
+        """Check the Region that a stack with a standby is deployed to, if it is known before the deploy.
+
+        Raises:
+            UnsafeEnvironment: the settings name other Regions, or the second one has no replica to use.
+        """
+        if not self.regions or "${Token[" in region:
+            return
+        if region not in self.regions:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the stack is deployed to {region}, which is not in `regions`"
+            )
+        if region == self.regions[1] and not self.table:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the stack in {region} needs `table` and `table_stream_arn` of the replica,"
+                " which `duetime region add` prints"
+            )
+
+    def _check_regions(self) -> None:
+        """Check the Regions of a deployment with a standby."""
+        if not self.regions:
+            return
+        first, *others = self.regions
+        are_two = len(others) == 1 and first not in others
+        if isinstance(self.regions, str) or not are_two or not all(map(_REGION.fullmatch, self.regions)):
+            raise UnsafeEnvironment(
+                f'environment {self.name!r}: `regions` needs two different Regions, such as ("eu-west-1",'
+                f' "eu-central-1"), not {self.regions!r}'
             )
 
     def _check_pollers(self) -> None:

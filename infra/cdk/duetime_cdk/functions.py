@@ -375,6 +375,8 @@ class Functions(Construct):
         }
         function = self._live_function(FunctionName.BROADCAST, more)
         function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
+        if settings.regions:
+            function.allow(["dynamodb:GetItem"], [tasks.table_arn])
         if settings.summary_spread or settings.task_lists:
             function.allow(WRITE, [tasks.table_arn])
         if settings.task_lists:
@@ -436,7 +438,8 @@ class Functions(Construct):
         function = LambdaFunction(
             self, FunctionName.AUTHORIZER, environment=self._environment, layers=self._layers, variables=variables
         )
-        keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{schema.API_KEY_PREFIX}*"]}}
+        reached = [f"{schema.API_KEY_PREFIX}*", *([schema.REGION_KEY] if self._environment.regions else [])]
+        keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": reached}}
         function.allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], [tasks.table_arn], keys)
         return function
 

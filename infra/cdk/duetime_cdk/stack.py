@@ -192,6 +192,8 @@ class DuetimeStack(Stack):
                 "BucketName": content.bucket.bucket_name,
                 "DeadLetterQueueUrl": queues.dead_letters.queue_url,
                 "AlarmTopicArn": alarms.topic.topic_arn,
+                **({"Regions": " ".join(environment.regions)} if environment.regions else {}),
+                **({"Epoch": str(environment.epoch)} if environment.regions else {}),
                 **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
                 **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
                 **({"ArchiveBucketName": archive.bucket.bucket_name} if archive else {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.simulation.fault_simulation import Theme
-from tests.simulation.mutations import attempts, dispatch, jobs, locks, requests, schedules, topologies
+from tests.simulation.mutations import attempts, dispatch, jobs, locks, regions, requests, schedules, topologies
 
 _BY_THEME = {
     Theme.TASKS: (*attempts.MUTANTS, *locks.MUTANTS, *dispatch.MUTANTS, *requests.MUTANTS),
@@ -13,4 +13,7 @@ _BY_THEME = {
     Theme.TOPOLOGIES: topologies.MUTANTS,
     Theme.JOBS: jobs.MUTANTS,
 }
-MUTANTS = tuple(replace(mutant, theme=theme) for theme, mutants in _BY_THEME.items() for mutant in mutants)
+MUTANTS = (
+    *(replace(mutant, theme=theme) for theme, mutants in _BY_THEME.items() for mutant in mutants),
+    *(replace(mutant, in_two_regions=True) for mutant in regions.MUTANTS),
+)

@@ -15,6 +15,7 @@ class Mutant:
 
     Attributes:
         theme: what the users are busy with in the runs that look for it.
+        in_two_regions: whether the runs have a second Region that takes over.
         also: what else changes in the same file, where one condition stands behind the other.
     """
 
@@ -23,6 +24,7 @@ class Mutant:
     old: str
     new: str
     theme: Theme | None = None
+    in_two_regions: bool = False
     also: tuple[tuple[str, str], ...] = ()
 
     def applied(self, text: str) -> str:

@@ -32,6 +32,8 @@ class Variable(StrEnum):
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
     EPOCH = "DUETIME_EPOCH"
     """How often the table was restored: the high digits of new fences."""
+    REGIONS = "DUETIME_REGIONS"
+    """The two Regions of the deployment, separated by a space, the one that created the table first; empty for one."""
     LOOK_AHEAD_SECONDS = "DUETIME_LOOK_AHEAD_SECONDS"
     """How far ahead of the clock the trigger reads, in seconds."""
     PRECISION = "DUETIME_PRECISION"

@@ -99,6 +99,16 @@ class Settings:
         return int(self.environ.get(Variable.EPOCH, "0"))
 
     @property
+    def regions(self) -> tuple[str, ...]:
+        """The Regions of the deployment, the one that created the table first; empty without a second one."""
+        return tuple(self.environ.get(Variable.REGIONS, "").split())
+
+    @property
+    def cursors_of(self) -> str:
+        """The Region in the keys of the trigger's cursors, so that replication overwrites none; empty for the first."""
+        return "" if self.region in self.regions[:1] or not self.regions else self.region
+
+    @property
     def look_ahead_ms(self) -> int:
         """How far ahead of the clock the trigger reads, in milliseconds."""
         return int(float(self.environ.get(Variable.LOOK_AHEAD_SECONDS, "180")) * 1000)
