@@ -38,6 +38,7 @@ from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.signal_watching import SignalUsers, SignalWatching
 from tests.simulation.step_watching import StepWatching
+from tests.simulation.stream_watching import StreamWatching
 from tests.simulation.topology_users import TopologyUsers
 from tests.simulation.topology_watching import TopologyWatching
 from tests.simulation.unique_watching import UniqueWatching
@@ -67,6 +68,8 @@ _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
+_STREAMED = 5
+"""In one of so many seeds the table's stream is read: in those that are watched for months, as TTL removes tasks then."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _RETENTIONS = 3
@@ -209,6 +212,7 @@ class FaultSimulation(Account):
         self.dependencies = DependencyWatching(self)
         self.ordered_keys = OrderWatching(self)
         self.events = EventWatching(self)
+        self.streams = StreamWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
@@ -238,6 +242,8 @@ class FaultSimulation(Account):
         """Let users and faults have their way for a while, then let everything come to its end."""
         try:
             end = self.time.now() + duration
+            if self.seed % _STREAMED == 0:
+                self.streams.begin()
             self._begin_users(end)
             if self.faulty:
                 self.time.start_process(partial(self._cause_faults, end))
@@ -252,6 +258,8 @@ class FaultSimulation(Account):
                 self.watching.check_end()
                 self.time.start_process(self.groups.check_end)
                 self._let_pass(self.time.now() + MINUTE)
+                compared = self.time.start_process(self.streams.check_end)
+                self.time.run_while(lambda: not compared.done, self.time.now() + CALM)
                 self.schedules.watch_on()
                 self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
@@ -415,6 +423,7 @@ class FaultSimulation(Account):
             for read in (self.users.read_any, self.topology_users.read_any):
                 self.time.start_process(read)
                 self.time.run_until(self.time.now() + MINUTE)
+        self.streams.check_archive()
 
     def _with_expiry(self) -> list[tuple[tuple[str, str], Millis]]:
         items = [(item, expiry_of(item)) for item in self.table.every()]
@@ -431,7 +440,8 @@ class FaultSimulation(Account):
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
         """What goes wrong with the next call, if anything."""
-        return self.job_users.fault_for(machine, operation) or super().fault_for(machine, operation)
+        own = self.job_users.fault_for(machine, operation) or self.streams.fault_for(machine)
+        return own or super().fault_for(machine, operation)
 
     def begin_execution(self, execution: Execution) -> None:
         """Run what a task has started."""
@@ -667,8 +677,7 @@ class FaultSimulation(Account):
             self.attempts.fails(effect, class_name(error))
             raise
         else:
-            if result is _UNWRITABLE:
-                self.attempts.fails(effect, "ResultNotJson")
+            self._returns(effect, result)
             return result
         finally:
             self.watching.ended(effect)
@@ -703,9 +712,14 @@ class FaultSimulation(Account):
         except BaseException as error:  # noqa: BLE001 - it fails this task only
             self.attempts.fails(effect, class_name(error))
             return error
+        self._returns(effect, result)
+        return result
+
+    def _returns(self, effect: Effect, result: Any) -> None:  # noqa: ANN401 - same
         if result is _UNWRITABLE:
             self.attempts.fails(effect, "ResultNotJson")
-        return result
+        else:
+            self.streams.returned(effect.task_id)
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()

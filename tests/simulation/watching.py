@@ -158,6 +158,7 @@ class Watching:
         if record is None or _STATE not in record:
             return
         self.account.events.written(old, new)
+        self.account.streams.written(old, new)
         name = record[schema.SORT_KEY]["S"]
         if old is None or new is None:
             self.tasks_made += new is not None
