@@ -22,6 +22,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.bulk_watching import BulkWatching
 from tests.simulation.dependency_watching import DependencyWatching
 from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
@@ -211,6 +212,7 @@ class FaultSimulation(Account):
         self.signals, self.signal_users = SignalWatching(self), SignalUsers(self)
         self.dependencies = DependencyWatching(self)
         self.ordered_keys = OrderWatching(self)
+        self.bulk = BulkWatching(self)
         self.events = EventWatching(self)
         self.streams = StreamWatching(self)
         self.occurrences = OccurrenceWatching(self)

@@ -36,7 +36,8 @@ _REPEATS = 0.05
 _ARCHIVE_RATE = 0.15
 """How many calls of the archive's function fail, long after everything else has come to its end."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
-_RECOUNTS = 10
+_MOST_RECOUNTS = 1_000
+"""Pages of simulated tables are small, and each run of the recount reads a few of them."""
 _CONNECTING = 5
 _ENDED = frozenset({EventKind.TASK_ENDED, EventKind.TASK_FAILED, EventKind.TOPOLOGY_ENDED})
 
@@ -175,8 +176,11 @@ class StreamWatching:
         account, stream = self._account, self._changes
         assert stream is not None
         # As the rule does every five minutes: a silence of days begins the counts anew.
-        for _ in range(_RECOUNTS):
+        for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
+            summary = account.users.ask("GET", "/v1/summary")
+            if summary is not None and summary.body["is_complete"]:
+                break
             account.take(MINUTE)
         for owner in sorted({task.owner for task in account.watching.tasks()}):
             is_still = False
@@ -185,6 +189,7 @@ class StreamWatching:
                     account.take(SECOND)
                 reply = account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
                 assert reply is not None
+                account.watching.check(reply.body["is_complete"], f"the summary of {owner} is never complete")
                 of_owner = [task for task in account.watching.tasks() if task.owner == owner and not task.erased]
                 states = Counter(task.state.value for task in of_owner)
                 shown = {name: reply.body[name] for name in ("states", "total")}

@@ -150,6 +150,7 @@ class Watching:
         account.dependencies.written(old, new)
         account.signals.written(old, new)
         account.ordered_keys.written(old, new)
+        account.bulk.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
@@ -404,6 +405,7 @@ class Watching:
         self._check_outside()
         self.account.locks.check_end()
         self.account.bulk_users.check_changed()
+        self.account.bulk.check_end()
         self.account.expiries.check_end()
         self.account.events.check_end()
         self.account.occurrences.check_end()
