@@ -70,7 +70,7 @@ _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
 _STREAMED = 5
-"""In one of so many seeds the table's stream is read: in those that are watched for months, as TTL removes tasks then."""
+"""In one of so many seeds the table's stream is read: in those that are watched for months, when TTL removes tasks."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _RETENTIONS = 3
@@ -251,7 +251,7 @@ class FaultSimulation(Account):
                 self.time.start_process(partial(self._cause_faults, end))
             looks = self.time.start_process(self._look)
             self._let_pass(end)
-            if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
+            if self._goes_on() and self._is_followed_by_silence:
                 self._fall_silent()
             if self._goes_on():
                 self._lose_workers()
@@ -318,6 +318,8 @@ class FaultSimulation(Account):
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
         self._begin_rates(end)
+        if self._is_followed_by_silence:
+            self.time.start_process(partial(self.users.use_days, end))
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
@@ -327,6 +329,10 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.bulk_users.use, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
+
+    @property
+    def _is_followed_by_silence(self) -> bool:
+        return self.faulty and self.seed % _SILENCES == 1
 
     def _begin_rates(self, end: Millis) -> None:
         if self.seed % _RATES_CHANGE == 2:
@@ -407,6 +413,7 @@ class FaultSimulation(Account):
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
+        self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
         """A token that Step Functions has lost is found by its own timeout only; nothing else takes so long."""

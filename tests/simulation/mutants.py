@@ -1,7 +1,8 @@
 """Break the core in one place at a time, and see whether that is found: `python -m tests.simulation.mutants`.
 
-The simulation looks for a mistake, unless it names the pairs or the test that find it. Each mistake is made in a copy of the core, never in the checkout. A mistake whose text is no longer there is an error:
-the list must follow the code. All mutants meet the same seeds with the same rates of faults.
+The simulation looks for a mistake, unless it names the pairs or the test that find it. Each is
+made in a copy of the core, never in the checkout. A mistake whose text is no longer there is an error: the list must
+follow the code. All mutants meet the same seeds with the same rates of faults.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Hunt:
 def main(
     seeds: Annotated[int, typer.Option(help="How many seeds a mutant may survive.", min=1)] = _SEEDS,
     only: Annotated[str, typer.Option(help="Only the mutants with one of these, by `|`, in their names.")] = "",
-    subject: Annotated[str, typer.Option(help="Only those of one of these subjects, by `|`: modules of mutations.")] = "",
+    subject: Annotated[
+        str, typer.Option(help="Only those of one of these subjects, by `|`: modules of mutations.")
+    ] = "",
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     first: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
 ) -> None:
@@ -77,7 +80,8 @@ def main(
     mutants = [
         mutant
         for mutant in MUTANTS
-        if any(part in mutant.name for part in only.split("|")) and (not subject or mutant.subject in subject.split("|"))
+        if any(part in mutant.name for part in only.split("|"))
+        and (not subject or mutant.subject in subject.split("|"))
     ]
     hunts: list[Hunt] = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as threads:

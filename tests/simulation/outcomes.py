@@ -32,6 +32,7 @@ CONDITIONS = frozenset(
             "shards doubled",
             "hot key",
             "dependency",
+            "due after hours",
         ),
         *("deployed older code", "deployed present code", "deployed newer code"),
     }

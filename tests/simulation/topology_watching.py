@@ -80,16 +80,17 @@ class TopologyWatching:
         task = self.account.watching.record(name)
         return task is not None and is_awaited(task, self.account.time.now())
 
-    def decided(self, name: str, *, approve: bool, payload: object, result: object) -> None:
+    def decided(self, name: str, *, approve: bool, given: object, found: object) -> None:
         """A user was told that a node is approved, or rejected: it is, and was not told the opposite before.
 
         Args:
             name: the node's task.
             approve: what its user has decided.
-            payload: what the approval came with.
-            result: the result in the answer, which an approval with another payload has not become.
+            given: the payload of the approval, or the reason of the rejection.
+            found: the result in the answer, or the message of its error, which another decision has not become.
         """
-        self.account.watching.check(not approve or result == payload, f"{name} was approved with another payload")
+        how = "approved with another payload" if approve else "rejected for another reason"
+        self.account.watching.check(found == given, f"{name} was {how}: {found!r}")
         task, check = self.account.watching.record(name), self.account.watching.check
         before = self.decisions.setdefault(name, approve)
         check(before is approve or name in self.retried, f"{name} was approved and rejected")
@@ -113,6 +114,7 @@ class TopologyWatching:
         is_asked = (task.id.text, approved) in self.signalled
         check = self.account.watching.check
         check((is_decided and is_asked) or is_over, f"{task.id} is {task.state}, and nobody has decided that")
+        check(self.account.time.now() + 2 * SKEW >= task.due_at, f"{task.id} was decided before it was due")
 
     def reopened(self, before: State, task: Task) -> None:
         """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back.

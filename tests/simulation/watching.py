@@ -145,6 +145,8 @@ class Watching:
     def _let_others_look(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         account = self.account
         account.expiries.written(new)
+        if (new or old or {})[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
+            account.events.schedule_written(old, new)
         for watching in (account.schedules, account.locks, account.rates, account.unique_keys, account.groups):
             watching.written(old, new)
         account.dependencies.written(old, new)

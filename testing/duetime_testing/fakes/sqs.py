@@ -24,7 +24,7 @@ _NOISY_SHARE, _NOISY_LEAST = 0.1, 30
 """A message group is noisy with more than this share of the messages in flight, and at least this number (Source: SQS
 Developer Guide, "How Amazon SQS fair queues work"). Its share of the processing time is not considered."""
 _LONGEST_HIDDEN = 43_200_000
-"""Milliseconds from its receipt for which a message can be hidden (Source: SQS Developer Guide, "Visibility timeout")."""
+"""Milliseconds after its receipt in which a message can be hidden (Source: SQS Developer Guide, Visibility timeout)."""
 _USUAL_RETENTION = "345600"
 """Four days (Source: SQS API Reference, CreateQueue, "MessageRetentionPeriod")."""
 _NAMESPACE = "AWS.SimpleQueueService."

@@ -204,8 +204,7 @@ class Account:
         self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
         self.sqs.transit = lambda: self._transit(*self.delivery)
         self.s3 = FakeS3()
-        self.connections = FakeConnections()
-        self.event_bus = FakeEvents()
+        self.connections, self.event_bus = FakeConnections(), FakeEvents()
         self.lambdas = FakeLambda(self)
         self.states = FakeStepFunctions(self.time.now)
         self.states.forgets = self._forgets

@@ -10,7 +10,6 @@ MUTANTS = (
         "domain/tasks/approvals.py",
         "since = max(task.due_at, task.created_at, task.reopened_at or 0)",
         "since = max(task.due_at, task.created_at)",
-        pairs="^approval-failed retry (approve|worker)$",
     ),
     Mutant(
         "a decision with another payload is taken for the same one",
@@ -29,14 +28,6 @@ MUTANTS = (
         "services/tasks/approvals.py",
         "if not task.is_terminal or _decided(task) is not action:\n            return False",
         "if not task.is_terminal or _decided(task) is None:\n            return False",
-        pairs="^approval (approve reject|reject approve)$",
-    ),
-    Mutant(
-        "a decision is written whatever has become of the task",
-        "services/tasks/approvals.py",
-        "guard = Guard(version=task.version)",
-        "guard = Guard()",
-        pairs="^approval (approve|reject) (patch|cancel|pause|approve|reject)",
     ),
     Mutant(
         "the result of an approved node expires before its topology",
@@ -55,6 +46,6 @@ MUTANTS = (
         "services/tasks/approvals.py",
         "            if is_being_checked(task):\n",
         "            if is_being_checked(task) and now < 0:\n",
-        pairs="^approval(-overdue)? (approve worker|worker approve)$",
+        test="tests/scenarios/test_approvals.py::test_an_approval_is_decided_just_as_a_worker_checks_it",
     ),
 )

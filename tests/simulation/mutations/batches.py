@@ -45,7 +45,7 @@ MUTANTS = (
         "of a batch without a response every record is taken to be written",
         "adapters/dynamodb/batches.py",
         "        except Unavailable:\n            return\n        for place",
-        "        except Unavailable:\n            written.extend(range(first, first + len(batch)))\n            return\n"
-        "        for place",
+        "        except Unavailable:\n            written.extend(range(first, first + len(batch)))\n"
+        "            return\n        for place",
     ),
 )

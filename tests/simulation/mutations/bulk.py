@@ -46,7 +46,7 @@ MUTANTS = (
         "services/bulk/executor.py",
         "if progress.is_complete and now >= operation.not_complete_before:",
         "if progress.is_complete:",
-        test="tests/scenarios -k bulk",
+        test="tests/scenarios/test_bulk_operations.py",
     ),
     Mutant(
         "a step of a bulk operation is written whatever its version",

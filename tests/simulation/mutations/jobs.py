@@ -47,7 +47,7 @@ MUTANTS = (
         "services/job_watcher.py",
         'return RedeliverMessage(now + _EVENT_RETURNS, "its start is not recorded yet")',
         'return DeleteMessage("its start is not recorded yet")',
-        test="tests/scenarios -k job",
+        test="tests/scenarios/test_jobs.py",
     ),
     Mutant(
         "a job that is not listed yet is taken for lost",

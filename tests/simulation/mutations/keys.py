@@ -10,14 +10,14 @@ MUTANTS = (
         "adapters/dynamodb/keys.py",
         'ConditionExpression="#i = :i AND #k <= :k"',
         'ConditionExpression="#i = :i AND (#k <= :k OR #k > :k)"',
-        pairs="^unique-failed (retry (worker|cancel)|(worker|cancel) retry)$",
+        pairs="^unique(-queued)? (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
         "a task that takes its unique key again leaves the fence at which it may expire",
         "services/unique_keys.py",
         "since_fence=task.fence + 1",
         "since_fence=0",
-        pairs="^unique-failed (retry (worker|cancel)|(worker|cancel) retry)$",
+        pairs="^unique(-queued)? (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
         "the end of a task lets the unique key of another one expire",
@@ -42,7 +42,7 @@ MUTANTS = (
                 '{":after": attribute_values.text(taking.after), ":x": attribute_values.text("")}',
             ),
         ),
-        pairs="^nothing create-(keep|unique)",
+        pairs="^unique-(failed|expired) (create-keep create-refuse|create-refuse create-keep|retry create-keep)$",
     ),
     Mutant(
         "an idempotency key is redirected although it stands for another task by now",
@@ -62,6 +62,5 @@ MUTANTS = (
         "services/tasks/create.py",
         "        if known.body_hash != key.body_hash:\n            raise KeyReused\n        return known",
         "        return known",
-        pairs="^nothing create-keyed create-keyed-otherwise$",
     ),
 )
