@@ -21,6 +21,7 @@ from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.faults import Fault
 from duetime_testing.simulation.table_stream import SimulatedTableStream
+from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,8 +190,7 @@ class StreamWatching:
         # As the rule does every five minutes: a silence of days begins the counts anew.
         for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
-            summary = account.users.ask("GET", "/v1/summary")
-            if summary is not None and summary.body["is_complete"]:
+            if self._summary_of(OWNER)["is_complete"]:
                 break
             account.take(MINUTE)
         for owner in sorted({task.owner for task in account.watching.tasks()}):
@@ -198,17 +198,24 @@ class StreamWatching:
             while not is_still:
                 while not stream.is_read:
                     account.take(SECOND)
-                reply = account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
-                assert reply is not None
-                account.watching.check(reply.body["is_complete"], f"the summary of {owner} is never complete")
+                summary = self._summary_of(owner)
+                account.watching.check(summary["is_complete"], f"the summary of {owner} is never complete")
                 of_owner = [task for task in account.watching.tasks() if task.owner == owner and not task.erased]
                 states = Counter(task.state.value for task in of_owner)
-                shown = {name: reply.body[name] for name in ("states", "total")}
+                shown = {name: summary[name] for name in ("states", "total")}
                 self.counted[owner] = shown, {"states": dict(sorted(states.items())), "total": states.total()}
                 # A task whose retry is due only now may have been written meanwhile.
                 is_still = stream.is_read
             found, wanted = self.counted[owner]
             account.watching.check(found == wanted, f"the summary of {owner} is {found}, and should be {wanted}")
+
+    def _summary_of(self, owner: str) -> dict[str, Any]:
+        """The summary of an owner, as soon as it is answered."""
+        while True:
+            reply = self._account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
+            if reply is not None and reply.status == 200:
+                return dict(reply.body)
+            self._account.take(SECOND)
 
     def check_archive(self) -> None:
         """Each task that TTL has removed is in the archive as it was last, with what was kept of it."""

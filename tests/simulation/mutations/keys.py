@@ -10,14 +10,14 @@ MUTANTS = (
         "adapters/dynamodb/keys.py",
         'ConditionExpression="#i = :i AND #k <= :k"',
         'ConditionExpression="#i = :i AND (#k <= :k OR #k > :k)"',
-        pairs="^unique(-queued)? (retry worker-failing|worker-failing retry)$",
+        pairs="^unique-ending (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
         "a task that takes its unique key again leaves the fence at which it may expire",
         "services/unique_keys.py",
         "since_fence=task.fence + 1",
         "since_fence=0",
-        pairs="^unique(-queued)? (retry worker-failing|worker-failing retry)$",
+        pairs="^unique-ending (retry worker-failing|worker-failing retry)$",
     ),
     Mutant(
         "the end of a task lets the unique key of another one expire",
