@@ -83,6 +83,8 @@ _SIGNALS = 3
 """In one of so many seeds with tasks there are tasks that wait for events."""
 _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
+_SLOW_BULK = 3
+"""In one of so many seeds with tasks and faults there are bulk operations that last for minutes."""
 _ORDERED = 3
 """In one of so many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
@@ -324,9 +326,15 @@ class FaultSimulation(Account):
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
         self._begin_batches(end)
+        self._begin_bulk(end)
+
+    def _begin_bulk(self, end: Millis) -> None:
+        """Have users and operators act on many tasks at once; without faults only free locks."""
         if self.faulty:
             # What they do makes tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))
+            if self.seed % _SLOW_BULK == 0:
+                self.time.start_process(partial(self.bulk_users.change_slowly, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
 

@@ -139,8 +139,8 @@ def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)
-    told = next((line for line in lines if line.startswith(("E  ", "  VIOLATION"))), next(iter(lines[-1:]), ""))
-    if ended.returncode != BROKEN or not lines:
+    told = next((line for line in lines if line.startswith(("E  ", "  VIOLATION"))), "")
+    if ended.returncode != BROKEN or not told:
         return Hunt(seconds, error=(ended.stderr.strip().splitlines() or lines or [""])[-1][:_TOLD])
     return Hunt(seconds, 1, told.strip()[:_TOLD])
 

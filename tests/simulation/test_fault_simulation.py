@@ -180,6 +180,7 @@ def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: H
         (1, "E   assert 3 == 4\n1 failed", Hunt(1, 1, "E   assert 3 == 4")),
         (4, "no tests ran", Hunt(1, error="no tests ran")),
         (1, "", Hunt(1, error="boom")),
+        (1, "part 1/1", Hunt(1, error="part 1/1")),
     ],
 )
 def test_pairs_and_tests_find_a_mutant_only_by_a_failure_of_theirs(code: int, printed: str, wanted: Hunt) -> None:

@@ -35,13 +35,8 @@ MUTANTS = (
         "a unique key is taken although another task has taken it since it was read",
         "adapters/dynamodb/keys.py",
         '"attribute_not_exists(#j)" if taking.after is None else "#j = :after"',
-        '"attribute_not_exists(#j) OR attribute_exists(#j)" if taking.after is None else "#j <> :x OR #j = :after"',
-        also=(
-            (
-                '{":after": attribute_values.text(taking.after)}',
-                '{":after": attribute_values.text(taking.after), ":x": attribute_values.text("")}',
-            ),
-        ),
+        '"attribute_not_exists(#j)" if taking.after is None else "attribute_exists(#j)"',
+        also=(("if taking.after is not None:", "if False:"),),
         pairs="^unique-(failed|expired) (create-keep create-refuse|create-refuse create-keep|retry create-keep)$",
     ),
     Mutant(
