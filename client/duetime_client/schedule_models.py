@@ -74,6 +74,7 @@ class ScheduleFields(TimingFields, total=False):
     pause_on_failure: bool
     expect_success_by: str | None
     expect_every_seconds: int | None
+    expect_duration_factor: float | None
     task: NewTask
 
 
@@ -245,6 +246,7 @@ class Schedule(ResponseModel):
     version: int = 0
     expect_success_by: str | None = None
     expect_every_seconds: int | None = None
+    expect_duration_factor: float | None = None
     expectation: Expectation | None = None
     last_run: LastRun | None = None
     upcoming: list[Occurrence] = Field(default_factory=list)

@@ -65,6 +65,13 @@ class HttpResponseOptions(TypedDict, total=False):
     when_larger: Literal["fail", "truncate"]
 
 
+class HttpBatch(TypedDict, total=False):
+    """How tasks share calls of an endpoint: one request for several due tasks."""
+
+    max_size: int
+    max_wait_seconds: float
+
+
 class HttpTarget(TypedDict):
     """An HTTP endpoint that is called when the task is due.
 
@@ -82,6 +89,7 @@ class HttpTarget(TypedDict):
     success: NotRequired[Sequence[int] | None]
     auth: NotRequired[HttpAuth | None]
     response: NotRequired[HttpResponseOptions | None]
+    batch: NotRequired[HttpBatch | None]
 
 
 class Debounce(TypedDict):

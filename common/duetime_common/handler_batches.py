@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from duetime_common.limits import MAX_HANDLER_BATCH, MAX_HANDLER_BATCH_WAIT_SECONDS
+from duetime_common.limits import (
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_BATCH_WAIT_SECONDS,
+    MAX_HANDLER_BATCH,
+    MAX_HANDLER_BATCH_WAIT_SECONDS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -32,8 +37,8 @@ class Batch:
         ValueError: a value is out of range.
     """
 
-    max_size: int = 100
-    max_wait_seconds: float = 1.0
+    max_size: int = DEFAULT_BATCH_SIZE
+    max_wait_seconds: float = DEFAULT_BATCH_WAIT_SECONDS
     key: Callable[[Any], Hashable] | str | None = None
 
     def __post_init__(self) -> None:

@@ -38,8 +38,12 @@ MAX_ERROR_MESSAGE_LENGTH = 256
 MAX_ERROR_TYPE_LENGTH = 64
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_HANDLER_BATCH = 1_000
-"""Largest `max_size` of a batch handler."""
+"""Largest `max_size` of a batch handler, and of an HTTP target's `batch`."""
 MAX_HANDLER_BATCH_WAIT_SECONDS = 60
-"""Largest `max_wait_seconds` of a batch handler."""
+"""Largest `max_wait_seconds` of a batch."""
+DEFAULT_BATCH_SIZE = 100
+"""`max_size` of a batch, if it is not given."""
+DEFAULT_BATCH_WAIT_SECONDS = 1.0
+"""`max_wait_seconds` of a batch, if it is not given."""
 MAX_RETRY_WAIT_SECONDS = 86_400
 """Longest wait between two attempts in a retry policy, and the longest that a handler can request."""

@@ -50,7 +50,7 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.targets import CallBatch, HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import (
     AfterFailure,
     LockMode,
@@ -106,6 +106,7 @@ FULL = StoredSchedule(
                     Auth("crm", AuthScheme.HEADER, "X-Key"),
                     ResponseOptions(Keep.ALL, 9, truncates=True),
                 ),
+                batch=CallBatch(9, 0.5),
             ),
             retry=RetryPolicy(2, 1.5, 3.0, 60.0, 90),
             timeout_seconds=7,
@@ -140,6 +141,7 @@ FULL = StoredSchedule(
         pause_on_failure=True,
         expect_success_by="06:00",
         expect_every_seconds=7200,
+        expect_duration_factor=2.5,
         changed_occurrences=(ChangedOccurrence(HOME + HOUR), ChangedOccurrence(HOME + 2 * HOUR, HOME + 9)),
     ),
     payload=Content(ContentPlace.ITEM, "payload.x"),

@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "pause_on_failure": False,
     "expect_success_by": None,
     "expect_every_seconds": None,
+    "expect_duration_factor": None,
 }
 TASK: dict[str, Any] = {
     "payload": None,

@@ -271,6 +271,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
         ),
         *("--start", "2026-12-01T09:00", "--end", "none", "--overlap", "allow_all", "--catch-up", "2h"),
         *("--expect-success-by", "06:00", "--expect-every", "2h", "--catch-up-mode", "all", "--spread", "10m"),
+        *("--expect-duration-factor", "2.5"),
         *("--extra-date", "2026-12-27T12:00", "--exclude-date", "2026-12-25", "--exclude-date", "2026-12-26"),
         *("--pause-on-failure", "--payload", '{"a": 1}', "--tag", "team=dba", "--timeout", "30", "--lock", "db"),
     ]
@@ -296,6 +297,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
         "pause_on_failure": True,
         "expect_success_by": "06:00",
         "expect_every_seconds": 7200,
+        "expect_duration_factor": 2.5,
         "task": {
             "type": "report",
             "payload": {"a": 1},

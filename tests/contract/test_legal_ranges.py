@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from urllib3.response import HTTPResponse
 
+from duetime.adapters.targets.http_batches import run_in_batch
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.response_capture import kept_response
 from duetime.contract.http.request_json import document_of
@@ -45,6 +46,7 @@ from duetime.domain.schedules.backfill import requested, steps
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.expectations import OLDEST_WINDOWS, Window, next_window
 from duetime.domain.schedules.occurrences import following, judged
+from duetime.domain.schedules.run_durations import with_usual_duration
 from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.schedule import next_permanent_run
 from duetime.domain.schedules.timings import parse_timing
@@ -60,7 +62,7 @@ from duetime.domain.tasks.poll_interval import SHORTEST, poll_interval
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import EventTarget, TopologyTarget
 from duetime.domain.tasks.task import Progress
-from duetime.domain.tasks.task_options import Debounce, Priority
+from duetime.domain.tasks.task_options import Debounce, NotifyOn, Priority
 from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.domain.topologies.graph import outline_of
@@ -68,6 +70,8 @@ from duetime.domain.topologies.maps import NodeMap, graph_of_map, map_payload
 from duetime.domain.topologies.next_actions import is_stopped
 from duetime.domain.topologies.run_result import critical_path
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
+from tests.adapters.targets.test_batch_handlers import Together
+from tests.adapters.targets.test_http_batches import Answering
 from tests.adapters.targets.works import work
 from tests.domain.factories import PAYLOAD
 from tests.domain.factories import task as due_task
@@ -139,6 +143,14 @@ def _expects(seconds: int) -> None:
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         found = next_window(spec, ExpectationState(NOW, NOW), now - OLDEST_WINDOWS)
         assert found == Window(NOW, NOW + seconds * SECOND, is_period=True)
+
+
+def _is_usual(factor: float) -> None:
+    """Runs of ten seconds: so many times that, but no more than the longest limit that a task may have."""
+    run = replace(due_task(), state=State.SUCCEEDED, run_at=NOW, finished_at=NOW + 10 * SECOND)
+    found = with_usual_duration(NotifyOn("https://example.org"), factor, 3 * [run])
+    assert found is not None
+    assert found.running_seconds == round(10 * factor)
 
 
 def _remains(runs: int) -> None:
@@ -386,6 +398,14 @@ def _keeps(size: int) -> None:
     assert kept == Succeeded(b'"' + b"x" * min(size, MAX_RESULT_BYTES - 2) + b'"')
 
 
+def _shares_calls(**batch: float) -> None:
+    """So many tasks at most share a call, and the first waits no longer for others."""
+    target: Any = task(target={"kind": "http", "url": "https://example.org", "batch": batch}).target
+    attempt, groups = replace(work(url="https://example.org", seconds=840), seconds=840.0), Together(1)
+    run_in_batch(Answering(), target, replace(attempt, batch_groups=lambda: groups))
+    assert groups.limits == [(batch.get("max_size", 100), batch.get("max_wait_seconds", 1) * SECOND)]
+
+
 def _starts(rate: Rate) -> None:
     """Under constant demand its window has `limit` and `burst` starts, less at most a twentieth part for slack.
 
@@ -528,6 +548,7 @@ ROWS: dict[str, Callable[[int], None]] = {
     "schedule.jitter_seconds": lambda seconds: _delays("jitter_seconds", seconds),
     "schedule.catch_up_seconds": _catches_up,
     "schedule.expect_every_seconds": _expects,
+    "schedule.expect_duration_factor": _is_usual,
     "schedule.remaining_runs": _remains,
     "schedule.permanent.gap_seconds": _pauses,
     "backfill.per_minute": _fills,
@@ -559,6 +580,8 @@ ROWS: dict[str, Callable[[int], None]] = {
     "task.target.wait_for_event.lookback_seconds": _looks_back,
     "task.target.http.success": _succeeds,
     "task.target.http.response.max_bytes": _keeps,
+    "task.target.http.batch.max_size": lambda size: _shares_calls(max_size=size),
+    "task.target.http.batch.max_wait_seconds": lambda seconds: _shares_calls(max_wait_seconds=seconds),
     "task_query.wait_seconds": _waits_for_an_outcome,
     "topology.timeout_seconds": _lasts,
     "node.delay_seconds": _delays_node,

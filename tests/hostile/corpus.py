@@ -78,13 +78,14 @@ SCHEDULE: Mapping[str, Any] = {
     "calendars": ["holidays"],
     "expect_success_by": "06:00",
     "expect_every_seconds": 86_400,
+    "expect_duration_factor": 2.5,
     "dialect": "cron",
     "start_at": "2026-01-01T00:00:00Z",
     "end_at": "2027-11-22T00:00:00Z",
     "remaining_runs": 90,
     "on_excluded": "next_day",
     "pause_on_failure": True,
-    "task": {"type": "echo", "payload": 1},
+    "task": {"type": "echo", "payload": 1, "notify_on": {"to": "http://127.0.0.1:9/z", "failed": True}},
 }
 PULLED = "pulled"
 """A type that pull workers lease; the local environment has it too."""

@@ -10,7 +10,7 @@ from duetime.handlers import Accepted
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.simulation.account import PULLED
-from tests.simulation.endpoints import CALLBACK_URL, NOTICE_URL, URL
+from tests.simulation.endpoints import BATCH_URL, CALLBACK_URL, NOTICE_URL, URL
 
 if TYPE_CHECKING:
     from typing import Any
@@ -76,6 +76,8 @@ def _create(account: Recorder) -> None:
     account.ask("POST", f"{tasks}/batch", {"tasks": batch})
     http = {"kind": "http", "url": URL, "phases": ["prepare"], "queries": ["progress"]}
     account.create(kind="transfer", target=http, payload={"rows": 17}, callback_url=CALLBACK_URL)
+    together = {"kind": "http", "url": BATCH_URL, "batch": {"max_size": 100, "max_wait_seconds": 5}}
+    account.ask("POST", f"{tasks}/batch", {"tasks": 2 * [{"type": PLAIN, "target": together, "payload": {"rows": 17}}]})
     notify_on = {"to": NOTICE_URL, "failed": True, "late_seconds": 300, "running_seconds": 600}
     account.ask("POST", tasks, {"type": PLAIN, "delay_seconds": 60, "notify_on": notify_on})
     unique = {"type": PLAIN, "delay_seconds": 60, "unique": {"key": "customer-17"}}

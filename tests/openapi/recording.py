@@ -18,7 +18,7 @@ from duetime.contract.openapi.document import FILE
 from tests.openapi.example_problems import RARE
 from tests.scenarios.tasks import Tasks
 from tests.simulation import works
-from tests.simulation.endpoints import CALLBACK_URL
+from tests.simulation.endpoints import BATCH_URL, CALLBACK_URL
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import Call
@@ -71,7 +71,9 @@ class Recorder(Tasks):
         return reply
 
     def _hear(self, call: Call) -> None:
-        name = {"POST": "taskEnded", "PUT": "targetWork"}.get(call.method)
+        name = {"POST": "taskEnded", "PUT": "targetBatch" if call.url.startswith(BATCH_URL) else "targetWork"}.get(
+            call.method
+        )
         if name is not None and (call.method == "PUT" or call.url.startswith(CALLBACK_URL)):
             self.webhooks.setdefault(name, {"request": {_JSON: json.loads(call.body)}})
 

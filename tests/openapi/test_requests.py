@@ -32,6 +32,7 @@ BY_SETTINGS = {"arn"}
 TIMINGS = {"cron", "rate", "interval", "dates", "permanent"}
 TIMED = {"createSchedule", "previewSchedule"}
 FAILED = {"outcome": "failed", "error": {"type": "NoSpace"}}
+NOTICES = "http://127.0.0.1:9/z"
 GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("reportOutcome", "error"): FAILED,
     ("reportOutcome", "retriable"): FAILED,
@@ -39,6 +40,10 @@ GOES_WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("putIntakeRule", "cancel"): {"cancel": {"fields": {"tags.a": "id"}}},
     ("putIntakeRule", "signal"): {"signal": {"name": "order.paid"}},
     ("renewLease", "message"): {"percent": 5},
+    **{
+        (operation, "expect_duration_factor"): {"task": {"type": "echo", "notify_on": {"to": NOTICES, "failed": True}}}
+        for operation in ("createSchedule", "updateSchedule", "previewSchedule")
+    },
     ("createTopology", "nodes"): {
         "nodes": {"list": {"type": "echo"}, "a": {"type": "echo", "depends_on": ["list"]}},
     },

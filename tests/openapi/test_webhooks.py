@@ -11,7 +11,7 @@ from duetime.contract.openapi.document import document
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import MINUTE
 from tests.scenarios.tasks import Tasks
-from tests.simulation.endpoints import CALLBACK_URL, URL
+from tests.simulation.endpoints import BATCH_URL, CALLBACK_URL, URL
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import Call
@@ -25,7 +25,8 @@ OF_THE_SENDER = {"Content-Type", "User-Agent"}
 
 def check(call: Call) -> None:
     """Hold a request against the document: its method, its action, its headers and its body."""
-    (described,) = DOCUMENT["webhooks"][WEBHOOKS[call.method]].values()
+    name = "targetBatch" if call.url.startswith(BATCH_URL) else WEBHOOKS[call.method]
+    (described,) = DOCUMENT["webhooks"][name].values()
     parameters = {one["name"]: one for one in described["parameters"]}
     if call.method != "POST":
         assert call.url.rpartition("action=")[2] in parameters["action"]["schema"]["enum"]
@@ -72,5 +73,20 @@ def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
         graphs.submit({"first": node, "second": {**node, "depends_on": ["first"], "inputs": ["first"]}})
         graphs.run_until_ended()
     assert [call for call in calls if b'"inputs"' in call.body]
+    for call in calls:
+        check(call)
+
+
+def test_several_tasks_in_a_request_fit_their_webhook() -> None:
+    """So does the response that the endpoint of the tests gives, by which the tasks succeed."""
+    calls: list[Call] = []
+    with Tasks() as tasks:
+        tasks.heard = calls.append
+        target = {"kind": "http", "url": BATCH_URL, "batch": {"max_size": 10, "max_wait_seconds": 1}}
+        body = {"type": "transfer", "target": target, "tags": {"team": "dba"}}
+        reply = tasks.ask("POST", "/v1/tasks/batch", {"tasks": 3 * [body]})
+        tasks.run(MINUTE)
+        assert {tasks.state(each["task"]["id"]) for each in reply.body["results"]} == {"succeeded"}
+    assert max(len(json.loads(call.body)["items"]) for call in calls) > 1
     for call in calls:
         check(call)

@@ -12,6 +12,7 @@ from duetime.domain.times import DAY, to_iso
 from duetime.handlers import Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
+from tests.simulation.endpoints import NOTICE_URL
 
 
 def expected(schedules: Schedules) -> dict[str, Any]:
@@ -232,6 +233,53 @@ def test_a_schedule_without_expectations_reads_no_record_more() -> None:
         assert not [line for line in by_trigger if line[2] == "batch_get_item"]
 
 
+NOTIFIED: dict[str, Any] = {"type": PLAIN, "timeout_seconds": 600, "notify_on": {"to": NOTICE_URL, "failed": True}}
+
+
+def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
+    """Three runs of ten seconds, then one that does not end: 30 seconds after its start."""
+    with Schedules() as schedules:
+        schedules.last(10)
+        schedules.make(task=NOTIFIED, expect_duration_factor=3)
+        assert schedules.run_until(lambda: len(schedules.effects) == 6, within=10 * MINUTE)
+        assert schedules.notices == []
+        schedules.run(30 * SECOND)
+        schedules.last(500)
+        assert schedules.run_until(lambda: schedules.notices, within=10 * MINUTE)
+        limits = [task.notify_on.running_seconds for task in schedules.placed() if task.notify_on]
+        assert limits[0] is None, "no run is known yet"
+        assert {limit for limit in limits if limit is not None} == {31}, "ten seconds, and what a start and an end take"
+        (notice, _), started = schedules.notices[0], schedules.effects[-1].at
+        assert notice.endswith("-running")
+        assert 0 <= schedules.now - (started + 31 * SECOND) <= 2 * SECOND
+
+
+@pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
+def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
+    """That of the task, which is the only one before three runs have succeeded, or the usual duration."""
+    with Schedules() as schedules:
+        schedules.last(10)
+        notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}
+        schedules.make(task={**NOTIFIED, "notify_on": notify_on}, expect_duration_factor=3)
+        schedules.run(12 * MINUTE)
+        schedules.control("run")
+        assert {task.notify_on.running_seconds for task in schedules.placed() if task.notify_on} == limits
+        last = schedules.placed()[-1].notify_on
+        assert last is not None
+        assert last.running_seconds == min(own, 31)
+
+
+def test_failed_runs_have_no_usual_duration() -> None:
+    """However long they took."""
+    with Schedules() as schedules:
+        schedules.fail(error=Unretriable)
+        schedules.make(
+            task={**NOTIFIED, "notify_on": {"to": NOTICE_URL, "late_seconds": 600}}, expect_duration_factor=2
+        )
+        schedules.run(12 * MINUTE)
+        assert {task.notify_on.running_seconds for task in schedules.placed() if task.notify_on} == {None}
+
+
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -240,6 +288,9 @@ def test_a_schedule_without_expectations_reads_no_record_more() -> None:
         ({"expect_every_seconds": 59}, 400),
         ({"expect_every_seconds": 604_801}, 400),
         ({"expect_every_seconds": 600, "permanent": {"gap_seconds": 1}}, 400),
+        ({"expect_duration_factor": 1}, 400),
+        ({"expect_duration_factor": 1_001}, 400),
+        ({"expect_duration_factor": 3}, 400),
     ],
 )
 def test_an_expectation_that_cannot_be_is_refused(fields: dict[str, Any], status: int) -> None:

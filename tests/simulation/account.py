@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.targets.http_messages import HttpResponse
-from duetime.handlers import Accepted
+from duetime.handlers import Accepted, BatchItem
 from duetime_testing.simulation import account
 from duetime_testing.simulation.account import EGRESS, LEASE_SECONDS, TIMEOUTS, Invocation
 from tests import grants
 from tests.simulation import works
 from tests.simulation.endpoints import (
+    BATCH_URL,
     CALLBACK_URL,
     CLUSTER,
     CONFLICT,
@@ -27,7 +28,7 @@ from tests.simulation.endpoints import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.adapters.targets.http_messages import Call as HttpCall
 
@@ -56,6 +57,17 @@ class Account(account.Account):
         """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
         raise NotImplementedError
 
+    def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
+        """Run several tasks in one call; an exception in the list fails its task only."""
+        return [self._acted(item) for item in items]
+
+    def _acted(self, item: BatchItem[Any]) -> Any:  # noqa: ANN401 - any JSON, or an error
+        try:
+            asked: Any = item.context
+            return self.act("run", asked, item.payload)
+        except Exception as error:  # noqa: BLE001 - whatever it raises fails this task only
+            return error
+
     def notified(self, notice_id: str, kind: str) -> int:
         """Note that a notice was posted to its address; the status of the answer."""
         raise NotImplementedError
@@ -80,6 +92,8 @@ class Account(account.Account):
             return HttpResponse(503, str(RETRY_AFTER), body=b"down")
         if call.url.startswith(ROWS_URL):
             return self._rows(call)
+        if call.url.startswith(BATCH_URL):
+            return self._batch(call)
         phase = call.url.rpartition("action=")[2]
         facts = json.loads(call.body)
         try:
@@ -89,6 +103,16 @@ class Account(account.Account):
         return (
             HttpResponse(202) if isinstance(result, Accepted) else HttpResponse(200, body=json.dumps(result).encode())
         )
+
+    def _batch(self, call: HttpCall) -> HttpResponse:
+        """Answer a request for several tasks."""
+        sent = json.loads(call.body)["items"]
+        try:
+            asked: list[Any] = [Asked(item["task_id"], item["fence"]) for item in sent]
+            results = self.act_together([BatchItem[Any](each, None) for each in asked])
+        except Exception as error:  # noqa: BLE001 - whatever the endpoint raises, it answers
+            return HttpResponse(500, body=str(error).encode())
+        return HttpResponse(200, body=json.dumps({"results": [_outcome(result) for result in results]}).encode())
 
     def _rows(self, call: HttpCall) -> HttpResponse:
         """Answer a request that a task has described: it says itself which task it is of."""
@@ -101,3 +125,10 @@ class Account(account.Account):
             return HttpResponse(500, body=str(error).encode())
         is_known = ord(told["task"][-1]) % 2
         return HttpResponse(CONFLICT if is_known else 202, body=b"{}")
+
+
+def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
+    """What the response for several tasks says of one."""
+    if isinstance(result, BaseException):
+        return {"status": 500, "error": str(result)}
+    return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

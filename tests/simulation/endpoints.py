@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 
 URL = "https://worker.example.org/do"
+BATCH_URL = "https://worker.example.org/batch"
+"""The same for several tasks in a request."""
 ROWS_URL = "https://api.example.org/rows"
 """An API that knows nothing of duetime."""
 CONFLICT = 409

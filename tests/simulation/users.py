@@ -16,7 +16,7 @@ from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.machines import SKEW
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
-from tests.simulation.endpoints import CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
+from tests.simulation.endpoints import BATCH_URL, CALLBACK_URL, CONFLICT, ROWS_URL, SINK, URL
 from tests.simulation.node_watching import is_by_topology
 from tests.simulation.rate_watching import RATES
 
@@ -121,13 +121,16 @@ class Users:
                 simulation.take(every)
 
     def use_batches(self, until: Millis) -> None:
-        """Now and then create tasks of a batch handler that are due at once, or nearly."""
+        """Now and then create tasks that are due at once, or nearly: of a batch handler, or of an endpoint's batch."""
+        endpoint = {"kind": "http", "url": BATCH_URL, "batch": {"max_size": 3, "max_wait_seconds": 4}}
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} batches")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
             retry = {"max_attempts": draw.choice([1, 3])}
             limits = {"timeout_seconds": draw.choice([30, 120]), "notify_within_seconds": 60, "retry": retry}
-            tasks = [{"type": works.BATCHED, "delay_seconds": draw.choice([0, 0, 1.5]), **limits} for _ in range(7)]
+            target = draw.choice([{"kind": "handler"}, endpoint])
+            body = {"type": works.BATCHED, "target": target, **limits}
+            tasks = [{**body, "delay_seconds": draw.choice([0, 0, 1.5])} for _ in range(7)]
             answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks})
             if answer is not None and answer.status == 200:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]

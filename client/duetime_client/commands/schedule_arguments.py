@@ -64,7 +64,18 @@ def rule_fields(options: RuleOptions) -> ScheduleFields:
     if options.expect_every is not None:
         is_none = options.expect_every == NONE
         fields["expect_every_seconds"] = None if is_none else whole_seconds(options.expect_every, "--expect-every")
+    if options.expect_duration_factor is not None:
+        fields["expect_duration_factor"] = _factor(options.expect_duration_factor)
     return cast("ScheduleFields", fields)
+
+
+def _factor(text: str) -> float | None:
+    if text == NONE:
+        return None
+    try:
+        return float(text)
+    except ValueError as error:
+        raise typer.BadParameter("should be a number, or none", param_hint="--expect-duration-factor") from error
 
 
 def single_timing(text: str) -> SingleTiming:

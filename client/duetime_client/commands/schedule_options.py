@@ -166,3 +166,7 @@ class RuleOptions:
         str | None,
         _rules(metavar="DURATION", help="Longest time in which no run succeeds, else an alarm; none: no expectation."),
     ] = None
+    expect_duration_factor: Annotated[
+        str | None,
+        _rules(metavar="N", help="Notify of runs that take N times the usual duration; none: no expectation."),
+    ] = None

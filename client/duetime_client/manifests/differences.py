@@ -36,6 +36,7 @@ SCHEDULE_DEFAULTS: Mapping[str, Any] = {
     "pause_on_failure": False,
     "expect_success_by": None,
     "expect_every_seconds": None,
+    "expect_duration_factor": None,
 }
 """The API's defaults for omitted fields of a schedule. `remaining_runs` is excluded because the API counts it down."""
 _SAID_ONCE = "allow_unknown_type"
@@ -68,7 +69,8 @@ LOCK_DEFAULTS: Mapping[str, Any] = {"mode": "exclusive", "scope": "task", "wait_
 RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
 """The body of a target, which the API replaces as a whole."""
-_REQUEST = ("method", "headers", "query", "body", "success", "auth", "response")
+_REQUEST = ("method", "headers", "query", "body", "success", "auth", "response", "batch")
+_BATCH_DEFAULTS: Mapping[str, object] = {"max_size": 100, "max_wait_seconds": 1}
 _RESPONSE_DEFAULTS: Mapping[str, object] = {"keep": "body", "max_bytes": 262_144, "when_larger": "fail"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that follow from a task's type; a file may omit them."""
@@ -243,6 +245,7 @@ def _request(target: Mapping[str, Any]) -> dict[str, Any]:
         "success": sorted(set(target.get("success") or [])),
         "auth": {name: value for name, value in auth.items() if value is not None},
         "response": {name: value for name, value in response.items() if value != _RESPONSE_DEFAULTS.get(name)},
+        "batch": {**_BATCH_DEFAULTS, **_mapping(batch)} if (batch := target.get("batch")) is not None else None,
     }
     return {name: value for name, value in written.items() if value}
 

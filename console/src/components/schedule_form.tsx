@@ -28,6 +28,7 @@ interface Behaviour {
   pause_on_failure: boolean;
   expect_success_by: string;
   expect_every_seconds: string;
+  expect_duration_factor: string;
 }
 
 export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; close: () => void; done?: () => void }) {
@@ -164,6 +165,7 @@ function initialBehaviour(schedule?: Schedule): Behaviour {
     pause_on_failure: schedule?.pause_on_failure ?? false,
     expect_success_by: schedule?.expect_success_by ?? "",
     expect_every_seconds: String(schedule?.expect_every_seconds ?? ""),
+    expect_duration_factor: String(schedule?.expect_duration_factor ?? ""),
   };
 }
 
@@ -184,6 +186,7 @@ function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Par
         <div class="fields">
           <Text label="A success by" value={values.expect_success_by} set={(expect_success_by) => set({ expect_success_by })} hint="Local time, such as 06:00; missing it is an alarm." />
           <Text label="A success every" value={values.expect_every_seconds} set={(expect_every_seconds) => set({ expect_every_seconds })} number hint="Seconds; missing it is an alarm." />
+          <Text label="Longest run" value={values.expect_duration_factor} set={(expect_duration_factor) => set({ expect_duration_factor })} number hint="Times the median of its latest runs; a longer run is notified." />
         </div>
       </details>
     </>
@@ -199,6 +202,7 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     pause_on_failure: behaviour.pause_on_failure,
     expect_success_by: behaviour.expect_success_by || null,
     expect_every_seconds: behaviour.expect_every_seconds ? Number(behaviour.expect_every_seconds) : null,
+    expect_duration_factor: behaviour.expect_duration_factor ? Number(behaviour.expect_duration_factor) : null,
     task,
   };
   const when = timingOptions(timing);
@@ -210,6 +214,7 @@ function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string
     ...(behaviour.pause_on_failure ? ["--pause-on-failure"] : []),
     ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
     ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),
+    ...(behaviour.expect_duration_factor ? ["--expect-duration-factor", behaviour.expect_duration_factor] : []),
   ];
   const said = (...first: string[]) => (options && when ? { command: command("schedules", ...first, ...words, ...options) } : {});
   if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };

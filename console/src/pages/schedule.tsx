@@ -212,11 +212,12 @@ function RunTable({ runs, reading, zone, more }: { runs: readonly ScheduleRun[];
 
 /** Its expectation, and whether it is met. */
 function expectations(schedule: Schedule): [string, ComponentChildren][] {
-  const { expect_success_by: by, expect_every_seconds: every, expectation } = schedule;
-  if (!by && !every) return [];
+  const { expect_success_by: by, expect_every_seconds: every, expect_duration_factor: factor, expectation } = schedule;
+  const longest: [string, ComponentChildren][] = factor ? [["Longest run", `${factor} times the median of its latest runs`]] : [];
+  if (!by && !every) return longest;
   const wanted = [by && `by ${by}`, every && `every ${duration(every * 1000)}`].filter(Boolean).join(", ");
   const missed = expectation?.missed_at && (!expectation.met_at || expectation.met_at < expectation.missed_at);
-  return [["Expected", <>a success {wanted}{missed && <strong class="bad"> · missed <Relative at={expectation.missed_at} /></strong>}</>]];
+  return [["Expected", <>a success {wanted}{missed && <strong class="bad"> · missed <Relative at={expectation.missed_at} /></strong>}</>], ...longest];
 }
 
 function About({ schedule }: { schedule: Schedule }) {

@@ -47,7 +47,7 @@ class Together:
         self.limits.append((max_size, max_wait))
         self.members.append(member)
         if len(self.members) == self.size:
-            self.endings = call(self.members, member.work.deadline - 5 * SECOND)
+            self.endings = call(self.members, member[0].deadline - 5 * SECOND)
         return None
 
 

@@ -107,12 +107,36 @@ def refused(api: Gateway, target: dict[str, Any]) -> list[str]:
         ({"response": {"max_bytes": 0}}, "target.response.max_bytes"),
         ({"response": {"keep": "some"}}, "target.response.keep"),
         ({"method": "POST", "phases": ["clean"]}, "target.phases"),
+        ({"batch": {}, "phases": ["clean"]}, "target.phases"),
+        ({"batch": {}, "method": "POST"}, "target.method"),
+        ({"batch": {}, "body": {"text": "a"}}, "target.body"),
+        ({"batch": {}, "success": [200]}, "target.success"),
+        ({"batch": {}, "response": {"keep": "none"}}, "target.response"),
+        ({"batch": {"max_size": 0}}, "target.batch.max_size"),
+        ({"batch": {"max_size": 1_001}}, "target.batch.max_size"),
+        ({"batch": {"max_size": 1.5}}, "target.batch.max_size"),
+        ({"batch": {"max_wait_seconds": 60.5}}, "target.batch.max_wait_seconds"),
+        ({"batch": {"max_wait_seconds": True}}, "target.batch.max_wait_seconds"),
+        ({"batch": {"key": "a"}}, "target.batch.key"),
+        ({"batch": True}, "target.batch"),
         ({"body": {"text": "a"}, "queries": ["status"]}, "target.queries"),
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(api: Gateway, target: dict[str, Any], field: str) -> None:
     """When the task is created, not when it runs; headers of the connection and secrets cannot be smuggled in."""
     assert refused(api, target) == [field]
+
+
+def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
+    """With headers, parameters, a secret and queries, which all tasks of a call share or have for themselves."""
+    others = {"headers": {"X-Team": "dba"}, "query": {"day": "1"}, "queries": ["status"]}
+    for given in ({}, {"max_size": 7, "max_wait_seconds": 2.5}):
+        target = {"kind": "http", "url": "https://api.crm.example/a", **others, "batch": given}
+        created = api.send("POST", "/v1/tasks", {"type": "report", "target": target})
+        assert created.status == 201, created.body
+        shown = {"max_size": 100, "max_wait_seconds": 1, **given}
+        assert created.body["target"] == {**target, "phases": [], "batch": shown}
+        assert api.send("GET", f"/v1/tasks/{created.body['id']}").body["target"]["batch"] == shown
 
 
 def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:

@@ -32,7 +32,8 @@ FULL: dict[str, Any] = {
     "pause_on_failure": True,
     "expect_success_by": "06:00",
     "expect_every_seconds": 7200,
-    "task": {"type": "report"},
+    "expect_duration_factor": 2.5,
+    "task": {"type": "report", "notify_on": {"to": "https://example.org/alerts", "failed": True}},
 }
 PATH = "/v1/schedules/nightly"
 SAID = {name: value for name, value in FULL.items() if name != "task"}

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime_common.limits import (
+    DEFAULT_BATCH_SIZE as DEFAULT_BATCH_SIZE,
+)
+from duetime_common.limits import (
+    DEFAULT_BATCH_WAIT_SECONDS as DEFAULT_BATCH_WAIT_SECONDS,
+)
+from duetime_common.limits import (
     MAX_BATCH as MAX_BATCH,
 )
 from duetime_common.limits import (
@@ -23,6 +29,12 @@ from duetime_common.limits import (
 )
 from duetime_common.limits import (
     MAX_ERROR_TYPE_LENGTH as MAX_ERROR_TYPE_LENGTH,
+)
+from duetime_common.limits import (
+    MAX_HANDLER_BATCH as MAX_HANDLER_BATCH,
+)
+from duetime_common.limits import (
+    MAX_HANDLER_BATCH_WAIT_SECONDS as MAX_HANDLER_BATCH_WAIT_SECONDS,
 )
 from duetime_common.limits import (
     MAX_JSON_DEPTH as MAX_JSON_DEPTH,
@@ -201,6 +213,10 @@ MIN_EXPECT_EVERY_SECONDS = 60
 """Shortest `expect_every_seconds` of a schedule."""
 MAX_EXPECT_EVERY_SECONDS = 604_800
 """Longest `expect_every_seconds` of a schedule: seven days."""
+MIN_EXPECT_DURATION_FACTOR = 1.1
+"""Smallest `expect_duration_factor` of a schedule."""
+MAX_EXPECT_DURATION_FACTOR = 1_000
+"""Largest `expect_duration_factor` of a schedule."""
 MAX_OCCURRENCES = 1_000
 """Occurrences in one preview or list."""
 MAX_NOTE_LENGTH = 256

@@ -30,6 +30,7 @@ from duetime.domain.tasks.targets import (
     ApprovalTarget,
     AwsTarget,
     CallbackTarget,
+    CallBatch,
     DefinitionRef,
     EventTarget,
     HandlerTarget,
@@ -304,9 +305,9 @@ def _text(value: PullTarget | WaitingTarget | CallbackTarget | AwsTarget) -> str
 def _http_target(value: HttpTarget) -> Value:
     letters = [_PHASES[phase] for phase in value.phases] + [_QUERIES[query] for query in value.queries]
     address: Value = {"S": f"{_HTTP}{''.join(sorted(letters))} {value.url}"}
-    if value.request == HttpRequest():
+    if value.request == HttpRequest() and value.batch is None:
         return address
-    return {"L": [address, _packed_request(value.request)]}
+    return {"L": [address, _packed_request(value.request, value.batch)]}
 
 
 def read_target(value: Value) -> Target:
@@ -317,7 +318,8 @@ def read_target(value: Value) -> Target:
         address, more = value["L"]
         if address["S"].startswith(_ARN):
             return _read_job(address["S"], more)
-        return _read_http_target(address["S"], _read_request(more))
+        form = json.loads(unpacked(more))
+        return _read_http_target(address["S"], _read_request(form), _read_batch(form))
     return _read_text(value["S"])
 
 
@@ -351,7 +353,7 @@ def _read_topology_target(value: Value) -> TopologyTarget:
     return TopologyTarget(DefinitionRef(name, int(version) or None, parameters))
 
 
-def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
+def _read_http_target(text: str, request: HttpRequest, batch: CallBatch | None = None) -> HttpTarget:
     kind, address = text.split(" ", 1)
     offered = kind.removeprefix(_HTTP)
     return HttpTarget(
@@ -359,11 +361,12 @@ def _read_http_target(text: str, request: HttpRequest) -> HttpTarget:
         phases=frozenset(phase for phase, letter in _PHASES.items() if letter in offered),
         queries=frozenset(query for query, letter in _QUERIES.items() if letter in offered),
         request=request,
+        batch=batch,
     )
 
 
-def _packed_request(request: HttpRequest) -> Value:
-    """A request as compact JSON without default values."""
+def _packed_request(request: HttpRequest, batch: CallBatch | None) -> Value:
+    """A request, and how tasks share it, as compact JSON without default values."""
     body, auth, response = request.body, request.auth, request.response
     form: dict[str, Any] = {
         "m": request.method,
@@ -373,14 +376,18 @@ def _packed_request(request: HttpRequest) -> Value:
         "s": request.success,
         "a": auth and [auth.secret, auth.scheme.value, auth.header],
         "r": response != ResponseOptions() and [response.keep.value, response.max_bytes, response.truncates],
+        "n": batch and [batch.max_size, batch.max_wait_seconds],
     }
     given = {name: value for name, value in form.items() if value}
     return packed(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _read_request(value: Value) -> HttpRequest:
+def _read_batch(form: Mapping[str, Any]) -> CallBatch | None:
+    return CallBatch(*form["n"]) if "n" in form else None
+
+
+def _read_request(form: Mapping[str, Any]) -> HttpRequest:
     """Decode a request."""
-    form: dict[str, Any] = json.loads(unpacked(value))
     body, auth, response = form.get("b"), form.get("a"), form.get("r")
     return HttpRequest(
         method=form.get("m", ""),

@@ -62,7 +62,7 @@ class Targets:
             case HandlerTarget():
                 return self.handlers.run(work)
             case HttpTarget() as target:
-                return self.http.run(target, work)
+                return self._call(target, work)
             case CallbackTarget() as target:
                 return self.http.call_back(target, work)
             case AwsTarget() as target:
@@ -77,6 +77,14 @@ class Targets:
                 # Its type is no longer pulled, or this process does not know yet that it is, or the timer of a rejected
                 # change brought it here: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")
+
+    def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
+        if target.batch is None:
+            return self.http.run(target, work)
+        # Few targets have batches, so the module is not imported at start.
+        from duetime.adapters.targets.http_batches import run_in_batch  # noqa: PLC0415 - see the line above
+
+        return run_in_batch(self.http.caller, target, work)
 
 
 def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:

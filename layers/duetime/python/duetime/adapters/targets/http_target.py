@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 OK = range(200, 300)
-_ACCEPTED = 202
+ACCEPTED = 202
 _CLIENT_ERRORS = range(400, 500)
 _RETRIABLE = frozenset({408, 425, 429})
 """Client errors that may succeed later (Source: RFC 9110, RFC 8470, RFC 6585)."""
-_USER_AGENT = {"User-Agent": "duetime"}
+USER_AGENT = {"User-Agent": "duetime"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class HttpRunner:
         """Call the endpoint; any status but 2xx fails the attempt, unless the target defines other success statuses."""
         reply = self.caller.call(_call(target, work))
         if isinstance(reply, NoResponse):
-            return _unanswered(reply)
+            return unanswered(reply)
         return _ending(reply, work.phase, target.request)
 
     def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
@@ -76,17 +76,17 @@ class HttpRunner:
                 id=task.id.text,
                 method="POST",
                 url=target.url,
-                headers={**_USER_AGENT, **trace_header(task), "Content-Type": "application/json"},
+                headers={**USER_AGENT, **trace_header(task), "Content-Type": "application/json"},
                 body=work.payload,
                 seconds=work.seconds,
                 owner=task.owner,
             )
         )
         if isinstance(reply, NoResponse):
-            return _unanswered(reply)
+            return unanswered(reply)
         if reply.status in OK:
             return Succeeded(b"null")
-        return _refused(reply, f"the callback returned the status {reply.status}")
+        return refused(reply, f"the callback returned the status {reply.status}")
 
     def ask(self, target: HttpTarget, task: Task, query: Query, nonce: str) -> QueryResponse:
         """Send a query about a task to the endpoint; any status is a valid answer.
@@ -102,12 +102,12 @@ class HttpRunner:
                 # A repeated query needs a new answer: no two queries share an id.
                 id=f"{task.id}-{task.fence}-{query}-{nonce}",
                 method="GET",
-                url=_asking_for(with_query(filled_url(target.url, task), request, task), query),
+                url=asking_for(with_query(filled_url(target.url, task), request, task), query),
                 headers=with_headers(_facts(task), request, task),
                 seconds=QUERY_TIMEOUT / SECOND,
                 most=MAX_QUERY_ANSWER_BYTES,
                 owner=task.owner,
-                auth=_auth(request, task),
+                auth=auth_of(request, task),
             )
         )
         if isinstance(reply, HttpResponse):
@@ -127,7 +127,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
         method = request.sent_method
         content, body = content_of(request, task, work.payload)
     else:
-        method, url = "PUT", _asking_for(url, work.phase)
+        method, url = "PUT", asking_for(url, work.phase)
         content, body = {"Content-Type": "application/json"}, envelope(work, audience_of(url))
     ours = {
         **_facts(task),
@@ -146,18 +146,19 @@ def _call(target: HttpTarget, work: Work) -> Call:
         owner=task.owner,
         # Otherwise anybody could have a request with any content signed, and send it to another endpoint.
         signed=not request.is_custom,
-        auth=_auth(request, task),
+        auth=auth_of(request, task),
         truncates=request.response.truncates,
         wants_headers=request.response.keep is Keep.ALL,
     )
 
 
-def _auth(request: HttpRequest, task: Task) -> CallAuth | None:
+def auth_of(request: HttpRequest, task: Task) -> CallAuth | None:
+    """The secret that a request names, for a task."""
     auth = request.auth
     return None if auth is None else CallAuth(auth.secret, auth.scheme, auth.header, task.owner)
 
 
-def _asking_for(url: str, action: Phase | Query) -> str:
+def asking_for(url: str, action: Phase | Query) -> str:
     """The URL with the action in its query; a fragment is removed, as it is not sent anyway."""
     url = url.partition("#")[0]
     return f"{url}{'&' if '?' in url else '?'}action={action}"
@@ -165,7 +166,7 @@ def _asking_for(url: str, action: Phase | Query) -> str:
 
 def _facts(task: Task) -> dict[str, str]:
     return {
-        **_USER_AGENT,
+        **USER_AGENT,
         **trace_header(task),
         "Duetime-Task": task.id.text,
         "Duetime-Attempt": str(task.attempt),
@@ -191,22 +192,22 @@ def trace_header(task: Task) -> dict[str, str]:
 def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
     status = answer.status
     is_listed = status in request.success
-    if status == _ACCEPTED and phase is Phase.RUN and not (is_listed or request.is_custom):
+    if status == ACCEPTED and phase is Phase.RUN and not (is_listed or request.is_custom):
         return Deferred()
     if is_listed or (not request.success and status in OK):
         return Succeeded(_result(answer, request))
     text = answer.body[:200].decode("utf-8", "replace")
-    return _refused(answer, f"the endpoint answered {status}: {text}")
+    return refused(answer, f"the endpoint answered {status}: {text}")
 
 
-def _refused(answer: HttpResponse, message: str) -> Failed:
+def refused(answer: HttpResponse, message: str) -> Failed:
     """The failure for a status that is no success; a 2xx means that the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
 
 
-def _unanswered(reply: NoResponse) -> TargetEnding:
+def unanswered(reply: NoResponse) -> TargetEnding:
     """The end of a call without a response."""
     if reply.kind in NOT_SENT:
         return NotSent(f"{reply.kind}: {reply.message}")

@@ -18,7 +18,6 @@ from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import (
     Deferred,
     Ending,
-    NotSent,
     Stopped,
     Succeeded,
     Yielded,
@@ -26,7 +25,7 @@ from duetime.domain.tasks.attempt_results import (
     shortened,
 )
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import Progress, RequestedAction
+from duetime.domain.tasks.task import Progress
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND, to_datetime
 from duetime.domain.tracebacks import class_name, message_of, traceback_of
@@ -194,56 +193,37 @@ class HandlerRunner:
         task = work.task
         try:
             item = BatchItem(_context(work, self.clients), registered.decode(readable(value_in(work.payload))))
-            key = task.type, task.timeout_seconds, batch.key_of(item.payload)
+            key = task.type, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)
-        wait = min(batch.max_wait_seconds, work.seconds / 2)
-        # Alone in its last attempt: no task fails for good because of another one.
-        is_alone = 1 < task.retry.max_attempts <= task.attempt
-        return batch_groups.join(
-            (key, task.id) if is_alone else key,
-            _Member(work, item),
-            functools.partial(self._call_together, registered),
-            max_size=1 if is_alone else batch.max_size,
-            max_wait=round(wait * SECOND),
+        # Imported when needed: most handlers take one task.
+        from duetime.adapters.targets.shared_calls import share_call  # noqa: PLC0415 - see above
+
+        return share_call(
+            batch_groups,
+            work,
+            item,
+            functools.partial(self._call_batch, registered),
+            key=key,
+            max_size=batch.max_size,
+            max_wait_seconds=batch.max_wait_seconds,
         )
 
-    def _call_together(self, registered: Registered, members: Sequence[_Member], now: Millis) -> Sequence[TargetEnding]:
-        """Call a batch handler for those that may still start."""
-        endings: dict[int, TargetEnding] = {}
-        for number, member in enumerate(members):
-            if not member.work.is_leased():
-                endings[number] = NotSent("a lease with time left")
-            elif member.work.requested_action() is RequestedAction.CANCEL:
-                endings[number] = Stopped()
-        called = [number for number in range(len(members)) if number not in endings]
-        if called:
-            ended = self._called([members[number] for number in called], registered, now)
-            endings |= dict(zip(called, ended, strict=True))
-        return [endings[number] for number in range(len(members))]
-
-    def _called(self, members: Sequence[_Member], registered: Registered, now: Millis) -> list[Ending]:
-        seconds = (min(member.work.deadline for member in members) - now) / SECOND
+    def _call_batch(
+        self, registered: Registered, members: Sequence[tuple[Work, BatchItem[Context, object]]], seconds: float
+    ) -> list[Ending]:
         try:
             outcomes = registered.call_batch(
-                [member.item for member in members], seconds=seconds, new_event_loop=self.new_event_loop
+                [item for _, item in members], seconds=seconds, new_event_loop=self.new_event_loop
             )
         except BaseException as error:  # noqa: BLE001 - as above
-            return [_ended_by_all(error, member.work, registered.retry_rule) for member in members]
+            return [_ended_by_all(error, work, registered.retry_rule) for work, _ in members]
         return [
             _ended_with(outcome, Phase.RUN)
             if (failed := error_of(outcome)) is None
-            else _ended_by(failed, member.work.task, registered.retry_rule)
-            for member, outcome in zip(members, outcomes, strict=True)
+            else _ended_by(failed, work.task, registered.retry_rule)
+            for (work, _), outcome in zip(members, outcomes, strict=True)
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A task in a call of a batch handler."""
-
-    work: Work
-    item: BatchItem[Context, object]
 
 
 def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:

@@ -30,6 +30,7 @@ NAMES: Mapping[str, str] = {
     "AfterOccurrence": "ScheduleOccurrenceReferenceInput",
     "ApprovalTarget": "ApprovalTargetInput",
     "BatchTarget": "BatchTargetInput",
+    "CallBatch": "HttpBatchInput",
     "CodeBuildTarget": "CodeBuildTargetInput",
     "Debounce": "TaskDebounceInput",
     "DefinitionParameter": "TopologyParameterInput",
@@ -64,6 +65,7 @@ NAMES: Mapping[str, str] = {
     "TypeResponse": "TaskType",
     # Parts of responses.
     "AfterOccurrenceResponse": "ScheduleOccurrenceReference",
+    "CallBatchResponse": "HttpBatch",
     "DebounceResponse": "TaskDebounce",
     "DefinitionDiff": "TopologyDefinitionDiff",
     "DefinitionPage": "TopologyDefinitionPage",

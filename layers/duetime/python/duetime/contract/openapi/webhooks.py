@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, NotRequired
 
 from pydantic import Field
@@ -55,11 +56,9 @@ class RunTopology(TypedDict):
     node: Annotated[str, Field(description="Name of the node.")]
 
 
-class TargetRequest(TypedDict):
-    """The task in a request to an HTTP target."""
+class TargetItem(TypedDict):
+    """A task in a request for several tasks."""
 
-    owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
-    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
     task_id: Annotated[str, Field(description="The task's id: the same for every attempt.")]
     type: Annotated[str, Field(description="The task's type.")]
     attempt: Annotated[int, Field(description="Number of the attempt; the first is 1.")]
@@ -95,7 +94,42 @@ class TargetRequest(TypedDict):
     payload: Annotated[Any, Field(description="The task's payload, with its placeholders replaced.")]
 
 
-MODELS: tuple[type, ...] = (TaskEvent, TargetRequest)
+class TargetRequest(TargetItem):
+    """The task in a request to an HTTP target."""
+
+    owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
+    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
+
+
+class TargetBatch(TypedDict):
+    """The tasks in a request to an HTTP target with a `batch`."""
+
+    owner: Annotated[str, Field(description="The owner of all tasks, whose secret signs the request.")]
+    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
+    deadline: Annotated[Instant, Field(description="The earliest deadline of the items.")]
+    items: Annotated[Sequence[TargetItem], Field(description="The tasks.")]
+
+
+class TargetOutcome(TypedDict):
+    """The outcome of one task of a batch."""
+
+    status: Annotated[
+        int, Field(ge=200, le=599, description="As the status of a response for this task alone: 202 accepts it.")
+    ]
+    result: NotRequired[Annotated[Any, Field(description="The task's result, with a status of success.")]]
+    error: NotRequired[Annotated[str, Field(description="The error's message, with another status.")]]
+    retry_after_seconds: NotRequired[
+        Annotated[float, Field(description="The earliest time of the next attempt, at most a day; as `Retry-After`.")]
+    ]
+
+
+class TargetOutcomes(TypedDict):
+    """The response to a request for several tasks."""
+
+    results: Annotated[Sequence[TargetOutcome], Field(description="One outcome for each item, in their order.")]
+
+
+MODELS: tuple[type, ...] = (TaskEvent, TargetRequest, TargetBatch, TargetOutcomes)
 
 
 WEBHOOKS = "webhooks"
@@ -118,6 +152,7 @@ _WORK = (
     ("Duetime-Deadline", "When the attempt must have ended."),
     ("Idempotency-Key", "The task's id: the same for every attempt."),
 )
+_BATCH = (("Duetime-Batch", "How many tasks the request has."), ("Duetime-Deadline", "Their earliest deadline."))
 _RESULT: Schema = {"application/json": {"schema": {}, "examples": {"done": {"value": {"rows": 17}}}}}
 
 
@@ -126,6 +161,7 @@ def webhooks() -> dict[str, Schema]:
     return {
         "taskEnded": {"post": _task_ended()},
         "targetWork": {"put": _target_work()},
+        "targetBatch": {"put": _target_batch()},
         "targetQuery": {"get": _target_query()},
     }
 
@@ -162,6 +198,31 @@ def _target_work() -> Schema:
             "202": {"description": "For `run`: accepted; the outcome is reported later by `reportOutcome`."},
             "4XX": {"description": "The attempt has failed and is not retried, unless the status is 408, 425 or 429."},
             "5XX": {"description": "The attempt has failed and may be retried, after `Retry-After` at the earliest."},
+        },
+    }
+
+
+def _target_batch() -> Schema:
+    done: Schema = {"results": [{"status": 200, "result": {"rows": 17}}, {"status": 503, "retry_after_seconds": 60}]}
+    outcomes: Schema = {
+        "application/json": {"schema": reference(TargetOutcomes), "examples": {"done": {"value": done}}}
+    }
+    return {
+        "operationId": "targetBatch",
+        "summary": "Run several tasks",
+        "description": "Sent to the URL of an HTTP target with a `batch`, also for a single task.",
+        "tags": [WEBHOOKS],
+        "security": [],
+        "parameters": [_action([Phase.RUN], "The phase."), *_headers(_BATCH + _SIGNATURE)],
+        "requestBody": _body(TargetBatch),
+        "responses": {
+            "200": {
+                "description": "One outcome for each task; without a body, all succeed.",
+                "content": outcomes,
+            },
+            "202": {"description": "All are accepted; their outcomes are reported later by `reportOutcome`."},
+            "4XX": {"description": "All attempts have failed, and are not retried, unless it is 408, 425 or 429."},
+            "5XX": {"description": "All attempts have failed, and may be retried after `Retry-After`."},
         },
     }
 

@@ -30,6 +30,7 @@ from duetime.domain.limits import (
     MAX_CALENDARS,
     MAX_CATCH_UP_SECONDS,
     MAX_DATES,
+    MAX_EXPECT_DURATION_FACTOR,
     MAX_EXPECT_EVERY_SECONDS,
     MAX_EXPRESSION_LENGTH,
     MAX_JITTER_SECONDS,
@@ -41,6 +42,7 @@ from duetime.domain.limits import (
     MAX_TAGS,
     MAX_TIMINGS,
     MAX_ZONE_LENGTH,
+    MIN_EXPECT_DURATION_FACTOR,
     MIN_EXPECT_EVERY_SECONDS,
 )
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
@@ -380,6 +382,16 @@ class ScheduleFields(TimingFields):
             description="The longest time in which no run succeeds, in seconds. Missing it is logged, counted and an "
             "alarm; null for no expectation.",
             examples=[7200],
+        ),
+    ] = None
+    expect_duration_factor: Annotated[
+        float | None,
+        Field(
+            ge=MIN_EXPECT_DURATION_FACTOR,
+            le=MAX_EXPECT_DURATION_FACTOR,
+            description="The longest duration of a run, as a multiple of the median of its latest successful runs. A "
+            "longer one is notified as `notify_on.running_seconds` of the task is; null for no expectation.",
+            examples=[3],
         ),
     ] = None
 

@@ -198,6 +198,10 @@ class ScheduleSummary(TypedDict):
     expect_every_seconds: Annotated[
         int | None, Field(description="The longest time in which no run succeeds; null for none.")
     ]
+    expect_duration_factor: Annotated[
+        float | None,
+        Field(description="Times the median that a run may take before it is notified; null for none."),
+    ]
     expectation: Annotated[
         ExpectationResponse | None,
         Field(description="Status of its expectation; null if none is set, or no deadline has passed."),

@@ -222,6 +222,11 @@ def target_response(target: targets.Target) -> TargetResponse:
             phases=[phase for phase in _OFFERED if phase in target.phases],
             queries=[query for query in _ANSWERED if query in target.queries],
         )
+        if target.batch is not None:
+            response["batch"] = {
+                "max_size": target.batch.max_size,
+                "max_wait_seconds": target.batch.max_wait_seconds,
+            }
         return cast("HttpTargetResponse", response | _request_fields(target.request))
     if isinstance(target, targets.CallbackTarget):
         return CallbackTargetResponse(kind="callback", url=target.url)

@@ -16,6 +16,7 @@ from duetime.contract.tasks.bodies import BinaryPayload, TaskCreate, TaskFields,
 from duetime.contract.tasks.target_bodies import (
     ApprovalTarget,
     BatchTarget,
+    CallBatch,
     CodeBuildTarget,
     EcsTarget,
     EventBridgeTarget,
@@ -282,7 +283,7 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, HttpTarget):
         phases = frozenset(targets.Phase(phase) for phase in body.phases)
         queries = frozenset(targets.Query(query) for query in body.queries)
-        return targets.HttpTarget(body.url, phases, queries, _request(body))
+        return targets.HttpTarget(body.url, phases, queries, _request(body), _batch(body.batch))
     if isinstance(body, HandlerTarget):
         return targets.HandlerTarget()
     if isinstance(body, TopologyTarget):
@@ -292,6 +293,10 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, EventTarget):
         return targets.EventTarget(body.event, body.key, body.timeout_seconds, body.lookback_seconds)
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
+
+
+def _batch(body: CallBatch | None) -> targets.CallBatch | None:
+    return None if body is None else targets.CallBatch(body.max_size, body.max_wait_seconds)
 
 
 def _request(body: HttpTarget) -> HttpRequest:

@@ -54,6 +54,13 @@ class ResponseOptionsResponse(TypedDict):
     when_larger: Annotated[Literal["fail", "truncate"], Field(description="What happens to a larger body.")]
 
 
+class CallBatchResponse(TypedDict):
+    """How tasks share calls of an endpoint."""
+
+    max_size: Annotated[int, Field(description="Most tasks of one call.")]
+    max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for others.")]
+
+
 class HttpTargetResponse(TypedDict):
     """An HTTP endpoint. Fields of the request are present if they were set."""
 
@@ -73,6 +80,7 @@ class HttpTargetResponse(TypedDict):
     success: Annotated[NotRequired[Sequence[int]], Field(description="Statuses that mean success.")]
     auth: Annotated[NotRequired[RequestAuthResponse], Field(description="Authentication of the request.")]
     response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="Parts of the response that are kept.")]
+    batch: Annotated[NotRequired[CallBatchResponse], Field(description="How its tasks share calls.")]
 
 
 class CallbackTargetResponse(TypedDict):

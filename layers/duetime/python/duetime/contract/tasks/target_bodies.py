@@ -46,7 +46,14 @@ from duetime.contract.tasks.target_fields import (
     TopicArn,
     WaitsForEnd,
 )
-from duetime.domain.limits import DEFAULT_APPROVAL_SECONDS, DEFAULT_EVENT_SECONDS
+from duetime.domain.limits import (
+    DEFAULT_APPROVAL_SECONDS,
+    DEFAULT_BATCH_SIZE,
+    DEFAULT_BATCH_WAIT_SECONDS,
+    DEFAULT_EVENT_SECONDS,
+    MAX_HANDLER_BATCH,
+    MAX_HANDLER_BATCH_WAIT_SECONDS,
+)
 from duetime.domain.tasks.arns import is_qualified
 
 _ANY_VERSION = "arn:aws:lambda:eu-west-1:123456789012:function:report:1"
@@ -56,6 +63,22 @@ class HandlerTarget(Body):
     """The Python handler that is registered for the task's type."""
 
     kind: Literal["handler"]
+
+
+class CallBatch(Body):
+    """How tasks share calls: one request for several due tasks, and a response with an outcome for each."""
+
+    max_size: Annotated[
+        int, Field(ge=1, le=MAX_HANDLER_BATCH, description="Most tasks of one call; all are of one delivery.")
+    ] = DEFAULT_BATCH_SIZE
+    max_wait_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=MAX_HANDLER_BATCH_WAIT_SECONDS,
+            description="How long the first task may wait for others; at most half of its timeout is used.",
+        ),
+    ] = DEFAULT_BATCH_WAIT_SECONDS
 
 
 class HttpTarget(Body):
@@ -78,6 +101,10 @@ class HttpTarget(Body):
     auth: Annotated[RequestAuth | None, Field(description="Authentication of the request.")] = None
     response: Annotated[
         ResponseOptions | None, Field(description="The part of the response to keep; null for the whole body.")
+    ] = None
+    batch: Annotated[
+        CallBatch | None,
+        Field(description="How its tasks share calls, without `phases` and a request of your own; null: they do not."),
     ] = None
 
 

@@ -146,6 +146,7 @@ class ScheduleSpec:
         pause_on_failure: whether a failed task pauses it.
         expect_success_by: local time of day by which a run of that day must have succeeded, such as `06:00`.
         expect_every_seconds: longest allowed time without a success.
+        expect_duration_factor: longest expected duration of a run, as a multiple of the median of its latest successes.
         changed_occurrences: occurrences that its user skipped or moved, in order; updates of its fields do not change
             them.
     """
@@ -169,6 +170,7 @@ class ScheduleSpec:
     pause_on_failure: bool = False
     expect_success_by: str | None = None
     expect_every_seconds: int | None = None
+    expect_duration_factor: float | None = None
     changed_occurrences: tuple[ChangedOccurrence, ...] = ()
 
     @property

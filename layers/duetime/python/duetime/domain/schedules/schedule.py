@@ -155,7 +155,13 @@ def _check_permanent(schedule: Schedule) -> None:
 
 def _check_expectations(schedule: Schedule) -> None:
     spec = schedule.spec
-    expected = {"expect_success_by": spec.expect_success_by, "expect_every_seconds": spec.expect_every_seconds}
+    expected = {
+        "expect_success_by": spec.expect_success_by,
+        "expect_every_seconds": spec.expect_every_seconds,
+        "expect_duration_factor": spec.expect_duration_factor,
+    }
+    if spec.expect_duration_factor is not None and spec.task.notify_on is None:
+        raise FieldInvalid("expect_duration_factor", "needs task.notify_on, where it is reported", FaultCode.CONFLICT)
     for name, value in expected.items():
         if value is not None and schedule.is_permanent:
             raise FieldInvalid(

@@ -208,6 +208,7 @@ _NO_SECRETS = HttpSecrets()
 _NOTHING_RESERVED = Reservations()
 _NOT_CALLABLE = "is not among the resources that the settings let tasks call"
 _RESERVED = "{0!r} is reserved for other owners by the settings"
+_NOT_OF_BATCH = "cannot be given with `batch`, whose request and response hold several tasks"
 _OURS_ONLY = "applies only to duetime's own request, which `method` and `body` replace"
 _TOO_LONG = f"should be less than or equal to {MAX_TIMEOUT_SECONDS}, unless pull workers run the task"
 _MOST_LISTED = 20
@@ -334,6 +335,8 @@ def _check_request(target: HttpTarget) -> None:
     request = target.request
     if request.is_custom and target.offers_more:
         raise FieldInvalid(f"target.{target.offers_more}", _OURS_ONLY, FaultCode.CONFLICT)
+    if target.batch is not None and (field := target.conflicts_with_batch):
+        raise FieldInvalid(f"target.{field}", _NOT_OF_BATCH, FaultCode.CONFLICT)
     if request.body is not None and request.method in BODILESS:
         raise FieldInvalid("target.body", f"cannot be sent with {request.method}", FaultCode.CONFLICT)
     if request.auth is not None:

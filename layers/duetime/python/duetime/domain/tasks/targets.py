@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.http_requests import HttpRequest
+from duetime.domain.tasks.http_requests import HttpRequest, ResponseOptions
 from duetime.domain.tasks.states import TERMINAL, State
 
 if TYPE_CHECKING:
@@ -49,6 +49,19 @@ class Query(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CallBatch:
+    """How tasks share the calls of an endpoint.
+
+    Attributes:
+        max_size: most tasks of one call.
+        max_wait_seconds: how long the first task may wait for others.
+    """
+
+    max_size: int
+    max_wait_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class HttpTarget:
     """An HTTP endpoint.
 
@@ -56,17 +69,32 @@ class HttpTarget:
         phases: supported phases besides `run`.
         queries: supported queries.
         request: the custom request, and the parts of its response to keep.
+        batch: how its tasks share calls; `None` if each has its own.
     """
 
     url: str
     phases: frozenset[Phase] = frozenset()
     queries: frozenset[Query] = frozenset()
     request: HttpRequest = field(default_factory=HttpRequest)
+    batch: CallBatch | None = None
 
     @property
     def offers_more(self) -> str:
         """The field that offers more than `run`; empty if there is none."""
         return "phases" if self.phases else "queries" if self.queries else ""
+
+    @property
+    def conflicts_with_batch(self) -> str:
+        """The field that is about the call of a single task; empty if there is none."""
+        request = self.request
+        of_one = {
+            "phases": self.phases,
+            "method": request.method,
+            "body": request.body,
+            "success": request.success,
+            "response": request.response != ResponseOptions(),
+        }
+        return next((name for name, value in of_one.items() if value), "")
 
 
 @dataclass(frozen=True, slots=True)

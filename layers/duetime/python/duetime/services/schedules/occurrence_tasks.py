@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
+from duetime.domain.schedules.occurrences import preceding
 from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.parent_references import Cause
@@ -90,15 +91,27 @@ class OccurrenceTasks:
         Raises:
             ContentExpired: its payload is stored outside the schedule and has expired.
             FieldInvalid: the definition does not exist, or the parameters do not fit it.
+            Unavailable: the store did not answer.
         """
         if payload is None:
             payload = self.contents.fetch(stored.uid, stored.payload)
         task = replace(stored.spec.task, payload=payload)
         try:
             # Occurrences have no unique key: the schedule's `overlap` decides.
-            return replace(self.rules.resolved(stored.owner, task), unique=None)
+            spec = replace(self.rules.resolved(stored.owner, task), unique=None)
         except FieldInvalid as refusal:
             raise refusal.inside("task") from None
+        return spec if stored.spec.expect_duration_factor is None else self._with_usual_duration(stored, spec)
+
+    def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
+        """The specification with a limit of its duration by the latest runs."""
+        # Few schedules compare their runs, so the module is imported only for them.
+        from duetime.domain.schedules.run_durations import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
+
+        latest = preceding(stored.schedule(), self.runtime.now() + 1, RUNS_COMPARED)
+        runs = self.enqueuer.tasks.read_many([stored.id_of(each) for each in latest])
+        factor = stored.spec.expect_duration_factor
+        return replace(spec, notify_on=with_usual_duration(spec.notify_on, factor, runs.values()))
 
     def task_for(self, stored: StoredSchedule, dues: Sequence[Due]) -> TaskSpec:
         """The specification for these occurrences; if the schedule has placed none yet, its payload is retained.

@@ -1,0 +1,77 @@
+"""Calls of a target that several attempts share, each with its own end; imported by the first one that runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from duetime.domain.tasks.attempt_results import NotSent, Stopped
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from duetime.domain.tasks.attempt_results import TargetEnding
+    from duetime.ports.targets import BatchGroups, Work
+
+M = TypeVar("M")
+
+
+def share_call(
+    groups: BatchGroups,
+    work: Work,
+    member: M,
+    call: Callable[[Sequence[tuple[Work, M]], float], Sequence[TargetEnding]],
+    *,
+    key: Hashable,
+    max_size: int,
+    max_wait_seconds: float,
+) -> TargetEnding:
+    """Wait for other attempts with the same key, and make one call for all of them.
+
+    A task is alone in its last attempt, unless it has only one: no task fails for good because of another one.
+
+    Args:
+        groups: brings the attempts of a delivery together.
+        work: of this attempt.
+        member: what the call needs of this attempt.
+        call: called with the attempts that may still start, and the seconds until the first of their deadlines;
+            returns their ends, in order. Must not raise.
+        key: attempts with the same key and timeout share a call.
+        max_size: most attempts of a call.
+        max_wait_seconds: longest wait for others; at most half of the time left is used.
+
+    Returns:
+        The end of this attempt.
+    """
+    task = work.task
+    is_alone = 1 < task.retry.max_attempts <= task.attempt
+    shared = key, task.timeout_seconds
+    return groups.join(
+        (shared, task.id) if is_alone else shared,
+        (work, member),
+        lambda members, now: _endings(members, call, now),
+        max_size=1 if is_alone else max_size,
+        max_wait=round(min(max_wait_seconds, work.seconds / 2) * SECOND),
+    )
+
+
+def _endings(
+    members: Sequence[tuple[Work, M]],
+    call: Callable[[Sequence[tuple[Work, M]], float], Sequence[TargetEnding]],
+    now: Millis,
+) -> Sequence[TargetEnding]:
+    """The end of each attempt; those that may not start any more are not called."""
+    endings = {number: ending for number, (work, _) in enumerate(members) if (ending := _refused_start(work))}
+    called = [number for number in range(len(members)) if number not in endings]
+    if called:
+        seconds = (min(members[number][0].deadline for number in called) - now) / SECOND
+        endings |= dict(zip(called, call([members[number] for number in called], seconds), strict=True))
+    return [endings[number] for number in range(len(members))]
+
+
+def _refused_start(work: Work) -> TargetEnding | None:
+    """The end of an attempt that lost its lease, or was cancelled, while it waited for others."""
+    if not work.is_leased():
+        return NotSent("a lease with time left")
+    return Stopped() if work.requested_action() is RequestedAction.CANCEL else None
