@@ -62,7 +62,7 @@ class BulkWatching:
             check(left <= SKEW, f"the bulk operation {name} was taken {left} ms before the end of its lease")
             self._holders[name, after] = writer
             return
-        holder = self._holders.get((name, after), writer)
+        holder = self._holders.setdefault((name, after), writer)
         check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
 
     def check_end(self) -> None:

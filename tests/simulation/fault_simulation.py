@@ -85,6 +85,8 @@ _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
 _SLOW_BULK = 3
 """In one of so many seeds with tasks and faults there are bulk operations that last for minutes."""
+_FROZEN_HOLDERS = 0.02
+"""Before how many of its calls a process that carries out such an operation stands still."""
 _ORDERED = 3
 """In one of so many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
@@ -215,6 +217,7 @@ class FaultSimulation(Account):
         self.dependencies = DependencyWatching(self)
         self.ordered_keys = OrderWatching(self)
         self.bulk = BulkWatching(self)
+        self._holders = Random(f"{seed} holders")  # noqa: S311 - repeatable
         self.events = EventWatching(self)
         self.streams = StreamWatching(self)
         self.occurrences = OccurrenceWatching(self)
@@ -457,6 +460,7 @@ class FaultSimulation(Account):
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
         """What goes wrong with the next call, if anything."""
+        self._freeze_holder(machine)
         own = self.job_users.fault_for(machine, operation) or self.streams.fault_for(machine)
         return own or super().fault_for(machine, operation)
 
@@ -576,6 +580,15 @@ class FaultSimulation(Account):
             victims = [each for each in going if each in at_work] or going
             duration = self.random.choice([5, 40, 90]) * SECOND
             self.time.start_process(partial(self._freeze, self.random.choice(victims), duration))
+
+    def _freeze_holder(self, machine: Machine) -> None:
+        """Let a process that carries out a bulk operation stand still now and then, past its lease."""
+        is_holder = machine.function == "bulk" and self.seed % _SLOW_BULK == 0
+        if is_holder and self.faulty and not self.is_calm and self._holders.random() < _FROZEN_HOLDERS:
+            self.count("machine frozen")
+            self.time.start_process(partial(self._freeze, machine, 80 * SECOND))
+            # The other process is to freeze it first.
+            self.take(1)
 
     def _freeze(self, machine: Machine, duration: Millis) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""

@@ -45,12 +45,14 @@ MUTANTS = (
         '"ConditionExpression": "#i = :i",\n        "ExpressionAttributeNames": {"#i": _TASK, "#u": _ON_CONFLICT},',
         '"ConditionExpression": "#i = :i OR #i <> :i",\n'
         '        "ExpressionAttributeNames": {"#i": _TASK, "#u": _ON_CONFLICT},',
+        test="tests/adapters/test_key_store.py::test_a_key_is_redirected_once",
     ),
     Mutant(
         "an idempotency key that has expired is kept until TTL removes it",
         "adapters/dynamodb/keys.py",
         '"attribute_not_exists(#p) OR #expires_at <= :now"',
         '"attribute_not_exists(#p) OR (#expires_at <= :now AND #expires_at > :now)"',
+        test="tests/adapters/test_key_store.py::test_an_expired_key_may_be_used_anew",
     ),
     Mutant(
         "a key with another body makes the task of the first body",
