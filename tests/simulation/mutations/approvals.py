@@ -10,24 +10,28 @@ MUTANTS = (
         "domain/tasks/approvals.py",
         "since = max(task.due_at, task.created_at, task.reopened_at or 0)",
         "since = max(task.due_at, task.created_at)",
+        pairs="^approval-failed (retry worker|worker retry)$",
     ),
     Mutant(
         "a decision with another payload is taken for the same one",
         "services/tasks/approvals.py",
         "return _canonical(stored) == _canonical(decision.payload)",
         "return bool(stored or decision.payload)",
+        test="tests/scenarios/test_approvals.py::test_a_payload_is_compared_wherever_it_is_stored",
     ),
     Mutant(
         "a rejection for another reason is taken for the same one",
         "services/tasks/approvals.py",
         "return task.error == rejection(by.reason)",
         "return task.error is not None or rejection(by.reason) is None",
+        test="tests/scenarios/test_approvals.py::test_one_rejection_stands_with_its_reason",
     ),
     Mutant(
         "the other decision is taken for the same one",
         "services/tasks/approvals.py",
         "if not task.is_terminal or _decided(task) is not action:\n            return False",
         "if not task.is_terminal or _decided(task) is None:\n            return False",
+        test="tests/scenarios/test_approvals.py::test_one_decision_stands",
     ),
     Mutant(
         "the result of an approved node expires before its topology",

@@ -17,6 +17,7 @@ MUTANTS = (
         "domain/rates.py",
         "if own < state.of(LINES[rank]):",
         "if own < state.of(LINES[rank]) or own > 0:",
+        test="tests/domain/test_rates.py",
     ),
     Mutant(
         "a task without a place overtakes the line",
@@ -37,6 +38,7 @@ MUTANTS = (
         "services/rate_limiter.py",
         "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
         "if all(grant.earliest <= now * MICROS for grant in grants):",
+        test="tests/scenarios/test_rates.py::test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window",
     ),
     Mutant(
         "an attempt starts by a rate that its owner has paused since it was read",
@@ -50,11 +52,5 @@ MUTANTS = (
         "        if self.place is not None:\n            return {}\n        below",
         "        below",
         test="tests/domain/test_rates.py",
-    ),
-    Mutant(
-        "whoever has waited for a place may start without being counted",
-        "domain/rates.py",
-        "            adds = {STARTS: interval, **shifts}",
-        "            adds = {STARTS: 0 if self.place is not None else interval, **shifts}",
     ),
 )
