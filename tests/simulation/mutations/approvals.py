@@ -27,13 +27,6 @@ MUTANTS = (
         test="tests/scenarios/test_approvals.py::test_one_rejection_stands_with_its_reason",
     ),
     Mutant(
-        "the other decision is taken for the same one",
-        "services/tasks/approvals.py",
-        "if not task.is_terminal or _decided(task) is not action:\n            return False",
-        "if not task.is_terminal or _decided(task) is None:\n            return False",
-        test="tests/scenarios/test_approvals.py::test_one_decision_stands",
-    ),
-    Mutant(
         "the result of an approved node expires before its topology",
         "services/tasks/approvals.py",
         "            contents.retain(task.id, kept, expiry)\n        return result",

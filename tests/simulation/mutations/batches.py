@@ -10,7 +10,7 @@ MUTANTS = (
         "services/enqueue.py",
         "if not (plan.timer or task.order is not None",
         "if not (task.order is not None",
-        test="tests/functions/test_meter.py::test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it",
+        test="tests/scenarios/test_due_times.py -k repeated_after_its_minutes",
     ),
     Mutant(
         "a batch inserts tasks of an ordered key without places in its line",
