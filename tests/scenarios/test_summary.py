@@ -3,9 +3,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from duetime.domain.summary import Group
 from duetime_testing.simulation.table_stream import SimulatedTableStream
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
+from tests.simulation.fault_simulation import FaultSimulation, Theme
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -96,3 +99,56 @@ def test_an_expired_task_is_counted_no_more() -> None:
         account.run(MINUTE)
         found = account.ask("GET", "/v1/summary").body
         assert (found["total"], found["states"], found["types"]) == (0, {}, [])
+
+
+class CountedSimulation(FaultSimulation):
+    """A fault simulation whose table's stream is read, and at whose end somebody reads the summary.
+
+    Attributes:
+        read: of each owner, what the summary told, and what it should have.
+    """
+
+    reading = 20 * MINUTE
+    """How long that takes, at most."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, 0.02, Theme.TASKS)
+        self.stream = SimulatedTableStream(self, repeats=0.1)
+        self.read: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+
+    def _calm_down(self) -> None:
+        super()._calm_down()
+        end = self.time.now() + HOUR
+        while not self.stream.is_read and self.time.now() < end:
+            self.time.run_until(self.time.now() + MINUTE)
+        self.time.start_process(self._read_all)
+        self.time.run_until(self.time.now() + self.reading)
+
+    def _read_all(self) -> None:
+        # As the rule does every five minutes: a silence of days begins the counts anew.
+        for _ in range(10):
+            self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
+            self.take(MINUTE)
+        for owner in sorted({task.owner for task in self.watching.tasks()}):
+            is_still = False
+            while not is_still:
+                while not self.stream.is_read:
+                    self.take(SECOND)
+                reply = self.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
+                assert reply is not None
+                tasks = [task for task in self.watching.tasks() if task.owner == owner]
+                self.read[owner] = told(reply.body), counted_by_hand(tasks)
+                # A task whose retry is due only now may have been written meanwhile.
+                is_still = self.stream.is_read
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 24))
+def test_after_a_fault_simulation_the_summary_is_a_count_of_the_table(seed: int) -> None:
+    """Processes die, calls are lost, late or throttled, batches come again: no step is lost, and none counted twice."""
+    simulation = CountedSimulation(seed)
+    simulation.simulate(2 * MINUTE)
+    assert simulation.stream.is_read
+    assert simulation.read
+    for found, wanted in simulation.read.values():
+        assert found == wanted
