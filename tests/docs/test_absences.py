@@ -129,10 +129,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/how-to/stop-and-throttle.md", "There is no rate for `all`"): Refused(
         "PUT", "/v1/switches/all/all", {"rate": {"limit": 5, "per_seconds": 1}}
     ),
-    ("docs/decisions/topologies.md", "There is no approval by an unauthenticated link"): lambda: (
-        "/v1/tasks/{task_id}/notify" in document()["paths"]
-        and document()["paths"]["/v1/tasks/{task_id}/notify"]["post"].get("security") != []
-    ),
     ("docs/how-to/make-a-task-unique.md", "its nodes cannot"): Refused(
         "POST", "/v1/topologies", {"nodes": {"a": {**_TASK, "unique": {"key": "x"}}}}
     ),
@@ -177,7 +173,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
 """What a page says to be absent, in its own words, with what is true as long as it is: such a sentence must be here."""
 
 EXPLAINS: Mapping[str, tuple[str, ...]] = {
-    "docs/decisions/aws-targets.md": ("has run them against AWS yet",),
+    "docs/decisions/targets.md": ("has run them against AWS yet",),
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),

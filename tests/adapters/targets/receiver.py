@@ -38,7 +38,7 @@ def is_signed_by_key(public_key: str, headers: Mapping[str, str], body: bytes) -
 
 
 def derived(purpose: str, owner: str, secret: str, turn: int = 0, period: int = 0) -> bytes:
-    """32 bytes of an owner, derived from the secret of the deployment as `docs/decisions/http-targets.md` says."""
+    """32 bytes of an owner, derived from the secret of the deployment as `docs/decisions/targets.md` says."""
     text = f"{purpose}\0{owner}\0{turn}\0{period}"
     return hmac.new(base64.b64decode(secret), text.encode(), hashlib.sha256).digest()
 

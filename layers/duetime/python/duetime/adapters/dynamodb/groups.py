@@ -34,6 +34,8 @@ _UID, _CREATED, _CLOSED, _COMPLETED, _COMPLETION, _RULE, _HASH, _COUNTS = "i", "
 _OUTCOME, _NOTED, _NOTED_AT = "o", "n", "c"
 _FEW = 20
 """Members in one read unit."""
+_REMEMBERED = 1_000
+"""Groups for which a process remembers where it found an open member."""
 _REMOVED = 500
 """Members of one partition that one call removes."""
 
@@ -45,6 +47,8 @@ class DynamoGroupStore:
         self._client = client
         self._table = table
         self._executor = executor
+        self._places: dict[tuple[str, str], TaskId] = {}
+        """By owner and group: the open member that was found last, where the next search begins."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -150,16 +154,34 @@ class DynamoGroupStore:
             limit: maximum number of members; all are of one partition.
             near: a member whose partition is read first.
         """
-        first = 0 if near is None else part_of(near)
-        for number in range(GROUP_PARTS):
+        for pages in self._search(owner, group_id, near):
             found: list[Member] = []
-            for page in self._pages(_part(owner, group_id, (first + number) % GROUP_PARTS), _FEW):
+            for page in pages:
                 found += [_member(item) for item in page if _OUTCOME not in item]
                 if len(found) >= limit:
                     break
             if found:
+                if len(self._places) >= _REMEMBERED:
+                    self._places.clear()
+                self._places[owner, group_id] = found[0].task_id
                 return found[:limit]
+        self._places.pop((owner, group_id), None)
         return []
+
+    def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
+        """The pages of all members, by parts, from where an open one was found before.
+
+        So a process passes each ended member about once, in whatever order members end. A search that always began
+        with the latest would read most of a large group at each end, once these have ended.
+        """
+        place = self._places.get((owner, group_id))
+        begin = place or near
+        first = 0 if begin is None else part_of(begin)
+        yield self._pages(_part(owner, group_id, first), _FEW, until=place)
+        for number in range(1, GROUP_PARTS):
+            yield self._pages(_part(owner, group_id, (first + number) % GROUP_PARTS), _FEW)
+        if place is not None:
+            yield self._pages(_part(owner, group_id, first), after=place)
 
     def counts(self, owner: str, group_id: str, most_open: int) -> tuple[dict[State, int], list[TaskId], int]:
         """Count all members, read consistently.
@@ -202,18 +224,31 @@ class DynamoGroupStore:
                     ids.append(TaskId(item[schema.SORT_KEY]["S"]))
         return {State(outcome): count for outcome, count in counted.items()}, ids
 
-    def _pages(self, partition: str, first: int | None = None) -> Iterator[Sequence[StoredItem]]:
-        """The members of a partition, latest first, read consistently; with `first`, so many on the first page."""
+    def _pages(
+        self, partition: str, first: int | None = None, *, until: TaskId | None = None, after: TaskId | None = None
+    ) -> Iterator[Sequence[StoredItem]]:
+        """The members of a partition, latest first, read consistently.
+
+        Args:
+            partition: the partition.
+            first: how many are on the first page; `None` for as many as fit.
+            until: the latest one to read; `None` for no limit.
+            after: only later ones than this; `None` for all.
+        """
+        condition, values = "#p = :p", {":p": attribute_values.text(partition)}
+        if place := until or after:
+            condition += " AND #s <= :s" if until is not None else " AND #s > :s"
+            values[":s"] = attribute_values.text(place.text)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY, "#n": _NOTED, "#c": _NOTED_AT, "#o": _OUTCOME}
         more: dict[str, Any] = {} if first is None else {"Limit": first}
         while True:
             with translated():
                 page = self._client.query(
                     TableName=self._table,
-                    KeyConditionExpression="#p = :p",
+                    KeyConditionExpression=condition,
                     ProjectionExpression="#s, #n, #c, #o",
                     ExpressionAttributeNames=names,
-                    ExpressionAttributeValues={":p": attribute_values.text(partition)},
+                    ExpressionAttributeValues=values,
                     ConsistentRead=True,
                     # Members mostly end in the order of their ids: open ones are found at the end.
                     ScanIndexForward=False,
@@ -223,8 +258,9 @@ class DynamoGroupStore:
             if "LastEvaluatedKey" not in page:
                 return
             more["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-            # If none of the latest is open, fewer requests are faster.
-            more.pop("Limit", None)
+            if first is not None:
+                # Fewer requests for a long way, without reading much more than that.
+                more["Limit"] *= 2
 
     def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
         """Remove some members of a partition; returns whether any are left."""
