@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
@@ -66,18 +67,20 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     jobs = jobs or os.cpu_count() or 1
     outcomes = until_injected(faults, run, first, jobs) if faults else spread(run, range(first, first + seeds), jobs)
     ran = 0
-    for outcome in track(outcomes, "Simulations", None if faults else seeds, console=console, transient=True):
-        ran += 1
-        totals.update(outcome.counts)
-        injected.update(outcome.faults)
-        latest = max(latest, outcome.calm_after)
-        _tell(outcome, console)
-        if outcome.crash:
-            crashed.append(outcome.seed)
-        if outcome.violations:
-            broken.append(outcome.seed)
-        if until_broken and (outcome.crash or outcome.violations):
-            break
+    # Whoever stops it wants to know what has run.
+    with suppress(KeyboardInterrupt):
+        for outcome in track(outcomes, "Simulations", None if faults else seeds, console=console, transient=True):
+            ran += 1
+            totals.update(outcome.counts)
+            injected.update(outcome.faults)
+            latest = max(latest, outcome.calm_after)
+            _tell(outcome, console)
+            if outcome.crash:
+                crashed.append(outcome.seed)
+            if outcome.violations:
+                broken.append(outcome.seed)
+            if until_broken and (outcome.crash or outcome.violations):
+                break
     summary = ", ".join(f"{number} {name}" for name, number in totals.items())
     console.print(f"{ran} seeds from {first}, {summary}: {len(broken)} seeds broke a promise", soft_wrap=True)
     if injected:
