@@ -29,7 +29,7 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels release lock sbom audit clean distclean
+.PHONY: help setup console run demo check format test tests test-slow test-deployed test-lowest flaky docs docs-site docs-serve docs-tools screenshots console-figures openapi openapi-tools simulate nightly pairs mutants files-entered fuzz fuzz-deployed kill load bench workflows wheels release lock sbom audit clean distclean
 
 help: ## list all targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -117,11 +117,16 @@ openapi-tools: tests/openapi/node_modules/.installed $(OPENAPI)/.installed ## in
 simulate: setup ## simulate random faults in virtual time (FIRST=0 SEEDS=100 RATE=0.03)
 	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),0) --seeds $(or $(SEEDS),100) $(if $(RATE),--rate $(RATE))
 
+nightly: setup ## simulate fresh seeds until so many faults were injected; the report is build/nightly.txt (FAULTS=10000000 RATE=0.1 FIRST=...)
+	@$(BIN)/python -m tests.simulation --first $(or $(FIRST),$(shell date +%s)000) --rate $(or $(RATE),0.1) \
+		--faults $(or $(FAULTS),10000000) --report build/nightly.txt
+
 pairs: setup ## interleave every two operations on one subject, call by call (PART=3/10 or commit/20, ONLY=regex, AGAIN='...')
 	@$(BIN)/python -m tests.pairs --part $(or $(PART),1/1) $(if $(ONLY),--only '$(ONLY)') $(if $(AGAIN),--again '$(AGAIN)')
 
-mutants: setup ## introduce one defect after the other: the simulation must find each (FIRST=0 SEEDS=40 ONLY='lock|lease')
-	@$(BIN)/python -m tests.simulation.mutants --first $(or $(FIRST),0) --seeds $(or $(SEEDS),40) $(if $(ONLY),--only '$(ONLY)')
+mutants: setup ## introduce one defect after the other: the tests must find each (FIRST=0 SEEDS=40 ONLY='lock|lease' SUBJECT='rates|keys')
+	@$(BIN)/python -m tests.simulation.mutants --first $(or $(FIRST),0) --seeds $(or $(SEEDS),40) \
+		$(if $(ONLY),--only '$(ONLY)') $(if $(SUBJECT),--subject '$(SUBJECT)')
 
 files-entered: setup ## count the files that a reader enters who follows one task through the code (SPINE=1 lists them)
 	@$(BIN)/python -m tests.files_entered $(if $(SPINE),--spine)

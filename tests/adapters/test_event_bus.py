@@ -8,10 +8,10 @@ from botocore.exceptions import ClientError, ConnectTimeoutError
 
 from duetime.adapters.event_bus import MOST_BYTES, MOST_ENTRIES, EventBridgeBus
 from duetime.domain.change_events import Event, EventKind, ScheduleSkipped
+from duetime_testing.fakes.events import FakeEvents
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import VirtualTime
 from tests.clocks import NOW
-from tests.fakes.session import FakeEvents
 
 
 def event(number: int, reason: str = "why") -> Event:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.keys import RememberedKey
+from duetime.domain.tasks.keys import KeyRedirect, RememberedKey
+from duetime.domain.tasks.task_options import OnConflict
 from duetime.domain.times import DAY
 from tests.adapters.examples import HOME, numbered
 
@@ -67,3 +68,12 @@ def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
     assert key_store.find("ann", "order-1", wanted.expires_at - 1) == wanted
     assert key_store.find("ann", "order-1", wanted.expires_at) is None
     assert key_store.find("bob", "order-1", HOME) is None
+
+
+def test_a_key_is_redirected_once(key_store: KeyStore) -> None:
+    """A late copy of a request does not point its key to another task than the one that was answered."""
+    key_store.remember("ann", "order-1", WANTED, HOME)
+    for number, on_conflict in ((3, OnConflict.KEEP), (4, OnConflict.REPLACE)):
+        key_store.redirect(KeyRedirect("ann", "order-1", WANTED.task_id, numbered(number), on_conflict))
+    found = key_store.find("ann", "order-1", HOME)
+    assert found == replace(WANTED, task_id=numbered(3), on_conflict=OnConflict.KEEP)

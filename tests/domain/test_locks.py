@@ -152,9 +152,27 @@ def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold()
     """What was reserved for it goes to the next one; an attempt that has claimed the lock meanwhile keeps it."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
     waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
-    left = HandOver(lock).dismiss(waiters[0]).dismiss(waiters[1])
+    left = HandOver(lock).dismiss(waiters[0], None).dismiss(waiters[1], None)
     assert left.lock.holders == (Holder(TASKS[1], 3, NOW),)
     assert left.departed == tuple(waiters)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_kept"),
+    [
+        ({"state": State.WAITING, "next_at": NOW}, True),
+        ({"state": State.WAITING, "next_at": NOW + SECOND}, False),
+        ({"state": State.RUNNING, "next_at": NOW + MINUTE}, True),
+        ({"state": State.PAUSED, "next_at": NOW}, False),
+        ({"state": State.CANCELLED, "next_at": NOW}, False),
+    ],
+)
+def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """A hand-over that has enqueued the task has yet to remove its place: another one finds that, and lets it be."""
+    task = replace(waiting_task(id=TASKS[0]), **changes)
+    lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))
+    left = HandOver(lock).dismiss(Waiter(NOW, task.id, 0), task)
+    assert (left.lock == lock, len(left.departed)) == (is_kept, 1)
 
 
 @pytest.mark.parametrize(

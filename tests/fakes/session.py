@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from duetime_testing.fakes.connections import FakeConnections
 from duetime_testing.fakes.dynamodb import FakeDynamoDB, FakePaginator
 from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.events import FakeEvents
 from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS
 from tests import grants
@@ -134,41 +135,6 @@ class FakeLogs:
     def _check(self, group: str, operation: str) -> None:
         if self.error or group != self.GROUP:
             raise self.exceptions.make(self.error or "ResourceNotFoundException", operation, group)
-
-
-class FakeEvents:
-    """A client of EventBridge.
-
-    Attributes:
-        taken: the entries that were put, in their order.
-        requests: the entries of each request.
-        refuses: how many entries it does not take before it takes all.
-        error: what it raises at the first request.
-    """
-
-    def __init__(self) -> None:
-        self.exceptions = Exceptions()
-        self.taken: list[dict[str, Any]] = []
-        self.requests: list[list[dict[str, Any]]] = []
-        self.refuses = 0
-        self.error: Exception | None = None
-
-    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:
-        """Take events (Source: EventBridge API Reference, PutEvents)."""
-        assert 1 <= len(Entries) <= 10
-        self.requests.append(Entries)
-        if self.error is not None and len(self.requests) == 1:
-            raise self.error
-        answers: list[dict[str, str]] = []
-        for entry in Entries:
-            if self.refuses:
-                self.refuses -= 1
-                answers.append({"ErrorCode": "ThrottlingException", "ErrorMessage": "too many"})
-                continue
-            self.taken.append(entry)
-            answers.append({"EventId": f"event-{len(self.taken)}"})
-        failed = sum("ErrorCode" in answer for answer in answers)
-        return {"FailedEntryCount": failed, "Entries": answers}
 
 
 class Missing:

@@ -158,6 +158,12 @@ def unique_queued(world: World) -> None:
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
+def unique_ending(world: World) -> None:
+    """On the queue, holds a unique key until its end, and has one attempt."""
+    made(world, retry={"max_attempts": 1}, **operations.unique_key())
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
 def unique_failed(world: World) -> None:
     """Has failed, and held a unique key."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
@@ -614,6 +620,7 @@ _ENDED = (
 
 _OF_LATE = operations.OF_EXPIRY + named("get patch-soon pause resume run retry cancel cancel-by-force", _TASKS)
 
+_OF_ENDING = named("create-keep", operations.OF_UNIQUE) + named("retry cancel", _TASKS) + named("worker-failing", _WORK)
 _OF_UNIQUE = operations.OF_UNIQUE + named("get patch-at-05 pause run retry rollback cancel", _TASKS)
 
 _ON_BACKFILL = named("get patch-cron pause resume run backfill delete make-again trigger", operations.OF_SCHEDULES)
@@ -626,6 +633,7 @@ _ON_CONDITION = (
 SUBJECTS = (
     Subject("unique", unique, _OF_UNIQUE + _TICK),
     Subject("unique-queued", unique_queued, _OF_UNIQUE + _WORK),
+    Subject("unique-ending", unique_ending, _OF_ENDING),
     Subject("unique-failed", unique_failed, (*_OF_UNIQUE, operations.TTL)),
     Subject("unique-expired", unique_expired, operations.OF_UNIQUE + named("retry cancel", _TASKS) + _WORK[:1]),
     Subject("scheduled", scheduled, _TASKS + operations.OF_FAIRNESS + _TICK),

@@ -11,11 +11,12 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
-from tests.scenarios.scenario import HOUR, MINUTE, SECOND
+from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
+    from duetime_testing.simulation.faults import Call
     from duetime_testing.simulation.machines import Machine
 
 NEXT_TO_NOTHING = 50
@@ -214,6 +215,29 @@ def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> N
         tasks.run(late)
         tasks.ticking = True
         tasks.run(3 * MINUTE)
+        assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
+
+
+def _writes_records(call: Call) -> bool:
+    is_single = call.operation == "put_item" and (call.partition or "").startswith("20")
+    return is_single or call.operation == "batch_execute_statement"
+
+
+def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messages_are_refused() -> None:
+    """Its records are in minutes that were read before: each has a timer ahead, too."""
+    with Tasks() as tasks:
+        tasks.faulty = True
+        body, key = {"tasks": 3 * [{"type": PLAIN}]}, {"Idempotency-Key": "batch"}
+        tasks.refuse(_writes_records)
+        first = tasks.ask("POST", "/v1/tasks/batch", body, headers=key)
+        assert ["task" in each for each in first.body["results"]] == 3 * [False]
+        tasks.before_call = None
+        tasks.run(4 * MINUTE)
+        tasks.refuse_sends()
+        again = tasks.ask("POST", "/v1/tasks/batch", body, headers=key)
+        tasks.before_call = None
+        made = [each["task"]["id"] for each in again.body["results"]]
+        tasks.run(10 * MINUTE)
         assert {tasks.state(task_id) for task_id in made} == {"succeeded"}
 
 

@@ -104,6 +104,17 @@ def test_a_due_time_that_moves_takes_its_notice_along() -> None:
         assert sorted(each.rsplit("-", 1)[0][:26] for each, _ in tasks.notices) == sorted([moved, asked])
 
 
+def test_each_task_of_a_batch_is_told_to_be_late() -> None:
+    """Those whose lateness is to be checked are written after a timer for that, not together with the others."""
+    with Tasks() as tasks:
+        tasks.refuse(_claims)
+        body = {"type": PLAIN, "delay_seconds": 600}
+        answer = tasks.ask("POST", "/v1/tasks/batch", {"tasks": [{**body, "notify_on": LATE}, body, body]})
+        made = [each["task"]["id"] for each in answer.body["results"]]
+        tasks.run(20 * MINUTE)
+        assert [each[:26] for each, _ in tasks.notices] == made[:1]
+
+
 def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
     """Its user holds it, and knows."""
     with Tasks() as tasks:

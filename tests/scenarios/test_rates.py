@@ -168,6 +168,23 @@ def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
         assert len(starts(tasks)) == len(made)
 
 
+def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> None:
+    """Others have started by then: the attempt asks again, and no ten seconds have more than two starts."""
+    with Tasks() as tasks:
+
+        def delay(call: Call) -> None:
+            if (call.partition or "").startswith(schema.RATE_PREFIX):
+                tasks.after_call = None
+                tasks.take(8 * SECOND)
+
+        tasks.after_call = delay
+        create(tasks, 4)
+        tasks.run(2 * MINUTE)
+        times = [effect.at for effect in tasks.effects if effect.phase == "run"]
+        assert len(times) == 4
+        assert all(third - first >= 10 * SECOND for first, third in zip(times, times[2:], strict=False))
+
+
 def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
     """One for the start; one each for the place in line, for being put back, and for the claim at the turn."""
     spent: Counter[str] = Counter()

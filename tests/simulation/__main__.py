@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,11 +25,13 @@ from tests.simulation.trace_text import told, told_before
 from tests.simulation.two_regions import in_two_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _LAST_LINES = 200
 """Of a trace, unless all of it is written to a file."""
 _SHOWN = 5
+_AT_ONCE = 200
+"""Seeds that are given to the processes in one go, if nobody knows how many there will be."""
 BROKEN, CRASHED = 1, 3
 """Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
@@ -46,11 +50,15 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
     restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
     regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
+    faults: Annotated[
+        int, typer.Option(help="Run seeds until so many faults were injected, however many it takes.")
+    ] = 0,
+    report: Annotated[Path | None, typer.Option(help="Where what is printed goes, too.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
     """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
-    console = Console()
-    if seeds == 1 and not (restore or regions):
+    console = Console(record=report is not None)
+    if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
     run: Callable[[int], Outcome] = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
     if restore or regions:
@@ -58,26 +66,29 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     broken: list[int] = []
     crashed: list[int] = []
     totals: Counter[str] = Counter()
-    faults: Counter[str] = Counter()
+    injected: Counter[str] = Counter()
     latest = 0
-    outcomes = spread(run, range(first, first + seeds), jobs or os.cpu_count() or 1)
+    jobs = jobs or os.cpu_count() or 1
+    outcomes = until_injected(faults, run, first, jobs) if faults else spread(run, range(first, first + seeds), jobs)
     ran = 0
-    for outcome in track(outcomes, "Simulations", seeds, console=console, transient=True):
-        ran += 1
-        totals.update(outcome.counts)
-        faults.update(outcome.faults)
-        latest = max(latest, outcome.calm_after)
-        _tell(outcome, console)
-        if outcome.crash:
-            crashed.append(outcome.seed)
-        if outcome.violations:
-            broken.append(outcome.seed)
-        if until_broken and (outcome.crash or outcome.violations):
-            break
+    # Whoever stops it wants to know what has run.
+    with suppress(KeyboardInterrupt):
+        for outcome in track(outcomes, "Simulations", None if faults else seeds, console=console, transient=True):
+            ran += 1
+            totals.update(outcome.counts)
+            injected.update(outcome.faults)
+            latest = max(latest, outcome.calm_after)
+            _tell(outcome, console)
+            if outcome.crash:
+                crashed.append(outcome.seed)
+            if outcome.violations:
+                broken.append(outcome.seed)
+            if until_broken and (outcome.crash or outcome.violations):
+                break
     summary = ", ".join(f"{number} {name}" for name, number in totals.items())
-    console.print(f"{ran} seeds, {summary}: {len(broken)} seeds broke a promise", soft_wrap=True)
-    if faults:
-        console.print(", ".join(f"{number} {name}" for name, number in faults.most_common()), soft_wrap=True)
+    console.print(f"{ran} seeds from {first}, {summary}: {len(broken)} seeds broke a promise", soft_wrap=True)
+    if injected:
+        console.print(", ".join(f"{number} {name}" for name, number in injected.most_common()), soft_wrap=True)
         console.print(f"all was at its end at most {latest / 60_000:.0f} minutes after the last fault")
     if crashed:
         console.print(f"[red]the simulation itself failed in {len(crashed)} seeds[/]", soft_wrap=True)
@@ -85,7 +96,22 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
         own = rate_of(seed, rate)
         option = "" if own is None else f" RATE={own}"
         console.print(f"again, with its trace: make simulate FIRST={seed} SEEDS=1{option}")
+    if report is not None:
+        report.write_text(console.export_text(), encoding="utf-8")
     sys.exit(CRASHED if crashed else BROKEN if broken else 0)
+
+
+def until_injected(
+    faults: int, run: Callable[[int], Outcome], first: int, jobs: int, at_once: int = _AT_ONCE
+) -> Iterator[Outcome]:
+    """Run seeds until so many faults were injected."""
+    injected = 0
+    for begin in count(first, at_once):
+        for outcome in spread(run, range(begin, begin + at_once), jobs):
+            yield outcome
+            injected += outcome.counts.get("faults", 0)
+            if injected >= faults:
+                return
 
 
 def _tell(outcome: Outcome, console: Console) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import SECOND, Millis
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _ANSWERED = range(200, 500)
 _LOCKS = ("a", "b")
+_STOPPED = 0.4
+"""How many of the operations that last are stopped by their users."""
 
 
 class BulkUsers:
@@ -78,6 +81,22 @@ class BulkUsers:
         elif answer is not None and answer.status == 200 and answer.body["affected"]:
             self._changed[name] = priority
             self.check_changed()
+
+    def change_slowly(self, until: Millis) -> None:
+        """Change tags of many tasks, a few in a second, by operations that last for minutes; stop some of these."""
+        draw = Random(f"{self.simulation.seed} slowly")  # noqa: S311 - repeatable on purpose
+        while self.simulation.time.now() < until:
+            self.simulation.take(draw.randrange(1, 40) * SECOND)
+            meant = {"type": draw.choice([works.PLAIN, works.UNDONE, works.PHASED])}
+            pace = {"per_second": draw.choice([0.1, 0.2, 1])}
+            body = {"filter": meant, "update": {"tags": {"bulk": str(next(self._numbers))}}, **pace}
+            answer = self.users.ask("POST", "/v1/tasks/update", body)
+            if answer is None or answer.status != 202:
+                continue
+            self.simulation.count("bulk operation")
+            if draw.random() < _STOPPED:
+                self.simulation.take(draw.randrange(60) * SECOND)
+                self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
         """What was changed, as its user was told, is as it was asked for."""

@@ -6,6 +6,7 @@ Each write of the table goes through the same functions as in a deployment, as i
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
@@ -13,8 +14,9 @@ from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.change_events import EventKind, events_of
 from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.times import MINUTE
+from duetime.domain.times import MINUTE, SECOND
 from duetime_testing.fakes.stream import FakeStream
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.machines import SKEW
@@ -22,21 +24,34 @@ from duetime_testing.simulation.machines import SKEW
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from duetime.domain.change_events import ScheduleSnapshot
+    from duetime.domain.tasks.parent_references import ScheduleRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from tests.simulation.fault_simulation import FaultSimulation
 
-_HISTORY, _STARTED, _FENCE = (ATTRIBUTES[name].name for name in ("attempt_history", "started_at", "fence"))
+_HISTORY, _STARTED, _FENCE, _SCHEDULE_REF = (
+    ATTRIBUTES[name].name for name in ("attempt_history", "started_at", "fence", "schedule_ref")
+)
 _BEGINNING = frozenset({"prepare", "run"})
+_EXPECTED = (None, None, 60, 120)
+_UNSURE = 15 * SECOND
+"""A success so near to the beginning or end of a period, or whose outcome is written so late, may be of another one."""
 _LATE = MINUTE
 """A first start that is so late has an event."""
 
 
+def expected_every(schedule: str) -> int | None:
+    """The seconds within which users expect a success of a schedule of this name, again and again."""
+    return Random(f"{schedule} expectation").choice(_EXPECTED)  # noqa: S311 - repeatable on purpose
+
+
 class EventWatching:
-    """Watches the events of late starts.
+    """Watches the events of late starts, and of schedules whose runs did not succeed in time.
 
     Attributes:
         late: how many events say of a task that it has started late.
+        missed: how many events say of a schedule that no run has succeeded in time.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -49,10 +64,15 @@ class EventWatching:
         """Tasks of which an event must say that they have started late."""
         self._ids: dict[str, set[str]] = {}
         self.late: Counter[str] = Counter()
+        self.missed = 0
+        self._successes: dict[str, tuple[ScheduleRef, Millis, Millis]] = {}
+        """Of runs that have succeeded: of which schedule, when they ended, and when that was written."""
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of a record: the first end of an attempt says whether it was the first, and late."""
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
+        if new is not None and _SCHEDULE_REF in new:
+            self._note_success(task_of(new))
         if old is None or new is None:
             return
         is_claimed = old[_FENCE] != new[_FENCE]
@@ -68,6 +88,19 @@ class EventWatching:
         if was_called and task.started_at is not None and task.started_at - task.due_at >= _LATE:
             self._is_due.add(task.id.text)
 
+    def schedule_written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of a schedule."""
+        self._stream.add(old, new)  # type: ignore[arg-type]  # items
+
+    def _note_success(self, run: Task) -> None:
+        """Note when a run of a schedule has succeeded; one that is deleted or undone has not."""
+        line, ref = (run.attempt_history or (None,))[-1], run.schedule_ref
+        if run.state is not State.SUCCEEDED or run.erased or line is None or line.started_at is None or ref is None:
+            self._successes.pop(run.id.text, None)
+        else:
+            ended_at, now = line.started_at + line.took, self._account.time.now()
+            self._successes.setdefault(run.id.text, (ref, ended_at, now))
+
     def began(self, task: Task, phase: str, fence: int) -> None:
         """A target is called."""
         if phase not in _BEGINNING:
@@ -77,10 +110,27 @@ class EventWatching:
 
     def _read(self) -> None:
         """Take what the stream delivers, at once."""
-        for event in events_of(changes_of(self._stream.event(), FakeTelemetry())):
+        changes = changes_of(self._stream.event(), FakeTelemetry())
+        for event in events_of(changes):
             if event.kind is EventKind.TASK_LATE:
                 self._check_late(str(event.detail.get("task_id")), event.detail["id"])
+        for change in changes.schedules:
+            if change.after is not None and any(e.kind is EventKind.EXPECTATION_MISSED for e in events_of(changes)):
+                self._check_missed(change.after)
         self._stream.records.clear()
+
+    def _check_missed(self, schedule: ScheduleSnapshot) -> None:
+        """A period is only said to have passed without a success if there was none in it."""
+        self.missed += 1
+        length, state = expected_every(schedule.name), schedule.expectation
+        assert state is not None
+        end = state.missed_at or 0
+        begin = end - (length or 0) * SECOND
+        for name, (ref, ended_at, written_at) in self._successes.items():
+            is_inside = begin + _UNSURE < ended_at and max(ended_at, written_at) < end - _UNSURE
+            is_its = ref.schedule == schedule.name and schedule.uid.text.endswith(ref.mark)
+            told = f"{schedule.name} is said to have had no success from {begin} to {end}, in which {name} succeeded"
+            self._account.watching.check(not (is_its and is_inside), told)
 
     def _check_late(self, name: str, event_id: str) -> None:
         self.late[name] += 1

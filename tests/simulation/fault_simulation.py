@@ -22,6 +22,7 @@ from tests.simulation import works
 from tests.simulation.account import Account
 from tests.simulation.attempt_watching import AttemptWatching
 from tests.simulation.bulk_users import BulkUsers
+from tests.simulation.bulk_watching import BulkWatching
 from tests.simulation.dependency_watching import DependencyWatching
 from tests.simulation.endpoints import Asked
 from tests.simulation.event_watching import EventWatching
@@ -38,6 +39,7 @@ from tests.simulation.schedule_users import ScheduleUsers
 from tests.simulation.schedule_watching import ScheduleWatching
 from tests.simulation.signal_watching import SignalUsers, SignalWatching
 from tests.simulation.step_watching import StepWatching
+from tests.simulation.stream_watching import StreamWatching
 from tests.simulation.topology_users import TopologyUsers
 from tests.simulation.topology_watching import TopologyWatching
 from tests.simulation.unique_watching import UniqueWatching
@@ -67,6 +69,8 @@ _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
 """Of so many seeds one is watched for months afterwards, at so many moments."""
+_STREAMED = 5
+"""In one of so many seeds the table's stream is read: in those that are watched for months, when TTL removes tasks."""
 _JOBS = 5
 """In one of so many seeds users have AWS run jobs as well."""
 _RETENTIONS = 3
@@ -79,6 +83,10 @@ _SIGNALS = 3
 """In one of so many seeds with tasks there are tasks that wait for events."""
 _DEPENDENCIES = 3
 """In one of so many seeds with tasks there are tasks that start after others."""
+_SLOW_BULK = 3
+"""In one of so many seeds with tasks and faults there are bulk operations that last for minutes."""
+_FROZEN_HOLDERS = 0.02
+"""Before how many of its calls a process that carries out such an operation stands still."""
 _ORDERED = 3
 """In one of so many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
@@ -208,7 +216,10 @@ class FaultSimulation(Account):
         self.signals, self.signal_users = SignalWatching(self), SignalUsers(self)
         self.dependencies = DependencyWatching(self)
         self.ordered_keys = OrderWatching(self)
+        self.bulk = BulkWatching(self)
+        self._holders = Random(f"{seed} holders")  # noqa: S311 - repeatable
         self.events = EventWatching(self)
+        self.streams = StreamWatching(self)
         self.occurrences = OccurrenceWatching(self)
         self.nodes = NodeWatching(self)
         self.watching = Watching(self)
@@ -238,12 +249,14 @@ class FaultSimulation(Account):
         """Let users and faults have their way for a while, then let everything come to its end."""
         try:
             end = self.time.now() + duration
+            if self.seed % _STREAMED == 0:
+                self.streams.begin()
             self._begin_users(end)
             if self.faulty:
                 self.time.start_process(partial(self._cause_faults, end))
             looks = self.time.start_process(self._look)
             self._let_pass(end)
-            if self._goes_on() and self.faulty and self.seed % _SILENCES == 1:
+            if self._goes_on() and self._is_followed_by_silence:
                 self._fall_silent()
             if self._goes_on():
                 self._lose_workers()
@@ -252,6 +265,8 @@ class FaultSimulation(Account):
                 self.watching.check_end()
                 self.time.start_process(self.groups.check_end)
                 self._let_pass(self.time.now() + MINUTE)
+                compared = self.time.start_process(self.streams.check_end)
+                self.time.run_while(lambda: not compared.done, self.time.now() + CALM)
                 self.schedules.watch_on()
                 self.schedules.check_explained()
             if self._goes_on() and self.seed % _AGES == 0:
@@ -308,15 +323,27 @@ class FaultSimulation(Account):
             return
         self.pullers = [self.time.start_process(self.users.pull) for _ in range(2)]
         self._begin_rates(end)
+        if self._is_followed_by_silence:
+            self.time.start_process(partial(self.users.use_days, end))
         if self.seed % _HOT_KEYS == 1:
             self.delivery = DELIVERIES[-1]
             self.time.start_process(partial(self.users.use_hot_keys, end))
         self._begin_batches(end)
+        self._begin_bulk(end)
+
+    def _begin_bulk(self, end: Millis) -> None:
+        """Have users and operators act on many tasks at once; without faults only free locks."""
         if self.faulty:
             # What they do makes tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))
+            if self.seed % _SLOW_BULK == 0:
+                self.time.start_process(partial(self.bulk_users.change_slowly, end))
         elif not self.is_mild:
             self.time.start_process(partial(self.bulk_users.free_locks, end))
+
+    @property
+    def _is_followed_by_silence(self) -> bool:
+        return self.faulty and self.seed % _SILENCES == 1
 
     def _begin_rates(self, end: Millis) -> None:
         if self.seed % _RATES_CHANGE == 2:
@@ -397,6 +424,7 @@ class FaultSimulation(Account):
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
+        self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
         """A token that Step Functions has lost is found by its own timeout only; nothing else takes so long."""
@@ -415,6 +443,7 @@ class FaultSimulation(Account):
             for read in (self.users.read_any, self.topology_users.read_any):
                 self.time.start_process(read)
                 self.time.run_until(self.time.now() + MINUTE)
+        self.streams.check_archive()
 
     def _with_expiry(self) -> list[tuple[tuple[str, str], Millis]]:
         items = [(item, expiry_of(item)) for item in self.table.every()]
@@ -431,7 +460,9 @@ class FaultSimulation(Account):
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
         """What goes wrong with the next call, if anything."""
-        return self.job_users.fault_for(machine, operation) or super().fault_for(machine, operation)
+        self._freeze_holder(machine)
+        own = self.job_users.fault_for(machine, operation) or self.streams.fault_for(machine)
+        return own or super().fault_for(machine, operation)
 
     def begin_execution(self, execution: Execution) -> None:
         """Run what a task has started."""
@@ -550,6 +581,15 @@ class FaultSimulation(Account):
             duration = self.random.choice([5, 40, 90]) * SECOND
             self.time.start_process(partial(self._freeze, self.random.choice(victims), duration))
 
+    def _freeze_holder(self, machine: Machine) -> None:
+        """Let a process that carries out a bulk operation stand still now and then, past its lease."""
+        is_holder = machine.function == "bulk" and self.seed % _SLOW_BULK == 0
+        if is_holder and self.faulty and not self.is_calm and self._holders.random() < _FROZEN_HOLDERS:
+            self.count("machine frozen")
+            self.time.start_process(partial(self._freeze, machine, 80 * SECOND))
+            # The other process is to freeze it first.
+            self.take(1)
+
     def _freeze(self, machine: Machine, duration: Millis) -> None:
         """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
         strand = machine.strand
@@ -667,8 +707,7 @@ class FaultSimulation(Account):
             self.attempts.fails(effect, class_name(error))
             raise
         else:
-            if result is _UNWRITABLE:
-                self.attempts.fails(effect, "ResultNotJson")
+            self._returns(effect, result)
             return result
         finally:
             self.watching.ended(effect)
@@ -703,9 +742,14 @@ class FaultSimulation(Account):
         except BaseException as error:  # noqa: BLE001 - it fails this task only
             self.attempts.fails(effect, class_name(error))
             return error
+        self._returns(effect, result)
+        return result
+
+    def _returns(self, effect: Effect, result: Any) -> None:  # noqa: ANN401 - same
         if result is _UNWRITABLE:
             self.attempts.fails(effect, "ResultNotJson")
-        return result
+        else:
+            self.streams.returned(effect.task_id)
 
     def _behave(self, phase: str, context: Context | Asked) -> Any:  # noqa: ANN401 - same
         draw = self.random.random()

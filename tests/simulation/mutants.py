@@ -1,12 +1,14 @@
-"""Break the core in one place at a time, and see whether the simulation finds it: `python -m tests.simulation.mutants`.
+"""Break the core in one place at a time, and see whether that is found: `python -m tests.simulation.mutants`.
 
-Each mistake is made in a copy of the core, never in the checkout. A mistake whose text is no longer there is an error:
-the list must follow the code. All mutants meet the same seeds with the same rates of faults.
+The simulation looks for a mistake, unless it names the pairs or the test that find it. Each is
+made in a copy of the core, never in the checkout. A mistake whose text is no longer there is an error: the list must
+follow the code. All mutants meet the same seeds with the same rates of faults.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -45,7 +47,7 @@ class Hunt:
 
     Attributes:
         seconds: how long it took.
-        seeds: how many seeds it took to find it; `None` if none did, or not in its time.
+        seeds: how many seeds it took to find it, 1 for pairs and tests; `None` if none did, or not in its time.
         violation: the promise that the mutant broke.
         error: why the simulation itself failed: the mutant is neither found nor missed.
     """
@@ -66,19 +68,28 @@ class Hunt:
 def main(
     seeds: Annotated[int, typer.Option(help="How many seeds a mutant may survive.", min=1)] = _SEEDS,
     only: Annotated[str, typer.Option(help="Only the mutants with one of these, by `|`, in their names.")] = "",
+    subject: Annotated[
+        str, typer.Option(help="Only those of one of these subjects, by `|`: modules of mutations.")
+    ] = "",
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     first: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
 ) -> None:
-    """Run the simulation over each mutant until it is found."""
+    """Run the simulation, or what finds it, over each mutant until it is found."""
     console = Console()
-    table = Table("mutant", "seeds it took", "found as")
-    mutants = [mutant for mutant in MUTANTS if any(part in mutant.name for part in only.split("|"))]
+    table = Table("mutant", "found by", "seeds it took", "found as")
+    mutants = [
+        mutant
+        for mutant in MUTANTS
+        if any(part in mutant.name for part in only.split("|"))
+        and (not subject or mutant.subject in subject.split("|"))
+    ]
     hunts: list[Hunt] = []
     with ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
         for mutant, hunt in zip(mutants, threads.map(partial(hunted, seeds=seeds, first=first), mutants), strict=True):
             hunts.append(hunt)
-            table.add_row(mutant.name, str(hunt.seeds or "[red]none[/]"), escape(hunt.violation or hunt.result))
-            line = f"{mutant.name} ({hunt.seconds:.0f} s): {hunt.result}"
+            by = "pairs" if mutant.pairs else "a test" if mutant.test else "simulation"
+            table.add_row(mutant.name, by, str(hunt.seeds or "[red]none[/]"), escape(hunt.violation or hunt.result))
+            line = f"{mutant.subject}: {mutant.name} ({by}, {hunt.seconds:.0f} s): {hunt.result}"
             console.print(line, soft_wrap=True, markup=False, highlight=False)
     console.print(table)
     errors = sum(bool(hunt.error) for hunt in hunts)
@@ -88,20 +99,16 @@ def main(
 
 
 def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
-    """Run seeds over a mutant until one breaks a promise, the simulation itself fails, or the time is over."""
+    """Run over a mutant what looks for it until a promise is broken, it fails by itself, or the time is over."""
     began = monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
         shutil.copytree(CORE, copy, ignore=shutil.ignore_patterns("__pycache__"))
         file = copy / mutant.file
         file.write_text(mutant.applied(file.read_text(encoding="utf-8")), encoding="utf-8")
-        command = [sys.executable, "-m", "tests.simulation", "--until-broken", "--jobs", "1", "--seeds", str(seeds)]
-        theme = ["--theme", mutant.theme.value] if mutant.theme else []
-        theme += ["--regions"] if mutant.in_two_regions else []
-        rates = [option for rate in RATES for option in ("--rate", str(rate))]
         try:
-            ended = subprocess.run(  # noqa: S603 - the simulation of this checkout
-                [*command, *theme, *rates, "--first", str(first)],
+            ended = subprocess.run(  # noqa: S603 - the tests of this checkout
+                [sys.executable, "-m", *_looking_for(mutant, seeds, first)],
                 cwd=ROOT,
                 env=os.environ | {"PYTHONPATH": folder, "PYTHONHASHSEED": "0", "NO_COLOR": "1", "COLUMNS": "400"},
                 capture_output=True,
@@ -111,7 +118,32 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
             )
         except subprocess.TimeoutExpired:
             return Hunt(monotonic() - began)
-    return hunt_of(ended, first, monotonic() - began)
+    seconds = monotonic() - began
+    return found_by(ended, seconds) if mutant.pairs or mutant.test else hunt_of(ended, first, seconds)
+
+
+def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
+    """The module that looks for a mutant, and its arguments."""
+    if mutant.pairs:
+        return ["tests.pairs", "--jobs", "1", "--only", mutant.pairs]
+    if mutant.test:
+        return ["pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *shlex.split(mutant.test)]
+    theme = ["--theme", mutant.theme.value] if mutant.theme else []
+    theme += ["--regions"] if mutant.in_two_regions else []
+    rates = [option for rate in RATES for option in ("--rate", str(rate))]
+    counts = ["--seeds", str(seeds), "--first", str(first)]
+    return ["tests.simulation", "--until-broken", "--jobs", "1", *counts, *theme, *rates]
+
+
+def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
+    """Read what pairs or a test printed: only their own exit code of a violation is a mutant that was found."""
+    lines = ended.stdout.strip().splitlines()
+    if ended.returncode == 0:
+        return Hunt(seconds)
+    told = next((line for line in lines if line.startswith(("E  ", "  VIOLATION"))), "")
+    if ended.returncode != BROKEN or not told:
+        return Hunt(seconds, error=(ended.stderr.strip().splitlines() or lines or [""])[-1][:_TOLD])
+    return Hunt(seconds, 1, told.strip()[:_TOLD])
 
 
 def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:

@@ -32,6 +32,7 @@ CONDITIONS = frozenset(
             "shards doubled",
             "hot key",
             "dependency",
+            *("due after hours", "bulk operation"),
         ),
         *("deployed older code", "deployed present code", "deployed newer code"),
     }

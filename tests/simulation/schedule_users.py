@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
 from tests.simulation import works
+from tests.simulation.event_watching import expected_every
 from tests.simulation.schedule_watching import OWNER
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ class ScheduleUsers:
             body.setdefault("end_at", to_iso(ends_at))
             self._moved.add(name)
             self._rolled.add(name)
+        if "permanent" not in body:
+            body["expect_every_seconds"] = expected_every(name)
         body["pause_on_failure"] = self.random.random() < 0.15
         if "permanent" not in body:
             body["catch_up_mode"] = pick(["latest", "all"])

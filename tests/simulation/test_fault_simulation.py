@@ -10,11 +10,11 @@ import pytest
 
 from duetime.domain.times import MINUTE
 from duetime_testing.simulation.faults import Fault
-from tests.simulation.__main__ import BROKEN, CRASHED
+from tests.simulation.__main__ import BROKEN, CRASHED, until_injected
 from tests.simulation.fault_simulation import FaultSimulation, Theme
-from tests.simulation.mutants import CORE, Hunt, hunt_of
+from tests.simulation.mutants import CORE, Hunt, found_by, hunt_of
 from tests.simulation.mutations import MUTANTS
-from tests.simulation.outcomes import defects_of, outcome_of, run_functions, simulated, spread
+from tests.simulation.outcomes import Outcome, defects_of, outcome_of, run_functions, simulated, spread
 from tests.simulation.trace_text import VIOLATION, told, told_before
 from tests.simulation.unique_watching import UniqueWatching
 from tests.simulation.users import Users
@@ -170,6 +170,31 @@ def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: H
     else:
         assert hunt.seeds is None
         assert wanted in hunt.error
+
+
+@pytest.mark.parametrize(
+    ("code", "printed", "wanted"),
+    [
+        (0, "12 passed", Hunt(1)),
+        (1, "part 1/1\npaused: A (resume): done\n  VIOLATION x ran twice\n", Hunt(1, 1, "VIOLATION x ran twice")),
+        (1, "E   assert 3 == 4\n1 failed", Hunt(1, 1, "E   assert 3 == 4")),
+        (4, "no tests ran", Hunt(1, error="no tests ran")),
+        (1, "", Hunt(1, error="boom")),
+        (1, "part 1/1", Hunt(1, error="part 1/1")),
+    ],
+)
+def test_pairs_and_tests_find_a_mutant_only_by_a_failure_of_theirs(code: int, printed: str, wanted: Hunt) -> None:
+    """A test that does not exist, or whatever else goes wrong, says nothing about the mutant."""
+    assert found_by(subprocess.CompletedProcess([], code, printed, "boom" if not printed else ""), 1) == wanted
+
+
+def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
+    """The last seed is the one that reaches the number, wherever a batch of seeds ends."""
+
+    def run(seed: int) -> Outcome:
+        return Outcome(seed, [], {"faults": 3})
+
+    assert [outcome.seed for outcome in until_injected(10, run, first=7, jobs=1, at_once=3)] == [7, 8, 9, 10]
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)

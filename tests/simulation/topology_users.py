@@ -163,13 +163,13 @@ class TopologyUsers:
         # Not drawn as the rest: what older seeds draw stays the same.
         payload = Random(f"{name} {self.simulation.time.now()}").choice([works.LARGE, 1, 2])  # noqa: S311 - not a secret
         # The last one is somebody else's, who does not know of the first.
-        for given in [payload, 3] if approve else [None]:
-            body = {"approve": True, "payload": given} if approve else {"approve": False, "reason": "no"}
+        for given in [payload, 3] if approve else ["no", "never"]:
+            body = {"approve": True, "payload": given} if approve else {"approve": False, "reason": given}
             self.simulation.topologies.signalled.add((name, approve))
             answer = self.users.ask("POST", f"/v1/tasks/{name}/signal", body)
             if answer is not None and answer.status == 200:
-                result = answer.body["result"]
-                self.simulation.topologies.decided(name, approve=approve, payload=given, result=result)
+                found = answer.body["result"] if approve else (answer.body["error"] or {}).get("message")
+                self.simulation.topologies.decided(name, approve=approve, given=given, found=found)
 
     def _delete(self, topology: str) -> None:
         """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.content_store import SplitContentStore
-from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
+from duetime.adapters.dynamodb.task_items import task_of
 from duetime.adapters.dynamodb.topology_run_state import DynamoTopologyStore
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.action_history import Action
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, State.CANCELLED})
 _SKIPPED = "skipped"
-_NODE_REF = ATTRIBUTES["node_ref"].name
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
 """Without faults a node starts, and a whole ends, no later after what it waits for."""
@@ -80,16 +79,17 @@ class TopologyWatching:
         task = self.account.watching.record(name)
         return task is not None and is_awaited(task, self.account.time.now())
 
-    def decided(self, name: str, *, approve: bool, payload: object, result: object) -> None:
+    def decided(self, name: str, *, approve: bool, given: object, found: object) -> None:
         """A user was told that a node is approved, or rejected: it is, and was not told the opposite before.
 
         Args:
             name: the node's task.
             approve: what its user has decided.
-            payload: what the approval came with.
-            result: the result in the answer, which an approval with another payload has not become.
+            given: the payload of the approval, or the reason of the rejection.
+            found: the result in the answer, or the message of its error, which another decision has not become.
         """
-        self.account.watching.check(not approve or result == payload, f"{name} was approved with another payload")
+        how = "approved with another payload" if approve else "rejected for another reason"
+        self.account.watching.check(found == given, f"{name} was {how}: {found!r}")
         task, check = self.account.watching.record(name), self.account.watching.check
         before = self.decisions.setdefault(name, approve)
         check(before is approve or name in self.retried, f"{name} was approved and rejected")
@@ -100,7 +100,7 @@ class TopologyWatching:
 
     def moved(self, before: State, after: State, item: Mapping[str, Any]) -> None:
         """What waits for a person ends by a decision that somebody made, or as agreed after its time."""
-        if before in TERMINAL or after not in {State.SUCCEEDED, State.FAILED} or _NODE_REF not in item:
+        if before in TERMINAL or after not in {State.SUCCEEDED, State.FAILED}:
             return
         task = task_of(item)
         target, error = task.target, task.error
@@ -110,9 +110,10 @@ class TopologyWatching:
         is_decided = any(each.action in {Action.APPROVED, Action.REJECTED} for each in task.actions.records[-1:])
         timeout_at = max(task.due_at, task.reopened_at or 0) + target.timeout_seconds * SECOND
         is_over = self.account.time.now() + 2 * SKEW >= timeout_at and approved is (target.on_timeout == "approve")
-        is_asked = (task.id.text, approved) in self.signalled
+        is_asked = task.node_ref is None or (task.id.text, approved) in self.signalled
         check = self.account.watching.check
         check((is_decided and is_asked) or is_over, f"{task.id} is {task.state}, and nobody has decided that")
+        check(self.account.time.now() + 2 * SKEW >= task.due_at, f"{task.id} was decided before it was due")
 
     def reopened(self, before: State, task: Task) -> None:
         """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back.

@@ -132,6 +132,8 @@ def _value(value: Mapping[str, Any]) -> str:
 def _entry(entry: Mapping[str, Any]) -> str:
     if "MessageBody" in entry:
         return f"{entry['MessageBody']} in {entry.get('DelaySeconds', 0)} s"
+    if "DetailType" in entry:
+        return f"{entry['DetailType']} {json.loads(entry['Detail'])['id']}"
     return f"{entry['ReceiptHandle']}" + (
         f" away for {entry['VisibilityTimeout']} s" if "VisibilityTimeout" in entry else ""
     )

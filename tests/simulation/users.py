@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.operating_parameters import INTAKE_RULES_LIFE
 from duetime.domain.tasks.task_options import Priority, Rate
-from duetime.domain.times import MINUTE, SECOND, Millis, to_iso
+from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, to_iso
 from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.machines import SKEW
 from tests.simulation import works
@@ -37,6 +37,10 @@ _VANISHED = 0.15
 """How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
 _ORDERED_BATCHES = 0.5
 """How many batches are of one ordered key."""
+_REUSED = 0.1
+"""How many of the idempotency keys are sent once more, with another body."""
+_FAR = range(2, 24)
+"""How many hours ahead tasks are due that are created before days of silence."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
@@ -131,6 +135,21 @@ class Users:
             if answer is not None and answer.status == 200:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 simulation.watching.accepted.extend(made)
+
+    def use_days(self, until: Millis) -> None:
+        """Create tasks that are due hours later, within days in which nothing runs, and put some of them off."""
+        simulation, draw = self.simulation, Random(f"{self.simulation.seed} days")  # noqa: S311 - repeatable
+        while simulation.time.now() < until:
+            simulation.take(draw.randrange(10, 90) * SECOND)
+            body = {"type": works.PLAIN, **_SHORT, "delay_seconds": draw.choice(_FAR) * HOUR // SECOND}
+            answer = self.ask("POST", "/v1/tasks", body)
+            if answer is None or answer.status != 201:
+                continue
+            simulation.count("due after hours")
+            simulation.watching.accepted.append(answer.body["id"])
+            if draw.random() < 0.5:
+                later = {"delay_seconds": draw.choice(_FAR) * HOUR // SECOND}
+                self.ask("PATCH", f"/v1/tasks/{answer.body['id']}", later)
 
     def use_dependencies(self, until: Millis) -> None:
         """Create tasks that start after some of the latest, and chains of them."""
@@ -228,9 +247,17 @@ class Users:
                 self.simulation.unique_keys.answered_creation(body, asked_at, answer)
                 if answer.status in {200, 201}:
                     self.simulation.watching.accepted.append(answer.body["id"])
+                    self._reuse(body, headers)
                 return
             # Some clients give up, and come back when the task's minute is long past.
             self.simulation.take(self.random.choice([2, 2, 40, 240]) * SECOND)
+
+    def _reuse(self, body: dict[str, Any], headers: dict[str, str]) -> None:
+        """Now and then use the key of a task for another body, which must be refused."""
+        if Random(f"{body['name']} again").random() < _REUSED:  # noqa: S311 - same
+            answer = self.ask("POST", "/v1/tasks", {**body, "priority": "low", "name": "other"}, headers=headers)
+            is_refused = answer is None or answer.status in {422, 503}
+            self.simulation.watching.check(is_refused, f"the key of {body['name']} was taken for another body")
 
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
@@ -316,6 +343,7 @@ class Users:
         ]
         if Random(f"{names[0]} order").random() < _ORDERED_BATCHES:  # noqa: S311 - same
             tasks = [{**each, "order": {"key": names[0]}} for each in tasks]
+        late = Random(f"{names[0]} late")  # noqa: S311 - same
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks/batch", {"tasks": tasks}, headers={"Idempotency-Key": names[0]})
             if answer is not None and answer.status in _ANSWERED:
@@ -325,7 +353,8 @@ class Users:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 self.simulation.watching.accepted.extend(made)
                 return
-            self.simulation.take(2 * SECOND)
+            # Some clients come back when the minutes of their tasks are long past.
+            self.simulation.take(late.choice([2, 2, 40, 240]) * SECOND)
 
     def _read_one(self, task_id: str) -> None:
         """Read one task, with what lies outside its record."""

@@ -145,11 +145,14 @@ class Watching:
     def _let_others_look(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         account = self.account
         account.expiries.written(new)
+        if (new or old or {})[schema.PARTITION_KEY]["S"].startswith(schema.SCHEDULE_PREFIX):
+            account.events.schedule_written(old, new)
         for watching in (account.schedules, account.locks, account.rates, account.unique_keys, account.groups):
             watching.written(old, new)
         account.dependencies.written(old, new)
         account.signals.written(old, new)
         account.ordered_keys.written(old, new)
+        account.bulk.written(old, new)
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table: moves are legal, versions and fences grow, records stay."""
@@ -158,6 +161,7 @@ class Watching:
         if record is None or _STATE not in record:
             return
         self.account.events.written(old, new)
+        self.account.streams.written(old, new)
         name = record[schema.SORT_KEY]["S"]
         if old is None or new is None:
             self.tasks_made += new is not None
@@ -403,6 +407,7 @@ class Watching:
         self._check_outside()
         self.account.locks.check_end()
         self.account.bulk_users.check_changed()
+        self.account.bulk.check_end()
         self.account.expiries.check_end()
         self.account.events.check_end()
         self.account.occurrences.check_end()

@@ -23,6 +23,10 @@ _MOST_BYTES = 1_048_576
 _NOISY_SHARE, _NOISY_LEAST = 0.1, 30
 """A message group is noisy with more than this share of the messages in flight, and at least this number (Source: SQS
 Developer Guide, "How Amazon SQS fair queues work"). Its share of the processing time is not considered."""
+_LONGEST_HIDDEN = 43_200_000
+"""Milliseconds after its receipt in which a message can be hidden (Source: SQS Developer Guide, Visibility timeout)."""
+_USUAL_RETENTION = "345600"
+"""Four days (Source: SQS API Reference, CreateQueue, "MessageRetentionPeriod")."""
 _NAMESPACE = "AWS.SimpleQueueService."
 _ACCOUNT = "123456789012"
 
@@ -34,6 +38,7 @@ class Held:
     Attributes:
         visible_at: when it can be received, in milliseconds.
         receipt: the receipt handle of its last receiver; empty before the first receive.
+        received_at: when that was.
         source: the original queue of a dead letter.
     """
 
@@ -45,18 +50,24 @@ class Held:
     attributes: dict[str, Any] = field(default_factory=dict)
     receipt: str = ""
     received: int = 0
+    received_at: int = 0
     source: str = ""
 
 
 @dataclass
 class Queue:
-    """One queue."""
+    """One queue.
+
+    Attributes:
+        retention: for how many seconds it keeps a message.
+    """
 
     name: str
     url: str
     visibility: int
     dead_letters: str = ""
     most_receives: int = 0
+    retention: int = int(_USUAL_RETENTION)
     messages: list[Held] = field(default_factory=list)
 
     @property
@@ -103,6 +114,7 @@ class FakeSQS:
             int(attributes.get("VisibilityTimeout", "30")),
             str(redrive.get("deadLetterTargetArn", "")),
             int(redrive.get("maxReceiveCount", 0)),
+            int(attributes.get("MessageRetentionPeriod", _USUAL_RETENTION)),
         )
         return {"QueueUrl": url}
 
@@ -176,6 +188,7 @@ class FakeSQS:
         for each in received:
             each.receipt = f"receipt-{next(self._numbers)}"
             each.received += 1
+            each.received_at = self.now()
             each.visible_at = self.now() + seconds * 1000
             self.changed(queue, each.visible_at)
         told = [self._told(each, MessageSystemAttributeNames) for each in received]
@@ -193,7 +206,11 @@ class FakeSQS:
             if (held := _held_by(queue, entry["ReceiptHandle"])) is None:
                 answer.fail(entry, "ReceiptHandleIsInvalid")
                 continue
-            held.visible_at = self.now() + entry["VisibilityTimeout"] * 1000
+            visible_at = self.now() + entry["VisibilityTimeout"] * 1000
+            if visible_at - held.received_at > _LONGEST_HIDDEN:
+                answer.fail(entry, "InvalidParameterValue")
+                continue
+            held.visible_at = visible_at
             self.changed(queue, held.visible_at)
             answer.successful.append({"Id": entry["Id"]})
         return answer.told()
@@ -267,7 +284,9 @@ class FakeSQS:
         return sorted(visible, key=lambda each: noisy.get(each.group or "", 0)) if noisy else visible
 
     def _give_up(self, queue: Queue) -> None:
-        """Move messages that were received too often to the dead-letter queue."""
+        """Remove messages that are too old; move those that were received too often to the dead-letter queue."""
+        oldest = self.now() - queue.retention * 1000
+        queue.messages[:] = [each for each in queue.messages if each.sent_at > oldest]
         if not queue.most_receives:
             return
         graves = next(each for each in self.queues.values() if each.arn == queue.dead_letters)

@@ -16,6 +16,7 @@ from duetime_testing.fakes.connections import FakeConnections
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.ecs import FakeEcs
 from duetime_testing.fakes.errors import Exceptions
+from duetime_testing.fakes.events import FakeEvents
 from duetime_testing.fakes.job_services import FakeBatch, FakeCodeBuild, FakeDurableFunctions, FakeGlue, FakeJobs
 from duetime_testing.fakes.s3 import FakeS3
 from duetime_testing.fakes.sqs import FakeSQS, Held, Queue
@@ -211,7 +212,7 @@ class Account:
         self.sqs.pick, self.sqs.changed, self.sqs.wait = self._pick, self._changed, self._long_poll
         self.sqs.transit = lambda: self._transit(*self.delivery)
         self.s3 = FakeS3()
-        self.connections = FakeConnections()
+        self.connections, self.event_bus = FakeConnections(), FakeEvents()
         self.lambdas = FakeLambda(self)
         self.states = FakeStepFunctions(self.time.now)
         self.states.forgets = self._forgets
@@ -238,7 +239,8 @@ class Account:
         # The name is random and independent of the seed.
         self.dynamodb.tables = {"tasks": self.dynamodb.tables[table]}
         self.s3.create_bucket(Bucket=bucket)
-        dead = self.sqs.create_queue(QueueName="dead")["QueueUrl"]
+        retention = {"MessageRetentionPeriod": str(14 * DAY // SECOND)}
+        dead = self.sqs.create_queue(QueueName="dead", Attributes=retention)["QueueUrl"]
         redrive = {"deadLetterTargetArn": self.sqs.queues[dead].arn, "maxReceiveCount": most_receives}
         attributes = {"VisibilityTimeout": "900", "RedrivePolicy": json.dumps(redrive)}
         self.queue_attributes = attributes

@@ -26,6 +26,7 @@ _THROTTLES = {
     "s3": "SlowDown",
     "lambda": "TooManyRequestsException",
     "states": "ThrottlingException",
+    "events": "ThrottlingException",
     "ecs": "ThrottlingException",
     "batch": "TooManyRequestsException",
     "codebuild": "ThrottlingException",

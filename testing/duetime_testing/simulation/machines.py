@@ -205,6 +205,11 @@ class Clients:
         del endpoint
         return FaultyClient(self.machine, self.machine.account.connections, "apigatewaymanagementapi")
 
+    def events(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
+        """A client of EventBridge."""
+        del region
+        return FaultyClient(self.machine, self.machine.account.event_bus, "events")
+
     def step_functions(self, region: str | None = None) -> Any:  # noqa: ANN401 - same
         """A client of Step Functions; executions started by tasks are in a named region."""
         account = self.machine.account

@@ -79,12 +79,22 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
     assert skipped.activity == SEEN
 
 
+def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -> None:
+    """Another one may come when the run before has ended: the head keeps its place, and is not taken for admitted."""
+    policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
+    waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
+    assert (waits.active, waits.waiting) == (None, (SECOND.id, THIRD.id))
+    assert not waits.has_counted(SECOND.id)
+    begins = start_decision(policy, SECOND, waits, OtherRuns(), NOW).activity
+    assert (begins.active, begins.waiting, begins.number_of_runs) == (SECOND.id, (THIRD.id,), SEEN.number_of_runs + 1)
+
+
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
 def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
-    """When the active one has ended, the one that waits becomes active, and the later one waits for it."""
+    """When the active one has ended, the one that waits keeps its place, and the later one waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
-    assert decision.activity == replace(SEEN, active=SECOND.id, waiting=(THIRD.id,))
+    assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
 
 
 def test_all_wait_in_their_order_up_to_the_limit() -> None:

@@ -1,19 +1,43 @@
-"""Mistakes that the fault simulation must find, by what they are about."""
+"""Mistakes that the fault simulation, the pairs of operations or a test must find, by what they are about."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tests.simulation.fault_simulation import Theme
-from tests.simulation.mutations import attempts, dispatch, jobs, locks, regions, requests, schedules, topologies
+from tests.simulation.mutations import (
+    approvals,
+    attempts,
+    batches,
+    bulk,
+    consumers,
+    dispatch,
+    jobs,
+    keys,
+    locks,
+    rates,
+    regions,
+    requests,
+    schedules,
+    topologies,
+)
 
-_BY_THEME = {
-    Theme.TASKS: (*attempts.MUTANTS, *locks.MUTANTS, *dispatch.MUTANTS, *requests.MUTANTS),
-    Theme.SCHEDULES: schedules.MUTANTS,
-    Theme.TOPOLOGIES: topologies.MUTANTS,
-    Theme.JOBS: jobs.MUTANTS,
+if TYPE_CHECKING:
+    from types import ModuleType
+
+_BY_THEME: dict[Theme, tuple[ModuleType, ...]] = {
+    Theme.TASKS: (attempts, locks, dispatch, requests, batches, keys, bulk, rates, consumers),
+    Theme.SCHEDULES: (schedules,),
+    Theme.TOPOLOGIES: (topologies, approvals),
+    Theme.JOBS: (jobs,),
 }
 MUTANTS = (
-    *(replace(mutant, theme=theme) for theme, mutants in _BY_THEME.items() for mutant in mutants),
-    *(replace(mutant, in_two_regions=True) for mutant in regions.MUTANTS),
+    *(
+        replace(mutant, theme=mutant.theme or theme, subject=module.__name__.rpartition(".")[2])
+        for theme, modules in _BY_THEME.items()
+        for module in modules
+        for mutant in module.MUTANTS
+    ),
+    *(replace(mutant, in_two_regions=True, subject="regions") for mutant in regions.MUTANTS),
 )

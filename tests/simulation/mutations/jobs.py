@@ -29,4 +29,42 @@ MUTANTS = (
         "if known or start_is_open(task):",
         "if known:",
     ),
+    Mutant(
+        "the job of an earlier attempt is taken for that of the present one",
+        "domain/tasks/job_starts.py",
+        'return (task.job or "") if task.deferred_fence is not None else ""',
+        'return task.job or ""',
+    ),
+    Mutant(
+        "the checks of a job are not set anew",
+        "services/job_watcher.py",
+        "        for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):\n"
+        "            self.enqueuer.remind(task, at)\n",
+        "",
+    ),
+    Mutant(
+        "an event that comes before its job's start is recorded ends the attempt",
+        "services/job_watcher.py",
+        'return RedeliverMessage(now + _EVENT_RETURNS, "its start is not recorded yet")',
+        'return DeleteMessage("its start is not recorded yet")',
+        test="tests/scenarios/test_jobs.py",
+    ),
+    Mutant(
+        "a job that is not listed yet is taken for lost",
+        "services/job_watcher.py",
+        "if ending is None or _is_too_young(task, ending, now):",
+        "if ending is None:",
+    ),
+    Mutant(
+        "a job of a cancelled task runs on until its deadline",
+        "services/job_watcher.py",
+        "if found.requested_action is RequestedAction.CANCEL or now >= job_deadline(found):",
+        "if now >= job_deadline(found):",
+    ),
+    Mutant(
+        "the end of a job is written whatever the fence of its attempt",
+        "services/job_watcher.py",
+        "self.attempt_reports.end(task, task.fence, ending)",
+        "latest = self.tasks.read(task.id) or task\n            self.attempt_reports.end(latest, latest.fence, ending)",
+    ),
 )

@@ -221,7 +221,21 @@ class HandOver:
             lock = lock.held_by(Holder(task.id, RESERVED, until, claim.is_shared))
         return replace(self, lock=lock, admitted=(*self.admitted, (waiter, task)))
 
-    def dismiss(self, waiter: Waiter) -> HandOver:
-        """A copy without a waiter that no longer waits, and without its reservation."""
-        lock = self.lock.without(waiter.task_id, RESERVED)
+    def dismiss(self, waiter: Waiter, task: Task | None) -> HandOver:
+        """A copy without a waiter that no longer waits, and without its reservation unless its task will use that.
+
+        A concurrent hand-over may have reserved the lock and enqueued the task, but not yet removed the waiter.
+
+        Args:
+            waiter: the waiter.
+            task: its task; `None` if it is gone or needs the lock no more.
+        """
+        held = self.lock.holder(waiter.task_id)
+        is_used = held is not None and task is not None and _checks_before(task, held.expires_at)
+        lock = self.lock if is_used else self.lock.without(waiter.task_id, RESERVED)
         return replace(self, lock=lock, departed=(*self.departed, waiter))
+
+
+def _checks_before(task: Task, end: Millis) -> bool:
+    """Whether a task is about to take its locks: an attempt has begun, or begins before `end`."""
+    return task.state in LEASED or (task.state in STARTABLE and task.next_at < end)

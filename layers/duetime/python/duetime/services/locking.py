@@ -141,7 +141,7 @@ class LockManager:
             reserved = Holder(task.id, RESERVED, until, claim.is_shared)
             lock = stored.without(task.id, task.fence).held_by(reserved)
             if self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(self.runtime.now())):
-                # A place in its line would end the reservation when it is found to be outdated.
+                # Its outdated place in the line would hold up the tasks behind it.
                 self.stores.locks.leave(claim.name, Waiter(task.due_at, task.id, task.generation))
                 return True
         return False
@@ -214,9 +214,11 @@ class LockManager:
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:
             return hand_over
-        claim = None if task is None or status is WaiterStatus.GONE else self._claim(task, hand_over.lock.name)
+        claim = None if task is None else self._claim(task, hand_over.lock.name)
         if task is None or claim is None:
-            return hand_over.dismiss(waiter)
+            return hand_over.dismiss(waiter, None)
+        if status is WaiterStatus.GONE:
+            return hand_over.dismiss(waiter, task)
         hand_over = replace(hand_over, lock=self._living(hand_over.lock, claim, now))
         return hand_over.admit(waiter, task, claim, now + self.lease)
 

@@ -136,7 +136,10 @@ def start_decision(
     # do the others.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
-    return StartDecision(verdict, replace(activity, active=ahead.id, waiting=waiting))
+    if ahead.id != activity.active:
+        # It has not been admitted: it stays in the queue, and is counted when it starts.
+        waiting = (ahead.id, *waiting)
+    return StartDecision(verdict, replace(activity, waiting=waiting))
 
 
 def _for_the_latest(

@@ -1,0 +1,74 @@
+"""What must hold of bulk operations, whatever fails: one holder at a time, ends that stay, and none forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from duetime.adapters.dynamodb import schema
+from duetime_testing.simulation.machines import SKEW, Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.simulation.fault_simulation import FaultSimulation
+
+_STATE, _EPOCH, _LEASED_UNTIL, _COUNTS = "Z", "q", "l", "n"
+_RUNNING = "running"
+
+
+class BulkWatching:
+    """Watches bulk operations.
+
+    Attributes:
+        ended: how many have come to their end.
+    """
+
+    def __init__(self, account: FaultSimulation) -> None:
+        self._account = account
+        self._holders: dict[tuple[str, int], object] = {}
+        self._running: set[str] = set()
+        self.ended = 0
+
+    def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
+        """Look at a write of the table; it may be of something else."""
+        if new is None or not new[schema.PARTITION_KEY]["S"].startswith(schema.BULK_PREFIX):
+            return
+        if _EPOCH not in new:
+            return  # what lies outside an operation's item
+        name, check = new[schema.SORT_KEY]["S"], self._account.watching.check
+        if new[_STATE]["S"] == _RUNNING:
+            self._running.add(name)
+        elif name in self._running:
+            self._running.discard(name)
+            self.ended += 1
+        if old is None:
+            return
+        is_over = old[_STATE]["S"] != _RUNNING
+        stays = not is_over or new[_STATE] == old[_STATE]
+        check(stays, f"the bulk operation {name} was {old[_STATE]['S']}, and is {new[_STATE]['S']} again")
+        for before, after in zip(_counts(old), _counts(new), strict=True):
+            check(before <= after, f"the bulk operation {name} counts {_counts(new)} after {_counts(old)}")
+        self._check_holder(name, old, new)
+
+    def _check_holder(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """Only the process that has taken an operation, once the lease of the last one was over, writes its steps."""
+        check, writer = self._account.watching.check, self._account.time.author().home
+        before, after = int(old[_EPOCH]["N"]), int(new[_EPOCH]["N"])
+        check(before <= after <= before + 1, f"the bulk operation {name} went from epoch {before} to {after}")
+        if not isinstance(writer, Machine) or writer.function != "bulk":
+            return
+        if after > before:
+            left = int(old[_LEASED_UNTIL]["N"]) - self._account.time.now()
+            check(left <= SKEW, f"the bulk operation {name} was taken {left} ms before the end of its lease")
+            self._holders[name, after] = writer
+            return
+        holder = self._holders.setdefault((name, after), writer)
+        check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
+
+    def check_end(self) -> None:
+        """Every operation has come to its end."""
+        self._account.watching.check(not self._running, f"the bulk operations {sorted(self._running)} go on for ever")
+
+
+def _counts(item: Mapping[str, Any]) -> list[int]:
+    return [int(number) for number in item[_COUNTS]["S"].split()]

@@ -1,0 +1,48 @@
+"""Mistakes in approvals: decisions that are repeated, and approvals that are tried again."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "an approval that is retried has no time of its own",
+        "domain/tasks/approvals.py",
+        "since = max(task.due_at, task.created_at, task.reopened_at or 0)",
+        "since = max(task.due_at, task.created_at)",
+        pairs="^approval-failed (retry worker|worker retry)$",
+    ),
+    Mutant(
+        "a decision with another payload is taken for the same one",
+        "services/tasks/approvals.py",
+        "return _canonical(stored) == _canonical(decision.payload)",
+        "return bool(stored or decision.payload)",
+        test="tests/scenarios/test_approvals.py::test_a_payload_is_compared_wherever_it_is_stored",
+    ),
+    Mutant(
+        "a rejection for another reason is taken for the same one",
+        "services/tasks/approvals.py",
+        "return task.error == rejection(by.reason)",
+        "return task.error is not None or rejection(by.reason) is None",
+        test="tests/scenarios/test_approvals.py::test_one_rejection_stands_with_its_reason",
+    ),
+    Mutant(
+        "the result of an approved node expires before its topology",
+        "services/tasks/approvals.py",
+        "            contents.retain(task.id, kept, expiry)\n        return result",
+        "            pass\n        return result",
+    ),
+    Mutant(
+        "an approval is decided before it is due",
+        "domain/tasks/approvals.py",
+        "is_due = task.state is State.SCHEDULED and task.due_at <= now",
+        "is_due = task.state is State.SCHEDULED and (task.due_at <= now or task.due_at > now)",
+    ),
+    Mutant(
+        "a decision is refused while a worker checks the approval",
+        "services/tasks/approvals.py",
+        "            if is_being_checked(task):\n",
+        "            if is_being_checked(task) and now < 0:\n",
+        test="tests/scenarios/test_approvals.py::test_an_approval_is_decided_just_as_a_worker_checks_it",
+    ),
+)

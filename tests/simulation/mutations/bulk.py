@@ -1,0 +1,59 @@
+"""Mistakes in bulk operations: who holds one, under which epoch, and how one ends."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a holder goes on with a bulk operation that another one has taken",
+        "services/bulk/executor.py",
+        "not stored.is_running or stored.epoch != operation.epoch",
+        "not stored.is_running",
+    ),
+    Mutant(
+        "a bulk operation is taken while its holder's lease lasts",
+        "domain/bulk/operation.py",
+        "return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now",
+        "return self.is_running and now > 0",
+    ),
+    Mutant(
+        "the epoch of a bulk operation does not grow",
+        "domain/bulk/operation.py",
+        "epoch=self.epoch + 1, leased_until=now + BULK_LEASE",
+        "epoch=self.epoch, leased_until=now + BULK_LEASE",
+    ),
+    Mutant(
+        "a bulk operation that its user has stopped goes on",
+        "services/bulk/executor.py",
+        "not stored.is_running or stored.epoch != operation.epoch",
+        "stored.epoch != operation.epoch",
+    ),
+    Mutant(
+        "a bulk operation begins anew with each holder",
+        "domain/bulk/operation.py",
+        "return replace(self, holder=holder, epoch",
+        "return replace(self, progress=BulkProgress(), holder=holder, epoch",
+    ),
+    Mutant(
+        "a bulk operation has no timer",
+        "services/bulk/manage.py",
+        "        self._set_timer(operation.id)\n        if not self.stores.bulk.save",
+        "        if not self.stores.bulk.save",
+    ),
+    Mutant(
+        "an operation ends before the one that it replaces",
+        "services/bulk/executor.py",
+        "if progress.is_complete and now >= operation.not_complete_before:",
+        "if progress.is_complete:",
+        test="tests/scenarios/test_bulk_operations.py",
+    ),
+    Mutant(
+        "a step of a bulk operation is written whatever its version",
+        "adapters/dynamodb/bulk.py",
+        "return save_next(self._client, self._table, _item_of(operation), operation.version, nonce)",
+        "stored = self.read(operation.id)\n"
+        "        version = operation.version if stored is None else stored.version\n"
+        "        return save_next(self._client, self._table, _item_of(operation), version, nonce)",
+    ),
+)

@@ -1,0 +1,71 @@
+"""Mistakes in what reads the stream of the table: counts, events, live updates, the archive."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a task is archived without its contents if the store is away",
+        "services/archiver.py",
+        "        except ContentExpired:\n            return content",
+        "        except Exception:\n            return content",
+    ),
+    Mutant(
+        "an object that the archive refuses is taken to be written",
+        "adapters/archive_bucket.py",
+        "        with translated():\n            self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)",
+        "        try:\n            self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n"
+        "        except Exception:\n            return",
+    ),
+    Mutant(
+        "each batch of a day replaces the one before it in the archive",
+        "domain/archive_objects.py",
+        'return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}.jsonl.gz"',
+        'return f"{TASKS_PREFIX}day={self.day}/{digest[:0]}.jsonl.gz"',
+    ),
+    Mutant(
+        "a task that its user has deleted is archived",
+        "domain/archive_objects.py",
+        "if not each.task.erased:",
+        "if True:",
+    ),
+    Mutant(
+        "an archived batch ends with the first task that cannot be read",
+        "services/archiver.py",
+        "        for each in objects_of(batch.tasks):\n            self._write(each)",
+        "        for each in objects_of(batch.tasks):\n            try:\n                self._write(each)\n"
+        "            except Exception:\n                break",
+    ),
+    Mutant(
+        "the archive lacks the attempts of a record",
+        "contract/archive/lines.py",
+        "**attempts(task, older),",
+        "**{**attempts(task, older), 'attempts': attempts(task, older)['attempts'][:1]},",
+    ),
+    Mutant(
+        "changes that could not be counted are taken to be counted",
+        "services/broadcaster.py",
+        "            raise BatchNotCounted(failed)",
+        "            return",
+    ),
+    Mutant(
+        "changes that are delivered again are counted again",
+        "services/summary.py",
+        "while missing := counted.missing(steps):",
+        "while missing := (steps if not counted.missing(steps) else counted.missing(steps)):",
+        also=(("            else:\n                return\n", "                return\n"),),
+    ),
+    Mutant(
+        "an event of an end says the state before it",
+        "domain/change_events.py",
+        "state=task.state.value,",
+        'state="failed",',
+    ),
+    Mutant(
+        "of several writes in a batch the first is pushed",
+        "domain/live_updates.py",
+        "max(known, change, key=lambda each: each.version)",
+        "min(known, change, key=lambda each: each.version)",
+    ),
+)

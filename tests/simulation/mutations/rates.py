@@ -1,0 +1,56 @@
+"""Mistakes in rates: places in line, turns of those that come too late, starts that are given back."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a task that comes too late for its turn keeps its place for ever",
+        "domain/rates.py",
+        "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * self.pace.interval",
+        "is_late = False",
+        test="tests/domain/test_rates.py",
+    ),
+    Mutant(
+        "a place beyond the end of the line is kept",
+        "domain/rates.py",
+        "if own < state.of(LINES[rank]):",
+        "if own < state.of(LINES[rank]) or own > 0:",
+        test="tests/domain/test_rates.py",
+    ),
+    Mutant(
+        "a task without a place overtakes the line",
+        "domain/rates.py",
+        "has_line = any(state.of(line) > self.at + self.pace.interval for line in LINES[: rank + 1])",
+        "has_line = False",
+        test="tests/domain/test_rates.py",
+    ),
+    Mutant(
+        "a start is given back although others have followed it",
+        "domain/rates.py",
+        "return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))",
+        "return RateUpdate({}, adds, {}, {}, self._needed(after, counted))",
+        test="tests/domain/test_rates.py",
+    ),
+    Mutant(
+        "a start is taken by whoever comes, however late it is",
+        "services/rate_limiter.py",
+        "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
+        "if all(grant.earliest <= now * MICROS for grant in grants):",
+        test="tests/scenarios/test_rates.py::test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window",
+    ),
+    Mutant(
+        "an attempt starts by a rate that its owner has paused since it was read",
+        "domain/rates.py",
+        "return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})",
+        "return self",
+    ),
+    Mutant(
+        "a start of a task with a place moves the lines below once more",
+        "domain/rates.py",
+        "        if self.place is not None:\n            return {}\n        below",
+        "        below",
+        test="tests/domain/test_rates.py",
+    ),
+)

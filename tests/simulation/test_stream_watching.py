@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.fault_simulation import FaultSimulation, Theme
+from tests.simulation.outcomes import simulated
+
+
+def watched(seed: int, rate: float) -> FaultSimulation:
+    """A simulation whose stream was read, without a violation."""
+    simulation = simulated(seed, rate, theme=Theme.TASKS)
+    assert not simulation.watching.violations, "\n".join(simulation.watching.violations)
+    return simulation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 5, 20])
+def test_what_readers_of_the_stream_make_of_it_is_what_was_written(seed: int) -> None:
+    """Counts, events, live updates and the archive agree with the records, whatever fails."""
+    streams = watched(seed, 0.03).streams
+    assert streams.counted
+    assert min(streams.published, streams.pushed, streams.archived) > 10
+
+
+@pytest.mark.slow
+def test_without_a_fault_no_reader_of_the_stream_misses_anything() -> None:
+    """Each end has an event, and each task was pushed as it is."""
+    streams = watched(10, 0.0).streams
+    assert min(streams.published, streams.pushed) > 10
+
+
+@pytest.mark.slow
+def test_bulk_operations_go_on_after_their_requests_and_come_to_their_end() -> None:
+    """Those that are paced last longer than a request, and lose their holders now and then."""
+    ended = [watched(seed, 0.06).bulk.ended for seed in (3, 6)]
+    assert sum(ended) > 2
