@@ -60,9 +60,8 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     console = Console(record=report is not None)
     if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
-    run: Callable[[int], Outcome] = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
-    if restore or regions:
-        run = restored if restore else in_two_regions
+    plain = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    run: Callable[[int], Outcome] = restored if restore else in_two_regions if regions else plain
     broken: list[int] = []
     crashed: list[int] = []
     totals: Counter[str] = Counter()
