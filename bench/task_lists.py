@@ -47,7 +47,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task_lists import writes_of
 from duetime.domain.times import DAY, MINUTE, SECOND
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
-from duetime_common.cost_estimate import STREAM_SECONDS
+from duetime_common.cost_estimate import WATCHED_STREAM_SECONDS
 from duetime_local import emulator
 from duetime_testing.fakes.task_table import new_table
 from tests.adapters.examples import task as example
@@ -276,7 +276,7 @@ def units_per_task(rate: float) -> tuple[float, float]:
     for is_full in (False, True):
         random, units, count = Random(1), 0, 0  # noqa: S311 - always the same
         for window in range(max(12, ceil(20 / rate))):
-            seconds = range(window * STREAM_SECONDS, (window + 1) * STREAM_SECONDS)
+            seconds = range(window * WATCHED_STREAM_SECONDS, (window + 1) * WATCHED_STREAM_SECONDS)
             due_times = [NOW + second * SECOND + at for second in seconds for at in _times(rate, random)]
             changes = [change for due in due_times for change in _life(due, random, is_full=is_full)]
             writes = writes_of(changes, RetentionPolicy(30 * DAY))

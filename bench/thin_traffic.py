@@ -19,6 +19,7 @@ from duetime_cdk.environments import SIZES, FunctionName
 from duetime_common.cost_estimate import (
     FULL_BATCHES,
     MONTH_SECONDS,
+    RELAXED_TRAFFIC,
     SWITCH_READS,
     THIN_TRAFFIC,
     estimate,
@@ -157,6 +158,7 @@ def counted(writes: float) -> dict[str, float]:
         "dollars_per_million_thin_relaxed": thin[Precision.RELAXED],
         "dollars_per_million_full": round(estimate(FULL_BATCHES).per_million, 2),
         "dollars_per_million_default_thin": round(estimate(THIN_TRAFFIC).per_million, 2),
+        "dollars_per_million_default_thin_relaxed": round(estimate(RELAXED_TRAFFIC).per_million, 2),
         "dollars_per_million_default_full": round(estimate(FULL_BATCHES).per_million, 2),
         "dollars_idle_month": round(idle_month(PRICES[DEFAULT_REGION]), 2),
         "dollars_idle_month_prod": round(idle_month(PRICES[DEFAULT_REGION]) + watched_month(), 2),

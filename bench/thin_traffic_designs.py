@@ -85,7 +85,11 @@ DESIGNS = (
     ),
     Design("the trigger sends at the best moment, 0.35 s early", 0.40, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),
     Design("the same, 0.15 s early", 0.19, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),
-    Design("**built**: the same, with a worker of 512 MB", 0.19, 0.5, 0.5, ALONE, tick_seconds=BUILT_TICK),
+    Design("the same, with a worker of 512 MB", 0.19, 0.5, 0.5, ALONE, tick_seconds=BUILT_TICK),
+    Design(
+        "**built**: the same, 0.06 s early", 0.10, 0.5, 0.5, ALONE, tick_seconds=ALIGNED_WAIT,
+        lateness="45 ms late if the delivery takes 105 ms, the 99th percentile",
+    ),
     Design("`relaxed`, with a worker of 512 MB", 0.0, 0.5, 0.5, lateness="up to a second, half of one on average"),
 )  # fmt: skip
 """The designs, in the order of the page."""

@@ -18,10 +18,12 @@ class AuditFilter:
     """Selects records; a record must match every given field.
 
     Attributes:
+        caller: a part of the name of who sent the request, such as a role or a session.
         subject: a part of the path of what it concerns, such as a task's id.
     """
 
     owner: str = ""
+    caller: str = ""
     operation: str = ""
     subject: str = ""
 
@@ -29,6 +31,7 @@ class AuditFilter:
         """Whether a record matches all fields."""
         return (
             self.owner in {"", record.get("owner")}
+            and self.caller in str(record.get("caller", ""))
             and self.operation in {"", record.get("operation")}
             and self.subject in f"{record.get('subject', '')} {record.get('location', '')}"
         )
@@ -54,18 +57,20 @@ def audit_records(
     group: str,
     wanted: AuditFilter,
     since_ms: int,
+    until_ms: int | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """The records since a time, oldest first, page by page.
+    """The records of a time, oldest first, page by page.
 
     Args:
         logs: botocore's client of CloudWatch Logs.
         group: name of the log group.
         wanted: which records.
         since_ms: the earliest time, in milliseconds since 1970.
+        until_ms: the latest time; `None` for now.
     """
-    pages = logs.get_paginator("filter_log_events").paginate(
-        logGroupName=group, startTime=since_ms, **({"filterPattern": wanted.pattern} if wanted.pattern else {})
-    )
+    options = {"filterPattern": wanted.pattern or None, "endTime": until_ms}
+    given = {name: value for name, value in options.items() if value is not None}
+    pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group, startTime=since_ms, **given)
     for page in pages:
         for event in page["events"]:
             record = json.loads(event["message"])

@@ -249,6 +249,8 @@ class Task(ResponseModel):
     """The group that it is a member of, if any."""
     completes_group: str | None = None
     """The group after whose members it runs, if any."""
+    kept_until: datetime | None = None
+    """Until when it can be read; `None` before its end."""
     after: tuple[str | Mapping[str, object], ...] | None = None
     """The tasks that must end, or had to end, before it starts: ids, and occurrences of schedules."""
     trigger_rule: str | None = None

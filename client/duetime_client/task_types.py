@@ -34,6 +34,8 @@ class TypeInfo(ResponseModel):
         payload_schema: JSON Schema of the payload that its handler takes; `None` for any JSON.
         defaults: the options that its tasks have unless their creation gives them.
         sources: where each default comes from: `handler` or `owner`.
+        retention_days: how long an ended task can be read.
+        redacted: what callers that can only read, and the archive, do not get of payloads and results.
         updated_at: when the owner set defaults; `None` for never.
     """
 
@@ -44,6 +46,8 @@ class TypeInfo(ResponseModel):
     payload_schema: Mapping[str, Any] | None = None
     defaults: Mapping[str, Any] = Field(default_factory=dict)
     sources: Mapping[str, str] = Field(default_factory=dict)
+    retention_days: float | None = None
+    redacted: Sequence[str] = ()
     updated_at: datetime | None = None
     updated_by: str | None = None
 

@@ -6,7 +6,7 @@ been measured: the constants below that say so are assumptions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -26,15 +26,15 @@ BATCH = 10
 """Maximum messages per SQS request and per batch of a worker."""
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
-STREAM_SECONDS = 5
-"""Default time for which a deployment batches changes of tasks, in seconds."""
+STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
+"""Default time for which a deployment batches changes of tasks, in seconds: usually, and if they are waited for."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
 """Tasks of an owner from which on lists by type, state and end are kept."""
 LISTS, LIST_BLOCK = 2, 45
 """Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
-ALIGNED_HOLD, DIRECT_HOLD = 0.20, 0.65
+ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
 """Average seconds that a lone worker holds a message of precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
 """The same of precision `exact`."""
@@ -190,8 +190,9 @@ API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
 """Assumed time of the API's function, per request and per task in it."""
 BROADCAST_SECONDS = 0.1
 """Assumed time per delivery of the table's stream."""
-LOG_BYTES = 450
-"""Bytes of the metrics line of an invocation, as for a worker."""
+LOG_BYTES, LOG_TASK_BYTES = 320, 12
+"""Bytes of the metrics line of a worker's invocation, and of each task in it. Other functions have nothing to write
+about an ordinary task."""
 ACCESS_LOG_BYTES = 400
 """Assumed bytes per request in the API's access log."""
 IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 57
@@ -201,11 +202,11 @@ IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
 IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
-ALARM_METRICS, COMPOSITE_ALARMS, IDLE_METRICS = 62, 6, 4
-"""Metrics of the alarms of `prod`, its composite alarms, and the metrics that an idle trigger writes."""
-ALARM_METRIC_DOLLARS, COMPOSITE_ALARM_DOLLARS, METRIC_DOLLARS, SECRET_DOLLARS = 0.10, 0.50, 0.30, 0.40
+ALARM_METRICS, IDLE_METRICS = 28, 1
+"""Metrics of the alarms of `prod`, and the metrics that an idle trigger writes."""
+ALARM_METRIC_DOLLARS, METRIC_DOLLARS, SECRET_DOLLARS = 0.10, 0.30, 0.40
 """Assumed monthly prices in all Regions (Source: CloudWatch and Secrets Manager price lists, not compared)."""
-IDLE_LOG_DOLLARS = 0.02
+IDLE_LOG_DOLLARS = 0.01
 """Lines of an idle trigger in a month."""
 STREAM_BATCH = 500
 """Maximum number of changes per delivery."""
@@ -266,8 +267,10 @@ class CostEstimate:
 
 THIN_TRAFFIC = Workload(MILLION)
 """A million tasks a month in the default deployment, created one by one, minutes before their distinct due times."""
+RELAXED_TRAFFIC = replace(THIN_TRAFFIC, precision="relaxed")
+"""The same with precision `relaxed`."""
 FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
-"""The same, created in requests of a hundred tasks, with a thousand due at the same moment."""
+"""A million tasks a month, created in requests of a hundred tasks, with a thousand due at the same moment."""
 
 
 def estimate(workload: Workload) -> CostEstimate:
@@ -300,8 +303,7 @@ def idle_month(prices: Prices) -> float:
 
 def watched_month() -> float:
     """Monthly cost of the idle environment `prod` as it is watched: alarms, metrics, logs, and the signing secret."""
-    alarms = ALARM_METRICS * ALARM_METRIC_DOLLARS + COMPOSITE_ALARMS * COMPOSITE_ALARM_DOLLARS
-    return alarms + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
+    return ALARM_METRICS * ALARM_METRIC_DOLLARS + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
 
 
 def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
@@ -355,8 +357,8 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
         yield CostLine("summary", units, "units", counted)
     if workload.has_lists and workload.tasks > LISTED_FROM:
         yield _lists(workload, prices)
-    invocations = workload.requests + workload.batches + deliveries
-    gigabytes = (invocations * LOG_BYTES + workload.requests * ACCESS_LOG_BYTES) / 1e9
+    written = workload.batches * LOG_BYTES + workload.attempts * LOG_TASK_BYTES
+    gigabytes = (written + workload.requests * ACCESS_LOG_BYTES) / 1e9
     yield CostLine("logs and metrics' lines", gigabytes, "GB", gigabytes * prices.log_gigabyte)
     if workload.has_traces:
         # X-Ray samples the first request of each second, and 5 % of the others (Source: AWS X-Ray Developer Guide).

@@ -9,8 +9,10 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from duetime.composition import composed
 from duetime.contract.http.request_errors import allowed
 from duetime.contract.http.routes import methods_at, operation_at, path_within, subject_of
+from duetime.domain.callers import Role
 from duetime.domain.errors import RequestError
 
 from . import quota_admission, requests
@@ -56,6 +58,9 @@ _HANDLED_IN: Mapping[str, Sequence[str]] = {
     "openapi.json": ("health_and_openapi",),
 }
 """The module with the handlers for each subject of a path, imported when a request first needs it."""
+_READS = frozenset({"GET", "HEAD"})
+_REPORTS = frozenset({"notify", "heartbeat", "progress", "complete", "fail", "release"})
+"""Last parts of the paths to which attempts report."""
 _HANDLERS: dict[Operation[Any], Callable[[Request[Any]], Response]] = {}
 
 
@@ -105,8 +110,21 @@ def respond(event: Mapping[str, Any]) -> Response:
     # Its body is removed before it is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     request = requests.read(event, operation, parameters)
+    if method not in _READS and (region := composed().region) is not None:
+        region.check(is_report=event["rawPath"].rpartition("/")[2] in _REPORTS)
     quota_admission.admit_read(request)
-    return _handler_of(operation, _path(event))(request)
+    return _shown_to(request, _handler_of(operation, _path(event))(request))
+
+
+def _shown_to(request: Request[Any], response: Response) -> Response:
+    """A response without what a caller that can only read does not get."""
+    caller, is_public = request.caller, request.operation.is_public
+    if is_public or caller.has(Role.WRITER) or caller.has(Role.WORKER) or not composed().settings.redact:
+        return response
+    # Few callers can only read, and few deployments redact anything.
+    from .redaction import redacted  # noqa: PLC0415 - see the line above
+
+    return redacted(response)
 
 
 def with_deprecation(response: Response, event: Mapping[str, Any]) -> Response:

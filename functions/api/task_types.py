@@ -15,7 +15,8 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.contract.task_types import TypeListQuery
+    from duetime.contract.task_types import TypeListQuery, TypeResponse
+    from duetime.domain.tasks.type_defaults import TypeStatus
 
     from .requests import Request
 
@@ -27,21 +28,21 @@ def list_types(request: Request[TypeListQuery]) -> Response:
     after = "" if query.next_token is None else page_tokens.text_after(query.next_token, scope)
     found = composed(CoreServices).type_admin.list(request.owner, after, query.limit)
     token = page_tokens.text_token(found[-1].type, scope) if len(found) == query.limit else None
-    return answer(json_text(TypePage(types=[type_response(each) for each in found], next_token=token)))
+    return answer(json_text(TypePage(types=[_shown(each) for each in found], next_token=token)))
 
 
 @route(task_types.READ)
 def get_type(request: Request) -> Response:
     """Read one type."""
     found = composed(CoreServices).type_admin.get(request.owner, type_name(request.parameters["name"]))
-    return answer(json_text(type_response(found)))
+    return answer(json_text(_shown(found)))
 
 
 @route(task_types.PUT)
 def put_type(request: Request) -> Response:
     """Set the defaults of a type."""
     name, options = new_type_name(request.parameters["name"]), task_types.defaults_of(request.document())
-    return answer(json_text(type_response(composed(CoreServices).type_admin.put(request.owner, name, options))))
+    return answer(json_text(_shown(composed(CoreServices).type_admin.put(request.owner, name, options))))
 
 
 @route(task_types.DELETE)
@@ -49,4 +50,9 @@ def delete_type(request: Request) -> Response:
     """Delete the defaults of a type."""
     request.reject_body()
     found = composed(CoreServices).type_admin.delete(request.owner, type_name(request.parameters["name"]))
-    return answer(json_text(type_response(found)))
+    return answer(json_text(_shown(found)))
+
+
+def _shown(found: TypeStatus) -> TypeResponse:
+    settings = composed().settings
+    return type_response(found, settings.retention, settings.redaction)

@@ -25,7 +25,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     header = str((event.get("headers") or {}).get("authorization", ""))
     found = None
     if header[: len(SCHEME)].lower() == SCHEME:
-        found = composed(ApiKeyServices).check.check(header[len(SCHEME) :].strip())
+        # In a standby Region, that write could replace a revocation that is not replicated yet.
+        notes_use = not composed().is_standby
+        found = composed(ApiKeyServices).check.check(header[len(SCHEME) :].strip(), notes_use=notes_use)
     return {"isAuthorized": False} if found is None else {"isAuthorized": True, "context": _context(found)}
 
 

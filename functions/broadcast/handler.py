@@ -17,6 +17,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG
     An event without records comes from the schedule or an operator: `{"recount": "anew"}` restarts the counts.
     """
     try:
+        if composed().is_standby:
+            # The active Region passes on the same changes.
+            return
         services = composed(BroadcastServices)
         if "Records" in event:
             services.broadcaster.broadcast(services.changes(event))

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """Run the operation named in the event, as far as this invocation's time allows."""
     try:
+        if composed().is_standby:
+            # The operation's timer continues it in the active Region.
+            return
         composed(BulkExecutorServices).executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
     finally:
         composed().telemetry.flush()

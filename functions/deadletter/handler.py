@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Process each dead letter, or return it for redelivery."""
     try:
+        if composed().is_standby:
+            # As in the worker.
+            return {"batchItemFailures": []}
         kept = [delivery for delivery in composed(CoreServices).deliveries(event) if not _buried(delivery)]
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
     finally:

@@ -27,6 +27,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     Raises:
         DeliveryFailed: lines of CloudWatch Logs must be delivered again.
     """
+    if (region := composed().region) is not None:
+        # Their queue keeps the events until this Region is active.
+        region.check()
     creator = composed(IntakeServices).event_tasks
     try:
         if "awslogs" in event:

@@ -19,6 +19,9 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
     """
     holder = context.aws_request_id
     try:
+        if (region := composed().region) is not None and not region.is_active():
+            region.note_standby(composed().telemetry)
+            return
         if GROUP in event:
             composed(TriggerServices).dispatcher.read_group(int(event[GROUP]), holder)
         else:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Process the batch; never raises, because that would bring the whole batch back."""
     try:
+        if composed().is_standby:
+            # The other Region has a timer for each open task.
+            return {"batchItemFailures": []}
         # Before the import of the handlers' package: loggers keep the stream that they find.
         composed().telemetry.attribute_output()
         # Before the batch begins; otherwise each of its threads would read the switches.

@@ -3,8 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 from duetime.domain.dispatch.cursors import ALL, Cursors, Progress
 from duetime.domain.times import MINUTE
+from duetime_testing.fakes.dynamodb import FakeDynamoDB
+from duetime_testing.fakes.task_table import new_table
+from duetime_testing.fakes.telemetry import FakeTelemetry
 from tests.adapters.examples import HOME
 
 if TYPE_CHECKING:
@@ -110,3 +114,17 @@ def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: Cur
     """It was taken by a clock that was ahead: the group is not lost until that time has come."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
+
+
+def test_each_region_has_cursors_of_its_own() -> None:
+    """A write that is replicated from one Region replaces nothing of the other; a takeover replaces its own."""
+    client = FakeDynamoDB(lambda: HOME)
+    table = new_table(client)  # type: ignore[arg-type]  # stands in for a client
+    first, second = (DynamoCursorStore(client, table, FakeTelemetry(), region) for region in ("", "eu-central-1"))  # type: ignore[arg-type]  # same
+    assert first.take(0, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
+    assert second.read(0) is None
+    second.replace(0, FIRST)
+    assert second.take(0, "b", HOME, UNTIL, Cursors.at((1, 1, 1, 1))) == _taken("b", 2)
+    second.replace(0, FIRST)
+    assert not second.advance(0, _moved(_taken("b", 2), 105), UNTIL)
+    assert first.read(0) == _taken("a", 1)

@@ -9,10 +9,24 @@ import pytest
 
 from bench import thin_traffic, thin_traffic_designs
 from bench.thin_traffic_designs import DESIGNS
+from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.times import SECOND
-from duetime_common.cost_estimate import THIN_TRAFFIC, TICKS, estimate
+from duetime.domain.times import MINUTE, SECOND
+from duetime.metrics import Dimension
+from duetime_common.cost_estimate import (
+    FULL_BATCHES,
+    LOG_BYTES,
+    LOG_TASK_BYTES,
+    RELAXED_TRAFFIC,
+    THIN_TRAFFIC,
+    TICKS,
+    estimate,
+    idle_month,
+    watched_month,
+)
 from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
+from tests.scenarios.scenario import PLAIN
+from tests.scenarios.tasks import Tasks
 
 ROOT = Path(__file__).parents[2]
 BUILT = next(each for each in DESIGNS if "built" in each.name)
@@ -38,6 +52,40 @@ def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traff
         assert f"| {left} | {right if right != '0.00' else ''}".rstrip() in page, part
     assert f"**${results['dollars_per_million_full']:.2f}**" in page
     assert results["dollars_idle_month"] <= 1.5
+
+
+def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
+    """Of the default deployment, with all that is on by default, and of an idle `prod`: each below its goal.
+
+    For `relaxed` the goal of $6 is missed.
+    """
+    results = json.loads((ROOT / "bench/results.json").read_text())
+    idle = idle_month(PRICES[DEFAULT_REGION]) + watched_month()
+    bills = {
+        "dollars_per_million_default_thin": (estimate(THIN_TRAFFIC).per_million, 8.0),
+        "dollars_per_million_default_thin_relaxed": (estimate(RELAXED_TRAFFIC).per_million, 6.6),
+        "dollars_per_million_default_full": (estimate(FULL_BATCHES).per_million, 4.0),
+        "dollars_idle_month_prod": (idle, 5.0),
+    }
+    assert {key: results[key] for key in bills} == {key: round(bill, 2) for key, (bill, _) in bills.items()}
+    assert all(bill <= goal for bill, goal in bills.values())
+
+
+def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only worker and trigger have something to write about it, and a worker's line is as long as assumed."""
+    with Tasks() as tasks:
+        tasks.create(MINUTE)
+        tasks.run(3 * MINUTE)
+        written = {machine.function for machine, facts in tasks._facts.items() if facts.measures}
+    assert written == {"trigger", "worker"}
+    for count in (1, 10):
+        telemetry = PowertoolsTelemetry("duetime-worker", "duetime/duetime-prod", {Dimension.TYPE: frozenset()})
+        telemetry.count("tasks_succeeded", count)
+        for _ in range(count):
+            telemetry.measure("lateness", 3, type=PLAIN)
+            telemetry.measure("duration", 104, type=PLAIN)
+        telemetry.flush()
+        assert len(capsys.readouterr().out.encode()) == pytest.approx(LOG_BYTES + count * LOG_TASK_BYTES, rel=0.05)
 
 
 def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: thin_traffic.Usage) -> None:

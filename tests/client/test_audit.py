@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
@@ -93,10 +94,22 @@ def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -
     assert all(word in table for word in ("ann/session", "pauseTask", "203.0.113.7"))
 
 
+def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None:
+    """As a duration back from now or as a time; what is neither is refused, and nothing is read."""
+    options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
+    assert duetime("audit", *options).exit_code == 0
+    first = round(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)
+    assert session.asked == [{"logGroupName": "audit", "startTime": first, "endTime": AT - DAY}]
+    for wrong in ("2026-13-01", "yesterday"):
+        assert duetime("audit", "--stack", "duetime-prod", "--until", wrong).exit_code == 2
+    assert len(session.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "pattern"),
     [
         (("--of-owner", "ann"), '{ ($.owner = "ann") }'),
+        (("--caller", "ann/"), None),
         (("--operation", "pauseTask"), '{ ($.operation = "pauseTask") }'),
         (("--subject", "tasks/A"), None),
     ],

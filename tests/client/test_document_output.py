@@ -28,6 +28,7 @@ WITHOUT = {
         "context add",
         "context use",
         "context remove",
+        "region add",
     ),
     *("import crontab", "import celery", "import eventbridge-scheduler", "import airflow", "import quartz"),
     *(

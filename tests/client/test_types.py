@@ -22,6 +22,7 @@ TYPE = {
     "payload_schema": {"type": "object", "required": ["to"]},
     "defaults": {"timeout_seconds": 30, "lock": {"key": "smtp"}},
     "sources": {"timeout_seconds": "owner", "lock": "handler"},
+    "retention_days": 2.0,
     "updated_at": "2026-11-21T11:00:00Z",
     "updated_by": "ops",
 }
@@ -51,6 +52,7 @@ def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment
     shown = duetime("types", "show", "mail.send").stdout
     assert '{"key": "smtp"} (handler)' in shown
     assert "30 (owner)" in shown
+    assert "2 days after the end" in shown
     listed = duetime("types", "list").stdout
     assert all(text in listed for text in ("mail.send", "handler", "timeout_seconds, lock"))
 

@@ -86,3 +86,21 @@ def test_the_page_may_call_the_codec_endpoint() -> None:
     """The policy names its origin, and no other."""
     policy = content_security_policy("wss://live.example.org/x", (CODEC,))
     assert " connect-src 'self' wss://live.example.org https://codec.example.org;" in policy
+
+
+def test_a_reader_sees_why_values_are_missing(console: Console, world: World) -> None:
+    """Next to a payload with markers, and not next to any other."""
+    task = created(world, {"card": "4111"})
+    shows = {"card": {"$redacted": True}}
+    note = "Your role can only read"
+    page = console.open(f"/tasks/{task}")
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("4111")
+    expect(page.get_by_text(note)).to_have_count(0)
+
+    def redact(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "payload": shows})
+
+    page.route(f"**/v1/tasks/{task}", redact)
+    page.reload()
+    expect(page.get_by_text(note)).to_be_visible()

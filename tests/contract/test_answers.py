@@ -67,6 +67,7 @@ def test_values_that_are_not_there_yet_are_null() -> None:
         "parent_task_id",
         "group",
         "completes_group",
+        "kept_until",
         "requested_action",
         "job",
         "traceparent",

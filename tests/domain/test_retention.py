@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from duetime.domain.change_events import Change, task_snapshot
 from duetime.domain.retention import RetentionPolicy
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_lists import writes_of
+from duetime.domain.times import DAY
+from tests.domain.factories import NOW, task
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
@@ -22,3 +27,16 @@ def test_the_shortest_and_longest_count_the_default() -> None:
         30,
         False,
     )
+
+
+def test_entries_of_lists_are_kept_as_long_as_the_type_of_their_task() -> None:
+    """Those of its creation and those of its end."""
+    policy = RetentionPolicy(30 * DAY, {"report": 400 * DAY})
+    made, ended = task(), task(state=State.SUCCEEDED, finished_at=NOW, name="n", tags={"a": "b"})
+    changes = [
+        Change("1", NOW, None, task_snapshot(made)),
+        Change("2", NOW, task_snapshot(made), task_snapshot(ended)),
+    ]
+    blocks = writes_of(changes, policy).blocks
+    assert len(blocks) > 3
+    assert all(each.expires_at >= NOW + 400 * DAY for each in blocks)

@@ -59,7 +59,7 @@ def test_the_trigger_waits_for_no_single_message() -> None:
     first, second = send_groups(
         [message(NOW + 60_400), message(NOW + 60_700), message(NOW + 60_900)], NOW, Precision.NORMAL
     )
-    assert (first.at - NOW, second.at - NOW) == (200, 500)
+    assert (first.at - NOW, second.at - NOW) == (300, 600)
     assert [each.due - NOW for each in second.messages] == [60_700, 60_900]
 
 

@@ -77,6 +77,16 @@ def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: py
     assert steps(task) == []
 
 
+def test_a_step_is_kept_for_longer_than_a_record_of_its_type(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the type's records are kept for longer than others."""
+    stack.environ[Variable.RETENTION_DAYS_BY_TYPE] = '{"report": 400}'
+    task = run(stack, monkeypatch, lambda context, _payload: context.step("charge", int))
+    (step,) = steps(task)
+    assert task.expires_at is not None
+    assert task.expires_at > stack.clock.now() + 399 * DAY
+    assert step.expires_at >= task.expires_at + 80 * DAY
+
+
 def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at each attempt, but before half of its time has passed."""
 

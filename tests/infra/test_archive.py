@@ -18,7 +18,9 @@ from tests.infra.test_tick_and_alarms import alarm_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from duetime_cdk.layers.build import Layers
     from tests.infra.synthesis import Properties
 
 HOUR = 3600
@@ -140,6 +142,7 @@ def test_the_function_may_write_the_archive_and_nothing_else(prod: Synthesis) ->
         "dynamodb:Query": [grants.TABLE],
         "s3:ListBucket": [grants.ARCHIVE],
         "s3:PutObject": objects,
+        "s3:PutObjectTagging": objects[:1],
     }
     of_others = {name: actions for name, actions in policies(prod).items() if name not in {"archive", "bulk"}}
     assert grants.ARCHIVE not in json.dumps(of_others)
@@ -154,7 +157,7 @@ def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
     tasks = {f"{grants.ARCHIVE}/archive/*"}
     assert {action: resources for action, resources in of.items() if resources} == {
         "s3:ListBucket": {grants.ARCHIVE},
-        **dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:DeleteObject"), tasks),
+        **dict.fromkeys(("s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"), tasks),
     }
 
 
@@ -216,9 +219,27 @@ def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> N
 
 @pytest.mark.parametrize("days", [-1, 3_654])
 def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
-    """It is kept for none to ten years."""
+    """It is kept for none to ten years, by type or not."""
     with pytest.raises(UnsafeEnvironment, match="archive"):
         replace(environment_named("dev"), archive_days=days)
+    with pytest.raises(UnsafeEnvironment, match="archive"):
+        replace(environment_named("dev"), archive_days_by_type={"ping": days})
+
+
+def test_objects_of_types_that_are_kept_shorter_are_removed_by_their_tag(layers: Layers, tmp_path: Path) -> None:
+    """The archive is there even if most types are not archived; its rules remove each class of objects in its time."""
+    by_type = {"audit.*": 400, "ping": 7, "report": 0}
+    environment = replace(environment_named("dev"), archive_days=30, archive_days_by_type=by_type)
+    _, bucket = bucket_of(made := Synthesis(environment, layers, tmp_path))
+    rules = [each for each in bucket["LifecycleConfiguration"]["Rules"] if each.get("Prefix") == "archive/"]
+    found = [(each.get("TagFilters"), each["ExpirationInDays"]) for each in rules]
+    assert found == [
+        (None, 400),
+        ([{"Key": "kept-days", "Value": "7"}], 7),
+        ([{"Key": "kept-days", "Value": "30"}], 30),
+    ]
+    variables = made.functions()["archive"]["Environment"]["Variables"]
+    assert (variables["DUETIME_ARCHIVE_DAYS"], json.loads(variables["DUETIME_ARCHIVE_DAYS_BY_TYPE"])) == ("30", by_type)
 
 
 def test_two_environments_of_an_account_share_no_names(synthesis_of: Callable[[str], Synthesis]) -> None:

@@ -132,7 +132,7 @@ def template(synthesis_of: Callable[[str], Synthesis], emulator: Emulator) -> di
     for id_, resource in list(made["Resources"].items()):
         properties = resource.get("Properties", {})
         if (
-            resource["Type"] in {"AWS::CloudWatch::CompositeAlarm", "AWS::CloudWatch::Dashboard"}
+            resource["Type"] == "AWS::CloudWatch::Dashboard"
             or resource["Type"].startswith("Custom::")
             or "Metrics" in properties
         ):

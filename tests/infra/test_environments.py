@@ -102,6 +102,15 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
     ]
 
 
+def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tmp_path: Path) -> None:
+    """They read what people read; nobody else needs it."""
+    environment = replace(environment_named("dev"), redact={"pay.*": ("card", "/customer/*")}, archive_days=30)
+    functions = Synthesis(environment, layers, tmp_path).functions()
+    given = {name: each["Environment"]["Variables"].get("DUETIME_REDACT") for name, each in functions.items()}
+    text = '{"pay.*":["card","/customer/*"]}'
+    assert {name: each for name, each in given.items() if each is not None} == {"api": text, "archive": text}
+
+
 def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: Layers, tmp_path: Path) -> None:
     """To those that have the retention; objects in S3 stay for the longest, events on the queue for the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
@@ -151,6 +160,21 @@ def test_quotas_that_cannot_be_kept_are_refused(settings: dict[str, Any]) -> Non
         replace(environment_named("dev"), **settings)
 
 
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        ({}, 30),
+        ({"event_bus": "default"}, 5),
+        ({"quotas": Quotas(open_tasks=5)}, 5),
+        ({"quotas": Quotas(schedules=5)}, 30),
+        ({"event_bus": "default", "broadcast_batch_seconds": 0}, 0),
+    ],
+)
+def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: dict[str, Any], seconds: int) -> None:
+    """Half a minute, or five seconds with something that shows, passes on or counts them; a setting wins."""
+    assert replace(environment_named("prod"), **settings).stream_seconds == seconds
+
+
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
     """Before it fails for that: how much, where to look, and what to do."""
@@ -182,8 +206,15 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
         ({"type_owners": {"billing *": ("*",)}}, "'billing \\*' in `type_owners` can match nothing"),
         ({"type_owners": {"billing.*": ()}}, "`type_owners` needs the owners of 'billing"),
         ({"type_owners": {"billing.*": "123456789012:role/Billing"}}, "`type_owners` needs the owners of 'billing"),
-        ({"retention_days": 1}, "ended tasks must be kept for at least 2 days, not 1"),
-        ({"retention_days_by_type": {"ping": 0}}, "ended tasks must be kept for at least 2 days, not 0"),
+        ({"retention_days": 1}, "`retention_days` must be 2 to 3653, not 1"),
+        ({"retention_days": 3_654}, "`retention_days` must be 2 to 3653, not 3654"),
+        ({"retention_days_by_type": {"ping": 0}}, "`retention_days_by_type` must be 2 to 3653, not 0"),
+        ({"archive_days_by_type": {"ping": -1}}, "`archive_days_by_type` must be 0 to 3653, not -1"),
+        ({"redact": {"pi ng": ("card",)}}, "'pi ng' in `redact` can match nothing"),
+        *(
+            ({"redact": {"ping": wrong}}, "`redact` for 'ping' must be a list of names, pointers such as")
+            for wrong in ("card", ("",), ("/",), ("a", "/a//b"), ("/a/",))
+        ),
         ({"retention_days_by_type": {"pi ng": 5}}, "'pi ng' in `retention_days_by_type` can match nothing"),
         ({"target_owners": {"billing": ("*",)}}, "'billing' in `target_owners` can match nothing"),
         ({"target_owners": {"arn:aws:sqs:*:billing": ("a b",)}}, "`target_owners` needs the owners of 'arn"),

@@ -85,7 +85,7 @@ USED = {
         Variable.API_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
-    | {Variable.ARCHIVE_BUCKET, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
+    | {Variable.ARCHIVE_BUCKET, Variable.REDACT, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {
         Variable.QUOTAS,
@@ -147,6 +147,9 @@ USED = {
         Variable.LOG_LEVEL,
         Variable.TABLE,
         Variable.ARCHIVE_BUCKET,
+        Variable.ARCHIVE_DAYS,
+        Variable.REDACT,
+        Variable.ARCHIVE_DAYS_BY_TYPE,
     },
     "authorizer": {
         Variable.SERVICE_NAME,

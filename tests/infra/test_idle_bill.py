@@ -12,7 +12,6 @@ from duetime_common.cost_estimate import (
     ALARM_METRICS,
     API_MB,
     BROADCAST_MB,
-    COMPOSITE_ALARMS,
     STREAM_BATCH,
     TRIGGER_MB,
     Workload,
@@ -57,7 +56,6 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
     polled = sum("StartingPosition" not in mapping for mapping in mappings)
     alarms = template.properties("AWS::CloudWatch::Alarm").values()
     metrics = sum(sum("MetricStat" in each for each in alarm.get("Metrics", [])) or 1 for alarm in alarms)
-    composite = len(template.of_type("AWS::CloudWatch::CompositeAlarm"))
     rates = [each["ScheduleExpression"] for each in template.properties("AWS::Scheduler::Schedule").values()]
     invocations = sum(MINUTES // int(re.findall(r"\d+", rate)[0]) for rate in rates)
     bill = rows()
@@ -65,9 +63,10 @@ def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str]
     assert bill["polling of empty queues"].startswith(f"{polled} queues, {spaced(polls)} requests each")
     assert bill["polling of empty queues"].endswith(f"= {polled * polls * 0.40e-6:.2f}")
     assert bill["EventBridge Scheduler"].startswith(f"{len(rates)} schedules, {spaced(invocations)} invocations")
-    assert bill["alarms"].startswith(f"{metrics} metrics of {len(alarms)} alarms at $0.10, {composite} composite")
-    assert bill["alarms"].endswith(f"= {metrics * 0.10 + composite * 0.50:.2f}")
-    assert (metrics, composite) == (ALARM_METRICS, COMPOSITE_ALARMS)
+    assert bill["alarms"].startswith(f"{metrics} metrics of {len(alarms)} alarms at $0.10")
+    assert bill["alarms"].endswith(f"= {metrics * 0.10:.2f}")
+    assert not template.of_type("AWS::CloudWatch::CompositeAlarm")
+    assert metrics == ALARM_METRICS
     assert len(template.of_type("AWS::SecretsManager::Secret")) == 1
 
 

@@ -10,9 +10,11 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
 
+from duetime.adapters.dynamodb.regions import DynamoRegionStore
 from duetime.adapters.dynamodb.restore import EPOCH_TAG, DynamoRecords
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.regions import ActiveRegion
 from duetime.domain.tasks.states import State
 from duetime_client.commands.app import app
 from duetime_testing.fakes.task_table import new_table
@@ -93,6 +95,13 @@ def test_the_epoch_rises_with_every_restore(table: str, tmp_path: Path) -> None:
     assert "epoch=2," in result.output
     (found,) = DynamoRecords(client, "again").open_page(0, 1, "").tasks
     assert found.fence == 2 * FENCES_PER_EPOCH + 1
+
+
+def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: str, tmp_path: Path) -> None:
+    """Otherwise the fences of the lost table would be valid in the restored one."""
+    DynamoRegionStore(boto3.client("dynamodb"), table).save(ActiveRegion("us-east-1", 3, 1, is_open=True))
+    result = restored(table, tmp_path, "--yes")
+    assert "epoch=4," in result.output
 
 
 def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(table: str, tmp_path: Path) -> None:

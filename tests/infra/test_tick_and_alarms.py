@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +8,7 @@ import pytest
 
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
-from duetime_cdk.alarm_list import RUNBOOK, AlarmSpec, alarms, functions_throttled
+from duetime_cdk.alarm_list import RUNBOOK, AlarmSpec, alarms
 from duetime_cdk.canary import Canary
 from duetime_cdk.metric_expressions import Expression
 from duetime_cdk.metric_sources import function_metric
@@ -45,38 +44,16 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
     assert schedule["State"] == "ENABLED"
 
 
-def test_silence_of_the_trigger_is_an_alarm(every: Synthesis) -> None:
-    """A trigger that is not invoked sends no data, and no data is what sets the dead man's alarm off."""
-    alarm = alarm_named(every, "TriggerStopped")
-    (dimension,) = alarm["Dimensions"]
-    assert every.function_named(dimension["Value"]) == "trigger"
-    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
-    assert alarm["TreatMissingData"] == "breaching"
-
-
-def test_a_trigger_that_fails_is_an_alarm(every: Synthesis) -> None:
-    """An invocation that fails is counted by Lambda: three in five minutes set it off, a single one does not."""
-    alarm = alarm_named(every, "TriggerFailing")
-    (dimension,) = alarm["Dimensions"]
-    assert every.function_named(dimension["Value"]) == "trigger"
-    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/Lambda", "Errors", "Sum")
-    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"], alarm["Threshold"]) == (3, 5, 1)
-
-
-def test_a_trigger_that_is_late_is_an_alarm(every: Synthesis) -> None:
-    """What keeps it from sending without an error sets it off: by the metric that the trigger writes."""
-    alarm = alarm_named(every, "TriggerBehind")
+def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
+    """Whatever the cause: also where the trigger does not even say how long ago the last one was."""
+    alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
     assert alarm["Namespace"] == variables[Variable.METRICS_NAMESPACE.value]
-    assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("cursor_lag", "Maximum", 60_000)
-
-
-def test_ticks_that_complete_no_pass_are_an_alarm(every: Synthesis) -> None:
-    """For five minutes, whatever the cause: also where the trigger does not even say how long ago the last one was."""
-    alarm = alarm_named(every, "TicksIncomplete")
     assert (alarm["MetricName"], alarm["Statistic"], alarm["Threshold"]) == ("tick_age", "Maximum", 300_000)
-    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (5, "breaching")
+    assert (alarm["EvaluationPeriods"], alarm["TreatMissingData"]) == (3, "breaching")
+    made = every.properties("AWS::CloudWatch::Alarm").values()
+    assert [each for each in made if each["TreatMissingData"] == "breaching"] == [alarm]
 
 
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
@@ -97,76 +74,60 @@ def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None
     assert alarm["TreatMissingData"] == "notBreaching"
 
 
-def test_every_alarm_is_told_to_the_topic(every: Synthesis) -> None:
-    """No alarm goes off unheard: its action is the topic, or it is a part of one whose action is."""
+def test_every_alarm_notifies_the_topic(every: Synthesis) -> None:
+    """No alarm goes off unheard, and none needs a composite alarm to be heard."""
     (topic,) = every.of_type("AWS::SNS::Topic")
-    composite = every.properties("AWS::CloudWatch::CompositeAlarm").values()
-    rules = json.dumps([each["AlarmRule"] for each in composite])
-    whole = [body for id_, body in every.properties("AWS::CloudWatch::Alarm").items() if f'"{id_}"' not in rules]
-    assert len(whole) >= 15
-    for alarm in (*whole, *composite):
+    made = every.properties("AWS::CloudWatch::Alarm").values()
+    assert len(made) >= 15
+    for alarm in made:
         assert [referred(action) for action in alarm["AlarmActions"]] == [topic]
+    assert not every.of_type("AWS::CloudWatch::CompositeAlarm")
 
 
-def test_a_service_level_alarms_by_two_windows_at_two_rates(cloud: Synthesis) -> None:
-    """Each of both levels has a fast and a slow alarm, which needs a long and a short window below its threshold."""
-    alarms = cloud.properties("AWS::CloudWatch::Alarm")
-    every = cloud.properties("AWS::CloudWatch::CompositeAlarm")
-    composite = {id_: body for id_, body in every.items() if "BurnRate" in id_}
-    assert len(composite) == 4
-    windows = {}
-    for id_, body in composite.items():
-        parts = [alarms[name] for name in alarms if f'"{name}"' in json.dumps(body["AlarmRule"])]
-        periods = {metric["Period"] for part in parts for metric in part["Metrics"] if "Period" in metric} | {
-            metric["MetricStat"]["Period"] for part in parts for metric in part["Metrics"] if "MetricStat" in metric
-        }
-        (threshold,) = {part["Threshold"] for part in parts}
-        assert {part["ComparisonOperator"] for part in parts} == {"LessThanThreshold"}
-        assert not any(part.get("AlarmActions") for part in parts)
-        windows[re.sub(r"^Alarms|[0-9A-F]{8}$", "", id_)] = (threshold, sorted(periods))
-    assert windows == {
-        "AcceptedBurnRateFast": (98.56, [300, 3600]),
-        "AcceptedBurnRateSlow": (99.4, [1800, 21600]),
-        "OnTimeBurnRateFast": (85.6, [300, 3600]),
-        "OnTimeBurnRateSlow": (94, [1800, 21600]),
+def windows_of(synthesis: Synthesis) -> dict[str, tuple[float, set[int]]]:
+    """The threshold and the period of each alarm on a burn rate, by its name."""
+    found = {}
+    for id_, alarm in synthesis.properties("AWS::CloudWatch::Alarm").items():
+        if "BurnRate" in id_:
+            each = [metric["MetricStat"] for metric in alarm.get("Metrics", []) if "MetricStat" in metric] or [alarm]
+            assert alarm["ComparisonOperator"] == "LessThanThreshold"
+            name = re.sub(r"^Alarms|[0-9A-F]{8}$", "", id_)
+            found[name] = (alarm["Threshold"], {metric["Period"] for metric in each})
+    return found
+
+
+def test_a_service_level_alarms_at_two_rates(cloud: Synthesis) -> None:
+    """Each of both levels has an alarm for a fast rate over an hour, and one for a slow rate over six."""
+    assert windows_of(cloud) == {
+        "AcceptedBurnRateFast": (98.56, {3600}),
+        "AcceptedBurnRateSlow": (99.4, {21600}),
+        "OnTimeBurnRateFast": (85.6, {3600}),
+        "OnTimeBurnRateSlow": (94, {21600}),
     }
 
 
-def test_silence_is_no_alarm_before_the_trigger_has_begun(cloud: Synthesis) -> None:
-    """At the first deploy there are no data yet; each alarm that tells of none waits until some have been there."""
-    singles = cloud.properties("AWS::CloudWatch::Alarm")
-    silent = {id_ for id_, body in singles.items() if body["TreatMissingData"] == "breaching"}
-    assert {re.sub(r"^Alarms|Now[0-9A-F]{8}$", "", id_) for id_ in silent} == {"TriggerStopped", "TicksIncomplete"}
-    (began,) = [id_ for id_ in singles if "TriggerBegan" in id_]
-    body = singles[began]
-    assert (body["MetricName"], body["TreatMissingData"]) == ("Invocations", "notBreaching")
-    assert (body["Period"], body["EvaluationPeriods"], body["DatapointsToAlarm"]) == (86_400, 7, 1)
-    # When so many ticks were counted, none of the alarm's periods lies before the first of them.
-    assert body["Threshold"] > max(singles[id_]["EvaluationPeriods"] for id_ in silent)
-    assert body["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-    rules = [json.dumps(each["AlarmRule"]) for each in cloud.properties("AWS::CloudWatch::CompositeAlarm").values()]
-    for id_ in silent:
-        assert not singles[id_].get("AlarmActions")
-        (rule,) = [each for each in rules if f'"{id_}"' in each]
-        assert f'"{began}"' in rule
-        assert " AND " in rule
-        assert " OR " not in rule
+def test_what_starts_on_time_is_one_metric_of_its_alarm(cloud: Synthesis) -> None:
+    """The percentile rank of the lateness, in percent: a second late is on time."""
+    alarm = alarm_named(cloud, "OnTimeBurnRateFast")
+    assert (alarm["MetricName"], alarm["ExtendedStatistic"]) == ("lateness", "PR(:1000)")
 
 
-def test_every_function_is_watched_for_throttles_however_many_there_are() -> None:
-    """CloudWatch takes ten metrics in an alarm: further functions are in a further one."""
-    for count, alarms_needed in ((1, 1), (10, 1), (11, 2), (25, 3)):
-        names = [f"function{n}" for n in range(count)]
-        made = [*functions_throttled(names)]
-        watched = [
-            source.label
-            for each in made
-            if isinstance(each.watched, Expression)
-            for source in each.watched.sources.values()
-        ]
-        assert (len(made), watched) == (alarms_needed, names)
-        assert len({each.name for each in made}) == alarms_needed
-        assert {each.section for each in made} == {"FunctionsThrottled"}
+def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_path: Path) -> None:
+    """With types that pull workers run, what the API counts is weighed with what the worker counts."""
+    environment = replace(environment_named("dev"), pulled_types={"pulled": ("*",)})
+    metrics = alarm_named(Synthesis(environment, layers, tmp_path), "OnTimeBurnRateFast")["Metrics"]
+    stats = sorted(each["MetricStat"]["Stat"] for each in metrics if "MetricStat" in each)
+    assert stats == ["PR(:1000)", "PR(:1000)", "SampleCount", "SampleCount"]
+
+
+def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path) -> None:
+    """With a canary, the fast rates have alarms on five minutes, which notify nobody; so do failures of the trigger."""
+    made = Synthesis(replace(environment_named("dev"), canary=Canary()), layers, tmp_path)
+    short = {name: window for name, window in windows_of(made).items() if name.endswith("5m")}
+    assert short == {"AcceptedBurnRateFast5m": (98.56, {300}), "OnTimeBurnRateFast5m": (85.6, {300})}
+    assert not any(alarm_named(made, name).get("AlarmActions") for name in short)
+    failing = alarm_named(made, "TriggerFailing")
+    assert (failing["Namespace"], failing["MetricName"], failing["DatapointsToAlarm"]) == ("AWS/Lambda", "Errors", 3)
 
 
 def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
@@ -177,8 +138,7 @@ def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
 
 
 def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
-    """It has no metric math and no composite alarms."""
-    assert not local.of_type("AWS::CloudWatch::CompositeAlarm")
+    """It has no metric math."""
     assert not any("Metrics" in alarm for alarm in local.properties("AWS::CloudWatch::Alarm").values())
 
 
@@ -189,8 +149,7 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
     told = alarms(every.environment)
     texts = [
         text_of(alarm["AlarmDescription"])
-        for kind in ("Alarm", "CompositeAlarm")
-        for alarm in every.properties(f"AWS::CloudWatch::{kind}").values()
+        for alarm in every.properties("AWS::CloudWatch::Alarm").values()
         if not text_of(alarm["AlarmDescription"]).startswith("Part of ")
     ]
     assert {text.partition(f"{RUNBOOK}#")[2] for text in texts} == {name.lower() for name in runbook_sections(told)}

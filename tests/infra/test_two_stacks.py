@@ -22,7 +22,6 @@ NAMES = {
     "AWS::ApiGatewayV2::Api": ("Name",),
     "AWS::Athena::NamedQuery": ("Database", "WorkGroup"),
     "AWS::Athena::WorkGroup": ("Name",),
-    "AWS::CloudWatch::CompositeAlarm": ("AlarmName",),
     "AWS::CloudWatch::Dashboard": ("DashboardName",),
     "AWS::Glue::Database": ("DatabaseInput.Name",),
     "AWS::Glue::Table": ("DatabaseName",),

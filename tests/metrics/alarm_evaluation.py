@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 FURTHER = 2
 """How many periods more than it evaluates the range of an alarm has; CloudWatch does not document the number."""
 _FILL = re.compile(r"FILL\((\w+), 0\)")
+_RANK = re.compile(r"PR\(:(\d+)\)")
+"""A percentile rank: the percentage of the values that are at most the number."""
 
 
 def key_of(source: Source) -> str:
@@ -36,15 +38,13 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
     """Whether an alarm is in ALARM at the end of a minute.
 
     Args:
-        alarm: a single alarm, or one of two windows.
+        alarm: a single alarm, or a burn rate.
         series: values by metric and minute; a metric without values is left out.
         minute: the last minute that is evaluated.
     """
     if isinstance(alarm, BurnRate):
-        return all(
-            (level := _value(alarm.level, series, minute, length)) is not None and level < alarm.threshold
-            for length in (alarm.long, alarm.short)
-        )
+        level = _value(alarm.level, series, minute, alarm.minutes)
+        return level is not None and level < alarm.threshold
     periods = -(-alarm.minutes // alarm.period)
     values = [
         _value(alarm.watched, series, minute - each * alarm.period, alarm.period) for each in range(periods + FURTHER)
@@ -96,6 +96,8 @@ def _statistic(
             return values[-1]
         case "Minimum":
             return values[0]
+        case statistic if rank := _RANK.fullmatch(statistic):
+            return 100 * sum(each <= float(rank[1]) for each in values) / len(values)
         case "p99":
             return values[-(-len(values) * 99 // 100) - 1]
         case other:

@@ -38,10 +38,7 @@ QUIET: Mapping[str, Callable[[int], Sequence[float]]] = {
     "Invocations": lambda _: [1],
     "Errors": lambda _: [0],
     "Throttles": lambda _: [0],
-    "cursor_lag": lambda _: [0],
     "tick_age": lambda _: [60_000],
-    "clock_skew": lambda _: [400],
-    "oldest_due": lambda _: [0],
     "ApproximateNumberOfMessagesVisible": lambda _: [0],
     "IteratorAge": lambda _: _NONE,
 }
@@ -52,36 +49,30 @@ BUSY: Mapping[str, Callable[[int], Sequence[float]]] = {
     "Errors": lambda minute: [1 if minute % 60 == 0 else 0],
     "Throttles": lambda minute: [1 if minute % 60 == 0 else 0],
     "ThrottledRequests": lambda minute: [30] if minute % 60 == 0 else _NONE,
-    "cursor_lag": lambda minute: [90_000 if minute % 60 == 0 else 0],
     "tick_age": lambda minute: [180_000 if minute % 60 == 0 else 60_000],
-    "clock_skew": lambda minute: [3_100 if minute % 60 == 0 else 900],
+    "clock_skew": lambda minute: [3_100] if minute % 60 == 0 else _NONE,
+    # A burst of every hour is worked off in five minutes.
+    "recovery_scans_waiting": lambda minute: [1] if 2 <= minute % 60 < 5 else _NONE,
     "lateness": lambda minute: [*([200.0] * 10), *([12_000.0] if minute % 60 == 0 else [])],
-    "started_on_time": lambda _: [10],
     "tasks_failed": lambda _: [1],
     # One of a hundred attempts fails; now and then there is only one, and it fails.
     "version_attempts": lambda minute: [1 if minute % 60 == 0 else 100],
     "version_failures": lambda _: [1],
     "attempts_lost": lambda minute: [3 if minute % 5 == 0 else 0],
     "oldest_due": lambda minute: [950_000 if minute % 60 == 0 else 30_000],
-    # A burst of every hour is worked off in five minutes.
-    "ApproximateNumberOfMessagesVisible": lambda minute: [5_000 if minute % 60 < 5 else 0],
     "IteratorAge": lambda minute: [70_000 if minute % 60 == 0 else 6_000],
     "Count": lambda _: [3_000],
     "5xx": lambda minute: [3 if minute % 10 == 0 else 0],
 }
 CAUSES: Mapping[str, Mapping[str, Callable[[int], Sequence[float]]]] = {
-    "TriggerStopped": {"Invocations": lambda _: _NONE},
     "TriggerFailing": {"Errors": lambda _: [1]},
-    "TriggerBehind": {"cursor_lag": lambda _: [120_000]},
     "TicksIncomplete": {"tick_age": lambda _: _NONE},
     "ClockSkewed": {"clock_skew": lambda _: [4_000]},
     "TasksLate": {"lateness": lambda _: [*([100.0] * 90), *([30_000.0] * 10)]},
     "TasksFailing": {"tasks_failed": lambda _: [5]},
     "OldestDue": {"oldest_due": lambda _: [1_000_000]},
     "LeasesLost": {"attempts_lost": lambda _: [4]},
-    "BacklogHigh": {"ApproximateNumberOfMessagesVisible": lambda _: [1_200]},
-    "BacklogNormal": {"ApproximateNumberOfMessagesVisible": lambda _: [1_200]},
-    "BacklogLow": {"ApproximateNumberOfMessagesVisible": lambda _: [1_200]},
+    "Backlog": {"recovery_scans_waiting": lambda _: [1]},
     "DeadLettersWaiting": {"ApproximateNumberOfMessagesVisible": lambda _: [1]},
     "OccurrencesMissed": {"occurrences_missed": lambda _: [1]},
     "ExpectationMissed": {"expectations_missed": lambda _: [1]},
@@ -99,13 +90,12 @@ CAUSES: Mapping[str, Mapping[str, Callable[[int], Sequence[float]]]] = {
     "ArchiveBehind": {"IteratorAge": lambda _: [4_000_000]},
     "AcceptedBurnRateFast": {"Count": lambda _: [9_000], "5xx": lambda _: [900]},
     "AcceptedBurnRateSlow": {"Count": lambda _: [9_000], "5xx": lambda _: [90]},
-    "OnTimeBurnRateFast": {"lateness": lambda _: [3_000.0] * 30, "started_on_time": lambda _: [15]},
-    "OnTimeBurnRateSlow": {"lateness": lambda _: [3_000.0] * 30, "started_on_time": lambda _: [27]},
+    "OnTimeBurnRateFast": {"lateness": lambda _: [*([200.0] * 15), *([3_000.0] * 15)]},
+    "OnTimeBurnRateSlow": {"lateness": lambda _: [*([200.0] * 27), *([3_000.0] * 3)]},
 }
 SOON: Mapping[str, int] = {
     **dict.fromkeys(ALARMS, 10),
-    "TriggerStopped": 7,
-    "TicksIncomplete": 7,
+    "TicksIncomplete": 5,
     "AcceptedBurnRateFast": 20,
     "AcceptedBurnRateSlow": 230,
     "OnTimeBurnRateFast": 30,
@@ -169,7 +159,7 @@ def test_an_alarm_goes_off_on_its_cause_and_ends_with_it(
     assert len(on) == BEFORE + BAD - on[0]
     assert not is_alarming(alarm, series, BEFORE + BAD + AFTER - 1)
     # Old values of a metric that has no new ones decide for some time.
-    ends = alarm.short if isinstance(alarm, BurnRate) else alarm.minutes + FURTHER * alarm.period
+    ends = alarm.minutes if isinstance(alarm, BurnRate) else alarm.minutes + FURTHER * alarm.period
     assert not is_alarming(alarm, series, BEFORE + BAD + ends)
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.task_options import Priority
-from duetime.environment_variables import QUEUE_VARIABLES
 from duetime_cdk.alarm_list import AlarmSpec, BurnRate, alarms
 from duetime_cdk.environments import PROD
 from duetime_cdk.metric_sources import api, function_metric, own, queue, table_operation
@@ -192,7 +190,7 @@ class Outage(Tasks):
         while True:
             self.time.sleep_until(((self.time.now() + 1) // MINUTE + 1) * MINUTE - 1)
             self._record_functions()
-            self._record_queues()
+            self._record_dead_letters()
 
     def _record_functions(self) -> None:
         for machine, facts in self._facts.items():
@@ -212,11 +210,7 @@ class Outage(Tasks):
         if "{" not in name:
             self._put(key_of(own(name, "Sum", function)), value)
 
-    def _record_queues(self) -> None:
-        visible = "ApproximateNumberOfMessagesVisible"
-        for priority in Priority:
-            held = self.sqs.queues[self.environ[QUEUE_VARIABLES[priority]]].messages
-            waiting = sum(each.visible_at <= self.time.now() for each in held)
-            self._put(key_of(queue(priority.value, visible, "Minimum", "")), waiting)
+    def _record_dead_letters(self) -> None:
         dead = next(each for each in self.sqs.queues.values() if each.url.endswith("dead"))
-        self._put(key_of(queue("dead_letters", visible, "Maximum", "")), len(dead.messages))
+        waiting = queue("dead_letters", "ApproximateNumberOfMessagesVisible", "Maximum", "")
+        self._put(key_of(waiting), len(dead.messages))

@@ -10,10 +10,10 @@ import pytest
 from duetime.adapters.compression import deflated
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import key_of
-from duetime.domain.archive_objects import TASKS_PREFIX, UNREADABLE_PREFIX
+from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX, UNREADABLE_PREFIX
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.table_stream import SimulatedTableStream
-from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, Scenario
+from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, UNDONE, Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,6 +114,37 @@ def test_objects_are_named_by_the_day_on_which_their_tasks_ended() -> None:
             (f"day={days[0]}", [first]),
             (f"day={days[1]}", [second]),
         ]
+
+
+def test_each_type_is_archived_for_its_own_time() -> None:
+    """Objects of types that are kept shorter have a tag for their lifecycle rule; some types are not archived."""
+    with archived() as account:
+        account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = json.dumps({PLAIN: 7, UNDONE: 0})
+        short, _, long = (account.create(type=kind) for kind in (PLAIN, UNDONE, PHASED))
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        found = {json.loads(body)["id"]: account.s3.tags.get((BUCKET, key)) for key, body in account.objects().items()}
+        assert found == {short: f"{KEPT_DAYS_TAG}=7", long: None}
+
+
+def test_what_the_settings_redact_is_not_archived() -> None:
+    """Neither of a payload nor of a result, by the type of the task; the rest of a line stays as it is."""
+    with archived() as account:
+        account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
+        account.target = lambda _phase, _context: {"card": "the secret", "left": 12.5}
+        redacted = account.create(payload={"card": "the secret", "name": "ü"})
+        whole = account.create(type=UNDONE, payload={"card": 1})
+        account.run(MINUTE)
+        account.pass_retention()
+        account.read_stream()
+        tasks, gone = account.tasks(), {"$redacted": True}
+        assert (tasks[redacted]["payload"], tasks[redacted]["result"]) == (
+            {"card": gone, "name": "ü"},
+            {"card": gone, "left": 12.5},
+        )
+        assert tasks[whole]["payload"] == {"card": 1}
+        assert tasks[redacted].keys() == tasks[whole].keys()
 
 
 def test_a_payload_with_line_breaks_is_one_line() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.archive_objects import KEPT_DAYS_TAG
 from duetime.domain.bulk.purge import BACKUP_RETENTION
 from duetime.domain.limits import PURGE_RETENTION
 from duetime.environment_variables import Variable
@@ -133,6 +134,20 @@ def test_a_filter_reaches_the_archive(account: Archived) -> None:
     assert account.record(lately).erased
     assert purged(account, {"task_ids": kept})["receipt"]["removed"] == {"archive_rows": 10}
     assert account.objects() == {}
+
+
+def test_what_is_left_of_an_object_is_removed_as_early_as_the_whole(account: Archived) -> None:
+    """A purge writes an object anew with the tag that its lifecycle rule needs."""
+    account.environ[Variable.ARCHIVE_DAYS_BY_TYPE] = '{"*": 7}'
+    kept = [account.create(tags={} if number % 2 else {"patient": PATIENT}) for number in range(20)][1::2]
+    assert account.run_until(lambda: account.record(kept[-1]).finished_at is not None, MINUTE)
+    account.pass_retention()
+    account.read_stream()
+    before = account.objects()
+    purged(account, {"filter": {"tags": {"patient": PATIENT}}})
+    assert set(account.tasks()) == set(kept)
+    assert any(body != before[key] for key, body in account.objects().items())
+    assert {account.s3.tags[("archive", key)] for key in account.objects()} == {f"{KEPT_DAYS_TAG}=7"}
 
 
 def any_of(task_ids: list[str], body: bytes) -> bool:

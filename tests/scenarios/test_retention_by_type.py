@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,24 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
     assert account.ask("GET", f"/v1/tasks/{succeeded[2]}").body["result"] == LARGE
     wait(account, 5)
     assert [account.ask("GET", f"/v1/tasks/{each}").status for each in succeeded] == [404, 404, 200]
+
+
+def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
+    """The type in days, an ended task the time; one that has not ended has none, nor has one that is retried."""
+    account.fail()
+    made = account.create(0, PLAIN, retry={"max_attempts": 1})
+    path = f"/v1/tasks/{made}"
+    assert account.ask("GET", path).body["kept_until"] is None
+    account.run_until(lambda: account.record(made).finished_at)
+    found = account.ask("GET", path).body
+    ended, kept_until = (datetime.fromisoformat(found[each]) for each in ("finished_at", "kept_until"))
+    # TTL has whole seconds.
+    assert timedelta(days=2) <= kept_until - ended < timedelta(days=2, seconds=1)
+    assert account.ask("POST", f"{path}/retry").body["kept_until"] is None
+    for kind in (PLAIN, PHASED):
+        assert account.ask("PUT", f"/v1/types/{kind}", {"timeout_seconds": 30}).status == 200
+    days = {kind: account.ask("GET", f"/v1/types/{kind}").body["retention_days"] for kind in (PLAIN, PHASED)}
+    assert days == {PLAIN: 2, PHASED: 90}
 
 
 def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:

@@ -30,13 +30,13 @@ def outage() -> Outage:
 
 
 def test_a_stopped_trigger(outage: Outage) -> None:
-    """TriggerStopped: the schedule `EveryMinute` is disabled; once it is enabled, what was due runs, and it ends."""
+    """TicksIncomplete: the schedule `EveryMinute` is disabled; once it is enabled, what was due runs, and it ends."""
     with outage:
         late = outage.create(8 * MINUTE)
         outage.ticking = False
-        _until(outage, "TriggerStopped", on=True)
+        _until(outage, "TicksIncomplete", on=True)
         outage.ticking = True
-        _until(outage, "TriggerStopped", on=False)
+        _until(outage, "TicksIncomplete", on=False)
         assert outage.state(late) == "succeeded"
 
 
@@ -131,15 +131,15 @@ def test_missed_occurrences(outage: Outage) -> None:
 
 
 def test_a_table_that_throttles(outage: Outage) -> None:
-    """TableThrottled and TriggerFailing: they end with their cause, and what was accepted runs."""
+    """TableThrottled and TicksIncomplete: they end with their cause, and what was accepted runs."""
     with outage:
         made = outage.create(12 * MINUTE)
         outage.refuse_calls(_of_table)
         for _ in range(5):
             outage.send("POST", "/v1/tasks", {"type": PLAIN})
-        _until(outage, "TriggerFailing", on=True)
+        _until(outage, "TicksIncomplete", on=True)
         outage.heal()
-        _until(outage, "TriggerFailing", on=False)
+        _until(outage, "TicksIncomplete", on=False)
         outage.run(15 * MINUTE)
         assert outage.state(made) == "succeeded"
 

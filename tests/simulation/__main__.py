@@ -22,6 +22,7 @@ from tests.simulation.fault_simulation import Theme  # noqa: TC001 - typer reads
 from tests.simulation.outcomes import Outcome, outcome_of, rate_of, run_functions, simulated, spread
 from tests.simulation.restoring import restored
 from tests.simulation.trace_text import told, told_before
+from tests.simulation.two_regions import in_two_regions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     trace: Annotated[Path | None, typer.Option(help="Where the whole trace of a single seed goes.")] = None,
     restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
+    regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
     faults: Annotated[
         int, typer.Option(help="Run seeds until so many faults were injected, however many it takes.")
     ] = 0,
@@ -56,9 +58,10 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
 ) -> None:
     """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
     console = Console(record=report is not None)
-    if seeds == 1 and not restore and not faults:
+    if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
-    run = restored if restore else partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    plain = partial(run_functions, rate=rate, briefly=until_broken, theme=theme)
+    run: Callable[[int], Outcome] = restored if restore else in_two_regions if regions else plain
     broken: list[int] = []
     crashed: list[int] = []
     totals: Counter[str] = Counter()

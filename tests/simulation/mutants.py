@@ -129,6 +129,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
     if mutant.test:
         return ["pytest", "-q", "-x", "-p", "no:cacheprovider", "--no-header", *shlex.split(mutant.test)]
     theme = ["--theme", mutant.theme.value] if mutant.theme else []
+    theme += ["--regions"] if mutant.in_two_regions else []
     rates = [option for rate in RATES for option in ("--rate", str(rate))]
     counts = ["--seeds", str(seeds), "--first", str(first)]
     return ["tests.simulation", "--until-broken", "--jobs", "1", *counts, *theme, *rates]

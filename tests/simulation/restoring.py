@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +20,14 @@ from duetime.domain.restore import AfterRestore
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis
 from duetime.environment_variables import Variable
-from duetime.handlers import Accepted
 from duetime_testing.fakes.task_table import new_table
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.gateway import event_of
 from duetime_testing.simulation.machines import Clients, Machine, Threads
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.simulation import works
-from tests.simulation.account import LEASE_SECONDS, PULLED, Account
-from tests.simulation.endpoints import URL
+from tests.simulation.account import LEASE_SECONDS, Account
+from tests.simulation.busy_users import Answer, BusyUsers, Effect
 from tests.simulation.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -38,42 +36,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.services.restore import RestoreReport
     from duetime_testing.fakes.attribute_values import Item
-    from duetime_testing.simulation.virtual_time import Strand
 
 EPOCH = 1
 _BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
 """How long users are busy before the restore point, and from then to the loss."""
 _CALM = 3 * HOUR
-_TYPES = (works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED, PULLED)
-
-
-@dataclass
-class Effect:
-    """A call of a target."""
-
-    task_id: str
-    fence: int
-    phase: str
-    process: Strand
-    is_over: bool = False
-
-    @property
-    def lives(self) -> bool:
-        """Whether it still goes on."""
-        return not self.is_over and not self.process.done
-
-
-@dataclass
-class Answer:
-    """An answer of the API.
-
-    Attributes:
-        is_of_old: a function that was running when the table was restored has given it.
-    """
-
-    status: int
-    body: Any
-    is_of_old: bool = False
 
 
 @dataclass
@@ -87,7 +54,7 @@ class Lines:
         self.by_id[line["id"]] = dict(line)
 
 
-class RestoreSimulation(Account):
+class RestoreSimulation(BusyUsers, Account):
     """An account whose table is lost and restored.
 
     Attributes:
@@ -111,7 +78,7 @@ class RestoreSimulation(Account):
         self.refused = 0
         self.is_busy = True
         self.restored_at: Millis | None = None
-        self.behave: Callable[[str, Any], Any] = self._behave
+        self.behave: Callable[[str, Any], Any] = self.do_something
         self.snapshot: dict[tuple[str, str], Item] = {}
         self.restore_point: Millis = 0
         self.replaced = self.table_name = "tasks"
@@ -160,69 +127,8 @@ class RestoreSimulation(Account):
         assert answers[0] is not None, f"no answer to {method} {path}"
         return answers[0]
 
-    def use(self) -> None:
-        """Create tasks, schedules and topologies, and cancel and retry some."""
-        draw = Random(f"{self.seed} users")  # noqa: S311 - repeatable
-        while True:
-            self.take(draw.randrange(200, 8 * SECOND))
-            path, body = self._wanted(draw)
-            answer = self.ask("POST", path, body)
-            self.check(answer is None or answer.status != 422, f"{body} was refused: {answer and answer.body}")
-            if answer is not None and answer.status == 201 and "id" in answer.body:
-                self.created.append(answer.body["id"])
-            if self.created and draw.random() < 0.3:
-                task_id = draw.choice(self.created)
-                self.ask("POST", f"/v1/tasks/{task_id}/{draw.choice(['cancel', 'pause', 'resume', 'retry', 'run'])}")
-
-    def _wanted(self, draw: Random) -> tuple[str, dict[str, Any]]:
-        limits = {"timeout_seconds": 60, "notify_within_seconds": 60}
-        retry = {"retry": {"max_attempts": draw.choice([1, 3]), "initial_seconds": 1}}
-        task: dict[str, Any] = {"type": draw.choice(_TYPES), **limits, **retry}
-        if task["type"] == PULLED:
-            task["target"] = {"kind": "pull"}
-        kind = draw.random()
-        if kind < 0.12:
-            parents: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"]}
-            nodes = {key: {"type": works.PLAIN, "depends_on": on, **limits, **retry} for key, on in parents.items()}
-            return "/v1/topologies", {"nodes": nodes}
-        if kind < 0.18:
-            name = f"s{draw.randrange(10**6)}"
-            body = {"name": name, "rate": "1 minute", "task": {"type": works.PLAIN, **limits, **retry}}
-            return "/v1/schedules", {**body, "remaining_runs": 4}
-        more = draw.choice(
-            (
-                {},
-                {},
-                {"lock": {"key": f"l{draw.randrange(2)}", "max_holders": 1}},
-                {"unique": {"key": f"u{draw.randrange(3)}"}},
-                {"order": {"key": f"o{draw.randrange(2)}"}},
-                {"rate": {"key": "r", "limit": 20, "per_seconds": 60}},
-            )
-        )
-        if draw.random() < 0.2 and task["type"] != PULLED:
-            task |= {"type": "remote", "target": {"kind": "http", "url": f"{URL}?action=run"}}
-        return "/v1/tasks", {**task, **more, "delay_seconds": draw.choice([0, 0, 3, 60, 400])}
-
-    def pull(self) -> None:
-        """Work as a pull worker."""
-        draw = Random(f"{self.seed} puller {self.time.now()}")  # noqa: S311 - repeatable
-        while True:
-            wanted = {"types": [PULLED], "wait_seconds": 5, "lease_seconds": LEASE_SECONDS, "worker": "w"}
-            answer = self.ask("POST", "/v1/leases", wanted)
-            for lease in answer.body["leases"] if answer is not None and answer.status == 200 else []:
-                self._work_on(lease, draw)
-            self.take(SECOND if self.rate or self.is_busy else MINUTE)
-
-    def _work_on(self, lease: Mapping[str, Any], draw: Random) -> None:
-        task = lease["task"]
-        effect = self._began("run", task["id"], task["fence"])
-        # No longer than the lease lasts.
-        self.take(draw.choice([0, 2, LEASE_SECONDS - 4]) * SECOND)
-        effect.is_over = True
-        answer = self.ask("POST", f"/v1/leases/{lease['id']}/complete", {"result": 1})
-        self._check_report(answer, task["id"], task["fence"])
-
-    def _check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
+    def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
+        """Check the answer to a report of an attempt."""
         if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
             return
         task = self.record(task_id)
@@ -233,16 +139,8 @@ class RestoreSimulation(Account):
 
     # The targets' side.
 
-    def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task."""
-        del payload
-        effect = self._began(phase, context.task_id, context.fence)
-        try:
-            return self.behave(phase, context)
-        finally:
-            effect.is_over = True
-
-    def _began(self, phase: str, task_id: str, fence: int) -> Effect:
+    def began(self, phase: str, task_id: str, fence: int) -> Effect:
+        """Note that a target was called."""
         process = self.time.process()
         effect = Effect(task_id, fence, phase, process)
         epoch = fence // FENCES_PER_EPOCH
@@ -256,23 +154,6 @@ class RestoreSimulation(Account):
             self.check(epoch == EPOCH or is_leased_before, f"{phase} of {task_id} began under the old fence {fence}")
         self.effects.append(effect)
         return effect
-
-    def _behave(self, phase: str, context: Any) -> Any:  # noqa: ANN401 - any JSON
-        draw = Random(f"{self.seed} {context.task_id} {context.fence} {phase}")  # noqa: S311 - repeatable
-        until = self.time.now() + draw.choice([0, 0, 100, 2 * SECOND, 20 * SECOND, 50 * SECOND])
-        while self.time.now() < until and context.requested_action is None:
-            self.take(min(5 * SECOND, until - self.time.now()))
-        if phase == "run" and draw.random() < 0.15:
-            self.time.start_process(partial(self._notify, context.task_id, context.fence, draw.randrange(55 * SECOND)))
-            return Accepted()
-        if draw.random() < 0.15:
-            raise ValueError("by chance")
-        return "done"
-
-    def _notify(self, task_id: str, fence: int, later: Millis) -> None:
-        self.take(later)
-        body = {"fence": fence, "outcome": "succeeded", "result": fence}
-        self._check_report(self.ask("POST", f"/v1/tasks/{task_id}/notify", body), task_id, fence)
 
     def called_back(self, task_id: str, state: str) -> int:
         """Take a callback."""

@@ -11,13 +11,17 @@ from duetime_client.audit_log import AuditFilter, audit_group, audit_records
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
-from duetime_client.commands.logs import Since, Stack, clients_of, ended, since_ms
+from duetime_client.commands.logs import Stack, clients_of, ended, since_ms
 from duetime_client.commands.output_streams import show_json
 from duetime_client.commands.tables import Column, show_table
+from duetime_client.commands.times import moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Since = Annotated[str, typer.Option(metavar="TIME", help="Only from this time on, or for this long, such as 2d.")]
+Until = Annotated[str, typer.Option(metavar="TIME", help="Only until this time, or so long ago; until now by default.")]
+Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls of this identity: a part of its name.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
 OfOperation = Annotated[
     str, typer.Option("--operation", metavar="NAME", help="Only this operation, such as cancelTask.")
@@ -25,11 +29,13 @@ OfOperation = Annotated[
 Subject = Annotated[str, typer.Option(metavar="TEXT", help="Only what concerns this, such as the id of a task.")]
 
 
-@examples("duetime audit --stack duetime-prod --since 2d", "duetime audit --subject ID --json")
-def audit(
+@examples("duetime audit --stack duetime-prod --since 2d", "duetime audit --since 2026-11-01 --until 2026-11-08 --json")
+def audit(  # noqa: PLR0913 - a command's options are its parameters
     context: typer.Context,
     *,
     since: Since = "1d",
+    until: Until = "",
+    caller: Caller = "",
     of_owner: OfOwner = "",
     operation: OfOperation = "",
     subject: Subject = "",
@@ -42,13 +48,14 @@ def audit(
     """
     if not stack:
         raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
-    clock, wanted = context.ensure_object(Clock), AuditFilter(of_owner, operation, subject)
+    clock, wanted = context.ensure_object(Clock), AuditFilter(of_owner, caller, operation, subject)
     session, failures = clients_of()
     try:
         group = audit_group(session, stack)
         if group is None:
             raise ended(f"the stack {stack} has no audit log: its setting is audit_retention", 1)
-        found = list(audit_records(session.create_client("logs"), group, wanted, since_ms(clock, since)))
+        first, last = _time_ms(clock, since), _time_ms(clock, until) if until else None
+        found = list(audit_records(session.create_client("logs"), group, wanted, first, last))
     except failures as error:
         raise ended(f"the audit log cannot be read: {error}", 1) from error
     if as_json:
@@ -64,3 +71,13 @@ def audit(
         Column("reason", lambda each: str(each["reason"]), wraps=True),
     ]
     show_table(found, columns, "no calls")
+
+
+def _time_ms(clock: Clock, text: str) -> int:
+    """A time, or the time that lies a duration back, in milliseconds since 1970."""
+    if text[4:5] != "-":
+        return since_ms(clock, text)
+    try:
+        return round(clock.local(moment_of(text)).timestamp() * 1000)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error

@@ -95,6 +95,7 @@ _SUMMARIES = {
     "init": "Make a project: handlers with tests, settings, a CDK app, a CI workflow.",
     "deploy": "Deploy this project with the CDK: show what changes, and ask.",
     "restore": "Restore the table to an earlier time, as a new table; report what has run since.",
+    "region": "Add a standby Region, see which Region is active, and let the other one take over.",
     "uninstall": "Show what deleting a stack deletes and keeps; with --yes, delete it.",
     "template": "Write the stack as a template for Terraform, SAM and others.",
     "why": "Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or"
@@ -134,7 +135,11 @@ _FUNCTIONS = {
     "watch": "watch",
 }
 """Commands that are not groups, by name."""
-_OF_THE_CONSTRUCTS = {"restore": "duetime_cdk.restore_command", "uninstall": "duetime_cdk.uninstall_command"}
+_OF_THE_CONSTRUCTS = {
+    "region": "duetime_cdk.region_command",
+    "restore": "duetime_cdk.restore_command",
+    "uninstall": "duetime_cdk.uninstall_command",
+}
 """Modules of `duetime-cdk`: the commands need the core, which this distribution does not import."""
 
 

@@ -83,6 +83,7 @@ def _time_lines(task: Task, clock: Clock, now: datetime) -> Iterator[tuple[str, 
     times = {"due": task.due_at, "created": task.created_at, "started": task.started_at, "finished": task.finished_at}
     for label, moment in times.items():
         yield label, None if moment is None else timed(moment, clock, now)
+    yield "kept until", None if task.kept_until is None else f"{clock.local(task.kept_until):%Y-%m-%d %H:%M}"
     if task.lease is not None:
         held = timed(task.lease.expires_at, clock, now)
         yield "lease", Text.assemble(printable(task.lease.worker), " until ", held)

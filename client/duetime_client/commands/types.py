@@ -111,5 +111,8 @@ def _lines(found: TypeInfo) -> Iterator[tuple[str, str | None]]:
     for name, value in found.defaults.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield name, f"{text} ({found.sources.get(name, 'handler')})"
+    if found.retention_days is not None:
+        yield "kept for", f"{found.retention_days:g} days after the end"
+    yield "redacted", ", ".join(found.redacted) or None
     if found.payload_schema is not None:
         yield "payload", json.dumps(found.payload_schema, ensure_ascii=False)

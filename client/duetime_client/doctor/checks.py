@@ -373,7 +373,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
             if waiting >= _BACKLOG:
                 yield _warning(
                     f"{waiting} messages wait in {logical}",
-                    "the workers do not keep up: see respond-to-an-alarm.md#backlognormal",
+                    "the workers do not keep up: see respond-to-an-alarm.md#backlog",
                 )
             elif found["ages"].get(logical, 0) >= _QUEUE_AGE:
                 age = found["ages"][logical] / 60
@@ -685,8 +685,7 @@ def _judge_drift(found: Mapping[str, Any]) -> Iterator[_Judged]:
 def _read_alarms(deployment: Deployment) -> Mapping[str, Any]:
     wanted = {
         (each.physical_id.rpartition(":alarm:")[2] or each.physical_id): each.properties
-        for type_ in ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
-        for each in deployment.resources(type_)
+        for each in deployment.resources("AWS::CloudWatch::Alarm")
     }
     names = list(wanted)
     found: dict[str, Mapping[str, Any]] = {}
@@ -695,9 +694,9 @@ def _read_alarms(deployment: Deployment) -> Mapping[str, Any]:
             "cloudwatch",
             "describe_alarms",
             AlarmNames=names[start : start + 100],
-            AlarmTypes=["MetricAlarm", "CompositeAlarm"],
+            AlarmTypes=["MetricAlarm"],
         )
-        for each in (*answer.get("MetricAlarms", ()), *answer.get("CompositeAlarms", ())):
+        for each in answer.get("MetricAlarms", ()):
             found[each["AlarmName"]] = each
     return {"wanted": wanted, "found": found}
 
@@ -705,7 +704,7 @@ def _read_alarms(deployment: Deployment) -> Mapping[str, Any]:
 def _judge_alarms(read: Mapping[str, Any]) -> Iterator[_Judged]:
     for name, properties in read["wanted"].items():
         alarm = read["found"].get(name)
-        # A part of a composite alarm has no action; the composite one is reported.
+        # An alarm that only rolls back deployments has no action.
         notifies = bool(properties.get("AlarmActions"))
         if alarm is None:
             yield _warning(f"the alarm {name} was deleted", "deploy the stack again")
@@ -816,7 +815,7 @@ def _read_dispatch(deployment: Deployment) -> tuple[DispatchStatus, Any]:
 def _judge_dispatch(found: tuple[DispatchStatus, Any]) -> Iterator[_Judged]:
     status, now = found
     if status.last_tick_at is None:
-        yield _problem("the trigger has not run yet", "see respond-to-an-alarm.md#triggerstopped")
+        yield _problem("the trigger has not run yet", "see respond-to-an-alarm.md#ticksincomplete")
         return
     stuck = [each for each in status.groups if each.dispatched_until is None or each.dispatched_until < now - _TICK_AGE]
     if now - status.last_tick_at > _TICK_AGE or stuck:

@@ -20,11 +20,21 @@ function bytesOf(value: unknown): Bytes | null {
   return found && typeof found.content_type === "string" ? found : null;
 }
 
+/** Whether a part of a JSON value is not shown to this caller. */
+const isRedacted = (value: unknown): boolean => JSON.stringify(value ?? null).includes('{"$redacted":true}');
+
 const sizeOf = ({ base64, size }: Bytes): number => size ?? Math.floor(((base64 ?? "").replace(/=+$/, "").length * 3) / 4);
 
 export function PayloadView({ value, label }: { value: unknown; label: string }) {
   const bytes = bytesOf(value);
-  if (!bytes) return <JsonView value={value} label={label} />;
+  if (!bytes) {
+    return (
+      <>
+        <JsonView value={value} label={label} />
+        {isRedacted(value) && <p class="muted">Your role can only read: values that the deployment redacts are not shown.</p>}
+      </>
+    );
+  }
   if (bytes.content_type === ENCRYPTED) return <Encrypted bytes={bytes} label={label} />;
   return (
     <p aria-label={label}>

@@ -160,6 +160,7 @@ function About({ task }: { task: Task }) {
           ["Created", <Time at={task.created_at} />],
           ["Started", <Time at={task.started_at} />],
           ["Finished", <Time at={task.finished_at} />],
+          ...(task.kept_until ? ([["Kept until", <Time at={task.kept_until} />]] as const) : []),
           ["Late", <Took ms={task.lateness_ms} />],
           ["Cost", `${dollars(task.cost_dollars)} so far, estimated by assumed public prices`],
           ["Priority", task.priority],

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
 from duetime.domain.times import MINUTE, SECOND
 from duetime_cdk.environments import LOCAL, FunctionName
-from duetime_cdk.metric_expressions import QUEUES, Expression, accepted, on_time
+from duetime_cdk.metric_expressions import ON_TIME_RANK, Expression, accepted, on_time
 from duetime_cdk.metric_sources import function_metric, own, queue, table_operation
-from duetime_cdk.panels import THROTTLED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from duetime_cdk.environments import Environment
     from duetime_cdk.metric_sources import Source
@@ -35,8 +34,14 @@ ROLLBACK_ALARMS = (
     *("TriggerFailing", "TasksLate", "HandlersUnavailable", "WorkerFailing", "WorkerDefect"),
     *("AcceptedBurnRateFast5m", "OnTimeBurnRateFast5m"),
 )
-"""Alarms that roll back a deployment with a canary. Those of the fast burn rates are of the short window: the long one
-would notice a small share too late, and CodeDeploy takes no composite alarms."""
+"""Alarms that roll back a deployment with a canary. The window of the fast burn rates would notice a small share too
+late, so each has an alarm on five minutes as well."""
+_THROTTLED_UNSEEN = (FunctionName.EGRESS, FunctionName.TOPOLOGY, FunctionName.ATTEMPTS)
+"""Functions whose refused invocations no other alarm notices. Those of the API are server errors, those of the trigger
+incomplete ticks, and those of the functions that read a queue or a stream leave a backlog there."""
+_THROTTLED_OPERATIONS = ("PutItem", "UpdateItem")
+"""Operations of the ordinary path of tasks. Refused reads fail ticks and requests, which have alarms of their own."""
+_ROLLBACK_MINUTES = 5
 _FEW = 10
 """Successful attempts that each version starts with in the rate, so that one failed attempt alone is not 100 %."""
 MOST_METRICS = 10
@@ -67,7 +72,7 @@ class AlarmSpec:
         minutes: length of the evaluated window.
         datapoints: number of periods that must breach the threshold; 0 means all.
         period: minutes of one value.
-        missing_is_bad: whether missing data also triggers the alarm.
+        missing_is_bad: whether missing data also triggers the alarm; in a new stack it does so until there are some.
         page: the related console page, as in the URL after `#/`.
         runbook: its section in the runbook; empty if the section has the alarm's name.
 
@@ -100,25 +105,25 @@ class AlarmSpec:
 
 @dataclass(frozen=True, slots=True)
 class BurnRate:
-    """A burn-rate alarm: the error budget is consumed too fast in both a long and a short window.
+    """A burn-rate alarm: the error budget is consumed too fast.
 
     Attributes:
         name: of its construct.
         level: the share of good events, in percent.
         objective: the target share, in percent.
         factor: how many times faster than allowed the budget is consumed.
-        long: minutes of the long window.
-        short: minutes of the short window, which ends the alarm soon after its cause.
+        minutes: length of the window.
+        rollback_minutes: length of a shorter window, whose alarm only rolls back deployments; 0 for none.
     """
 
     name: str
     runbook: str
-    level: Expression
+    level: Source | Expression
     says: str
     objective: float
     factor: float
-    long: int
-    short: int
+    minutes: int
+    rollback_minutes: int = 0
 
     @property
     def threshold(self) -> float:
@@ -136,12 +141,13 @@ class AlarmList:
 
 def alarms(environment: Environment) -> AlarmList:
     """The alarms of an environment; the embedded AWS does not support alarms on metric math."""
-    single = [*_trigger(), *_tasks(environment), *_queues(), *_schedules(), *_functions(environment)]
+    single = [*_trigger(), *_tasks(environment), _dead_letters(), *_schedules(), *_functions(environment)]
     if environment.intake_owner:
         single.append(_events_rejected())
-    if environment.archive_days:
+    if environment.longest_archive_days:
         single.append(_archive_behind())
-    single += versions_watched(environment)
+    if environment.canaries:
+        single += [_trigger_failing(), *versions_watched(environment)]
     if environment.name == LOCAL:
         return AlarmList([each for each in single if not isinstance(each.watched, Expression)])
     return AlarmList(single, [*_burn_rates(environment)])
@@ -156,32 +162,13 @@ def _trigger() -> list[AlarmSpec]:
     trigger = FunctionName.TRIGGER
     return [
         AlarmSpec(
-            "TriggerStopped",
-            function_metric(trigger, "Invocations", "Sum"),
-            "The trigger was not invoked for five minutes: nothing becomes due",
-            comparison=Comparison.BELOW,
-            # Without invocations there is no data, so missing data triggers this alarm.
-            missing_is_bad=True,
-        ),
-        AlarmSpec(
-            "TriggerFailing",
-            function_metric(trigger, "Errors", "Sum"),
-            "The trigger failed in three of five minutes: its log says what it could not read",
-            # The next tick recovers a single failed one.
-            datapoints=3,
-        ),
-        AlarmSpec(
-            "TriggerBehind",
-            own("cursor_lag", "Maximum", trigger),
-            "The trigger has been a minute behind the clock for five minutes: tasks are sent late",
-            threshold=_LAG,
-        ),
-        AlarmSpec(
             "TicksIncomplete",
             own("tick_age", "Maximum", trigger),
-            "The trigger has not completed a pass over the due minutes for five minutes, though it may be invoked",
+            "The trigger has completed no pass over the due minutes for five minutes: it is not invoked, fails, or is"
+            " behind the clock",
             threshold=_TICK_AGE,
-            # A tick that fails before it reads publishes no metric.
+            minutes=3,
+            # A trigger that is not invoked, or that fails before it reads, publishes no metric.
             missing_is_bad=True,
         ),
         AlarmSpec(
@@ -192,6 +179,18 @@ def _trigger() -> list[AlarmSpec]:
             datapoints=3,
         ),
     ]
+
+
+def _trigger_failing() -> AlarmSpec:
+    """Only rolls back sooner: a trigger that goes on failing completes no pass."""
+    return AlarmSpec(
+        "TriggerFailing",
+        function_metric(FunctionName.TRIGGER, "Errors", "Sum"),
+        "The trigger failed in three of five minutes: its log says what it could not read",
+        # The next tick recovers a single failed one.
+        datapoints=3,
+        runbook="TicksIncomplete",
+    )
 
 
 def _tasks(environment: Environment) -> list[AlarmSpec]:
@@ -221,6 +220,15 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
             page=_OVERDUE,
         ),
         AlarmSpec(
+            "Backlog",
+            own("recovery_scans_waiting", "Sum", FunctionName.TRIGGER),
+            f"A queue had {RECOVERY_SCAN_BACKLOG} due tasks or more in five of ten minutes, some of them due for two"
+            " minutes or more: the workers do not keep up",
+            minutes=10,
+            datapoints=5,
+            page=_OVERDUE,
+        ),
+        AlarmSpec(
             "LeasesLost",
             own("attempts_lost", "Sum", FunctionName.WORKER),
             "Workers vanish during attempts: ten or more attempts were lost within five minutes",
@@ -231,27 +239,12 @@ def _tasks(environment: Environment) -> list[AlarmSpec]:
     ]
 
 
-def _queues() -> list[AlarmSpec]:
-    visible = "ApproximateNumberOfMessagesVisible"
-    return [
-        *(
-            AlarmSpec(
-                f"Backlog{each.capitalize()}",
-                queue(each, visible, "Minimum", each),
-                f"The queue of priority {each} had {RECOVERY_SCAN_BACKLOG} due tasks or more for ten minutes: the"
-                " workers do not keep up",
-                threshold=RECOVERY_SCAN_BACKLOG,
-                minutes=10,
-                page=_OVERDUE,
-            )
-            for each in QUEUES
-        ),
-        AlarmSpec(
-            "DeadLettersWaiting",
-            queue("dead_letters", visible, "Maximum", "dead letters"),
-            "The dead-letter queue has not been empty for five minutes: the deadletter function is not processing it",
-        ),
-    ]
+def _dead_letters() -> AlarmSpec:
+    return AlarmSpec(
+        "DeadLettersWaiting",
+        queue("dead_letters", "ApproximateNumberOfMessagesVisible", "Maximum", "dead letters"),
+        "The dead-letter queue has not been empty for five minutes: the deadletter function is not processing it",
+    )
 
 
 def _schedules() -> list[AlarmSpec]:
@@ -288,10 +281,11 @@ def _schedules() -> list[AlarmSpec]:
 
 
 def _functions(environment: Environment) -> list[AlarmSpec]:
-    # The archive has its own alarm, and no task depends on the console.
-    apart = {FunctionName.ARCHIVE, FunctionName.CONSOLE}
-    watched = [name for name in environment.functions if name not in apart]
-    refused = {f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(THROTTLED)}
+    watched = [name for name in _THROTTLED_UNSEEN if name in environment.functions]
+    throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(watched)}
+    refused = {
+        f"m{n}": table_operation(each, "ThrottledRequests", "Sum", each) for n, each in enumerate(_THROTTLED_OPERATIONS)
+    }
     return [
         AlarmSpec(
             "HandlersUnavailable",
@@ -313,7 +307,12 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             "A delivery failed in duetime's own code: the worker's log has the error",
             minutes=1,
         ),
-        *functions_throttled(watched),
+        AlarmSpec(
+            "FunctionsThrottled",
+            Expression("throttled invocations", _sum(throttles), throttles),
+            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
+            datapoints=3,
+        ),
         AlarmSpec(
             "TableThrottled",
             Expression("throttled requests", _sum(refused), refused),
@@ -334,20 +333,6 @@ def _functions(environment: Environment) -> list[AlarmSpec]:
             minutes=1,
         ),
     ]
-
-
-def functions_throttled(functions: Sequence[str]) -> Iterator[AlarmSpec]:
-    """One alarm for each ten functions."""
-    for number, start in enumerate(range(0, len(functions), MOST_METRICS), 1):
-        some = functions[start : start + MOST_METRICS]
-        throttles = {f"m{n}": function_metric(name, "Throttles", "Sum") for n, name in enumerate(some)}
-        yield AlarmSpec(
-            f"FunctionsThrottled{number if number > 1 else ''}",
-            Expression("throttled invocations", _sum(throttles), throttles),
-            "Lambda refused invocations in three of five minutes: the account's concurrency is used up",
-            datapoints=3,
-            runbook="FunctionsThrottled",
-        )
 
 
 def name_of_version_alarm(package: str) -> str:
@@ -400,12 +385,19 @@ def _archive_behind() -> AlarmSpec:
 
 
 def _burn_rates(environment: Environment) -> list[BurnRate]:
-    """The two pairs of windows that Google's Site Reliability Workbook recommends, chapter 5."""
+    """The long windows that Google's Site Reliability Workbook recommends, chapter 5.
+
+    Its short windows would end an alarm sooner, for a composite alarm and more metrics each.
+    """
     levels = (
         ("Accepted", accepted(), "Requests to the API fail", environment.accepted_objective),
-        ("OnTime", on_time(), "Attempts start late", environment.on_time_objective),
+        ("OnTime", _started_on_time(environment), "Attempts start late", environment.on_time_objective),
     )
-    windows = (("Fast", 14.4, 60, 5, "2 % of a month's budget in an hour"), ("Slow", 6, 360, 30, "5 % in six hours"))
+    rollback = _ROLLBACK_MINUTES if environment.canaries else 0
+    windows = (
+        ("Fast", 14.4, 60, rollback, "2 % of a month's budget in an hour"),
+        ("Slow", 6, 360, 0, "5 % in six hours"),
+    )
     return [
         BurnRate(
             f"{name}BurnRate{speed}",
@@ -414,13 +406,18 @@ def _burn_rates(environment: Environment) -> list[BurnRate]:
             f"{what}: at this rate they use up {meaning} of what an objective of {objective:g} % allows",
             objective,
             factor,
-            long,
+            minutes,
             short,
         )
         for name, level, what, objective in levels
-        for speed, factor, long, short, meaning in windows
+        for speed, factor, minutes, short, meaning in windows
         if objective
     ]
+
+
+def _started_on_time(environment: Environment) -> Source | Expression:
+    """The share of attempts that start on time: pull workers' attempts count if there can be any."""
+    return on_time() if environment.pulled_types else own("lateness", ON_TIME_RANK, FunctionName.WORKER)
 
 
 def _sum(sources: dict[str, Source]) -> str:

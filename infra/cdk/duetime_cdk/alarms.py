@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aws_cdk import Aws, Duration
@@ -14,20 +13,12 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from duetime_cdk.alarm_list import OVERVIEW, AlarmSpec, BurnRate, alarms, runbook
-from duetime_cdk.environments import LOCAL, FunctionName
 from duetime_cdk.metric_expressions import Expression
-from duetime_cdk.metric_sources import function_metric
 
 if TYPE_CHECKING:
     from duetime_cdk.dashboard import MetricNames
     from duetime_cdk.environments import Environment
     from duetime_cdk.metric_sources import Source
-
-_TICKS_BEFORE = 10
-"""Ticks, in minutes, after which an alarm on five minutes of silence no longer sees the time before deployment."""
-_DAYS_REMEMBERED = 7
-"""The longest period that CloudWatch evaluates (Source: Amazon CloudWatch API Reference, "PutMetricAlarm",
-EvaluationPeriods)."""
 
 
 class Alarms(Construct):
@@ -52,9 +43,10 @@ class Alarms(Construct):
             self.topic.add_subscription(subscriptions.EmailSubscription(environment.alarm_email))
         every = alarms(environment)
         self.by_name: dict[str, cloudwatch.Alarm] = {}
-        """The alarms on metrics, by name; those of other alarms are left out."""
-        for alarm in [*map(self._alarm, every.single), *map(self._burn_rate, every.burn_rates)]:
-            alarm.add_alarm_action(actions.SnsAction(self.topic))
+        for spec in every.single:
+            self._alarm(spec)
+        for rate in every.burn_rates:
+            self._burn_rate(rate)
 
     def _grant_publishing(self) -> None:
         """Allow alarms to publish; the policy that rejects unencrypted connections replaced the topic's default one."""
@@ -68,72 +60,34 @@ class Alarms(Construct):
             )
         )
 
-    def _alarm(self, spec: AlarmSpec) -> cloudwatch.AlarmBase:
-        description = self._description(spec.says, spec.section, spec.page)
-        if not spec.missing_is_bad or self._environment.name == LOCAL:
-            return self._single(spec, spec.name, description)
-        # Right after the first deploy there is no data yet, which must not trigger the alarm.
-        silent = self._single(spec, f"{spec.name}Now", f"Part of {spec.name}: without data, too")
-        return cloudwatch.CompositeAlarm(
+    def _alarm(self, spec: AlarmSpec) -> None:
+        missing = cloudwatch.TreatMissingData
+        alarm = self.by_name[spec.name] = cloudwatch.Alarm(
             self,
             spec.name,
-            alarm_rule=cloudwatch.AlarmRule.all_of(
-                *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in (silent, self._began))
-            ),
-            alarm_description=description,
-        )
-
-    @cached_property
-    def _began(self) -> cloudwatch.Alarm:
-        """Whether the trigger has ticked for some minutes within a week; otherwise silence means a new stack."""
-        return cloudwatch.Alarm(
-            self,
-            "TriggerBegan",
-            metric=self._names.unlabelled(
-                function_metric(FunctionName.TRIGGER, "Invocations", "Sum"), Duration.days(1)
-            ),
-            alarm_description="Part of the silence alarms: the trigger has run before",
-            threshold=_TICKS_BEFORE,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            evaluation_periods=_DAYS_REMEMBERED,
-            datapoints_to_alarm=1,
-            treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-        )
-
-    def _single(self, spec: AlarmSpec, name: str, description: str) -> cloudwatch.Alarm:
-        missing = cloudwatch.TreatMissingData
-        self.by_name[name] = cloudwatch.Alarm(
-            self,
-            name,
             metric=self._watched(spec.watched, spec.period),
-            alarm_description=description,
+            alarm_description=self._description(spec.says, spec.section, spec.page),
             threshold=spec.threshold,
             comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
             evaluation_periods=-(-spec.minutes // spec.period),
             datapoints_to_alarm=spec.datapoints or None,
             treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,
         )
-        return self.by_name[name]
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
 
-    def _burn_rate(self, spec: BurnRate) -> cloudwatch.CompositeAlarm:
-        windows = [self._window(spec, minutes) for minutes in (spec.long, spec.short)]
-        return cloudwatch.CompositeAlarm(
-            self,
-            spec.name,
-            alarm_rule=cloudwatch.AlarmRule.all_of(
-                *(cloudwatch.AlarmRule.from_alarm(each, cloudwatch.AlarmState.ALARM) for each in windows)
-            ),
-            alarm_description=self._description(spec.says, spec.runbook, OVERVIEW),
-        )
+    def _burn_rate(self, spec: BurnRate) -> None:
+        alarm = self._window(spec, spec.name, spec.minutes, self._description(spec.says, spec.runbook, OVERVIEW))
+        alarm.add_alarm_action(actions.SnsAction(self.topic))
+        if spec.rollback_minutes:
+            name = f"{spec.name}{spec.rollback_minutes}m"
+            self._window(spec, name, spec.rollback_minutes, f"Part of the canary: {spec.name}, sooner")
 
-    def _window(self, spec: BurnRate, minutes: int) -> cloudwatch.Alarm:
-        """One window of a burn-rate alarm; it sends no notification itself."""
-        name = f"{spec.name}{minutes}m"
+    def _window(self, spec: BurnRate, name: str, minutes: int, description: str) -> cloudwatch.Alarm:
         self.by_name[name] = cloudwatch.Alarm(
             self,
             name,
             metric=self._watched(spec.level, minutes),
-            alarm_description=f"Part of {spec.name}: below {spec.threshold:g} % over {minutes} minutes",
+            alarm_description=description,
             threshold=spec.threshold,
             comparison_operator=cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
             evaluation_periods=1,

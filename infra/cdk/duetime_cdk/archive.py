@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.archive_objects import TASKS_PREFIX
+from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX
 from duetime_cdk.private_bucket import private_bucket
 from duetime_cdk.table_stream import OLDEST, READ
 
@@ -53,7 +53,8 @@ class ArchiveBucket(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
-        days = environment.archive_days
+        days = environment.longest_archive_days
+        shorter = sorted({environment.archive_days, *environment.archive_days_by_type.values()} - {0, days})
         ages = [
             _Age(s3.StorageClass.INFREQUENT_ACCESS, _INFREQUENT_AFTER),
             _Age(s3.StorageClass.GLACIER_INSTANT_RETRIEVAL, _COLD_AFTER),
@@ -77,6 +78,14 @@ class ArchiveBucket(Construct):
                     s3.LifecycleRule(prefix=prefix, expiration=Duration.days(days))
                     for prefix in ("unreadable/", "aws/lambda/")
                 ),
+                # Of several rules for an object, the one with the shortest time removes it (Source: Amazon S3 User
+                # Guide, "Conflicting lifecycle actions").
+                *(
+                    s3.LifecycleRule(
+                        prefix=TASKS_PREFIX, tag_filters={KEPT_DAYS_TAG: str(each)}, expiration=Duration.days(each)
+                    )
+                    for each in shorter
+                ),
             ],
             why_unlogged="One function writes it, and whoever reads it does so by a role of the account, which"
             " CloudTrail can log",
@@ -86,7 +95,7 @@ class ArchiveBucket(Construct):
         """Let a function remove rows from objects with tasks."""
         prefix = f"{TASKS_PREFIX}*"
         objects = self.bucket.arn_for_objects(prefix)
-        function.allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], [objects])
+        function.allow(["s3:GetObject", "s3:PutObject", "s3:PutObjectTagging", "s3:DeleteObject"], [objects])
         function.allow(["s3:ListBucket"], [self.bucket.bucket_arn])
         _acknowledge(function, self.bucket, [prefix])
 
@@ -106,6 +115,7 @@ class ArchiveStream(Construct):
         function.allow(READ, [stream])
         bucket = archive.bucket
         function.allow(["s3:PutObject"], [bucket.arn_for_objects(each) for each in (*OBJECTS, GIVEN_UP)])
+        function.allow(["s3:PutObjectTagging"], [bucket.arn_for_objects(f"{TASKS_PREFIX}*")])
         # Lambda checks this permission before it writes a batch that it gives up.
         function.allow(["s3:ListBucket"], [bucket.bucket_arn])
         # Attempts, payloads and results that are stored next to the records.

@@ -21,6 +21,7 @@ from duetime.domain.limits import (
     MAX_EPOCH,
     MAX_METRIC_VALUES,
     MAX_QUOTA,
+    MAX_RETENTION_DAYS,
     MAX_WORKER_BATCH,
     SHORTEST_WORKER_LEASE_SECONDS,
     WORKER_FUNCTION_SECONDS,
@@ -34,6 +35,7 @@ from duetime_cdk.errors import NotDeployable, UnsafeEnvironment
 from duetime_cdk.handlers_environment import HandlersEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage, check_packages
 from duetime_cdk.layers.target import Target
+from duetime_common.cost_estimate import STREAM_SECONDS, WATCHED_STREAM_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -55,6 +57,8 @@ _LEAST_UNRESERVED = 100
 concurrency)."""
 _TARGETS = re.compile(r"arn:aws(-[a-z]+)*:[a-z]+:[a-z0-9*?-]+:[0-9]{12}:[A-Za-z0-9_./:$*?-]+")
 _TYPES = re.compile(r"[A-Za-z0-9_.:/*?-]+")
+_REDACTED = re.compile(r"[^/].*|(?:/[^/]+)+", re.DOTALL)
+"""A name of a field, or a JSON pointer."""
 _SHORTEST_RETENTION_DAYS = 2
 _ARNS = re.compile(r"\*|arn:\S+:\S+")
 _OWNER = re.compile(OWNER_PATTERN)
@@ -68,6 +72,7 @@ _CERTIFICATE = re.compile(r"arn:aws(-[a-z]+)*:acm:[a-z0-9-]+:[0-9]{12}:certifica
 _TABLE_STREAM = re.compile(
     r"arn:aws(-[a-z]+)*:dynamodb:[a-z0-9-]+:[0-9]{12}:table/(?P<table>[A-Za-z0-9_.-]{3,255})/stream/\S+"
 )
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]{1,2}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _ORIGIN = re.compile(r"(https://[a-z0-9]([a-z0-9.-]*[a-z0-9])?|http://(localhost|127\.0\.0\.1))(:[0-9]{1,5})?")
 
@@ -238,6 +243,10 @@ class Environment:
     one."""
     epoch: int = 0
     """How often the table was restored; `duetime restore` prints it. It is part of every fence, and must never fall."""
+    regions: tuple[str, ...] = ()
+    """The two Regions of a deployment with a standby, the same in both stacks, the one whose stack created the table
+    first: `("eu-west-1", "eu-central-1")`. Never change their order. The first one works until `duetime region
+    takeover` makes the other one active. Empty: one Region."""
     shards: int = 16
     """S, the number of shards that new tasks are spread over (1 to 65536)."""
     look_ahead_seconds: int = 180
@@ -247,14 +256,17 @@ class Environment:
     lease_seconds: int = 30
     """Seconds until the task of a silent worker may be taken by another (at least 15)."""
     retention_days: int = 30
-    """How long a finished task can be read, in days (at least 2)."""
+    """How long a finished task can be read, in days (2 to 3653)."""
     retention_days_by_type: Mapping[str, int] = field(default_factory=dict)
-    """How long finished tasks of some types can be read, in days (at least 2), by patterns of types, such as
+    """How long finished tasks of some types can be read, in days (2 to 3653), by patterns of types, such as
     `{"audit.*": 400, "ping": 2}`; the first pattern that matches a type decides. The nodes of a topology are kept at
     least as long as the topology, whatever their types. A change applies to tasks that end after it."""
     archive_days: int = 0
     """How long ended tasks are kept in the archive in S3 after the table's retention; tasks deleted by their user are
     not archived. 0: there is no archive, and tasks are gone after the retention."""
+    archive_days_by_type: Mapping[str, int] = field(default_factory=dict)
+    """How long the archive keeps tasks of some types, by patterns as in `retention_days_by_type`; 0: they are not
+    archived. A change applies to tasks that reach the archive after it."""
     keep_tracebacks: bool = True
     """Whether the traceback of a task's last failed attempt can be read with its attempts; it costs one more write for
     each failed attempt. Otherwise it is only logged."""
@@ -407,12 +419,18 @@ class Environment:
     is needed after they were off."""
     broadcast_batch_size: int = 500
     """Most table changes per invocation of `broadcast` (1 to 1000; they must fit into 6 MB)."""
-    broadcast_batch_seconds: int = 5
+    broadcast_batch_seconds: int | None = None
     """Batching window of the table's stream, in seconds (0 to 300): a longer window means fewer invocations and summary
-    writes, but later live updates, events and lists. Use 1 if people watch; with few tasks, each change is then billed
+    writes, but later live updates, events and lists. `None`: 30, or 5 if changes are waited for: with `console`,
+    `event_bus` or `open_tasks` of `quotas`. Use 1 if people watch; with few tasks, each change is then billed
     separately."""
     broadcast_concurrency: int = 1
     """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
+
+    redact: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Values in payloads and results of tasks that callers who can only read, and the archive, do not get, by patterns
+    of types: names of fields at any depth, JSON pointers (`/customer/email`; `*` is any field or element), or `*` for
+    everything: `{"*": ["password"], "payment.*": ["card"]}`. What all patterns that match a type name applies to it."""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
     """The lowest level that the functions log."""
@@ -474,7 +492,7 @@ class Environment:
             FunctionName.ATTEMPTS: not self.handlers_packages,
             FunctionName.AUTHORIZER: not self.api_keys,
             FunctionName.INTAKE: not self.intake_owner,
-            FunctionName.ARCHIVE: not self.archive_days,
+            FunctionName.ARCHIVE: not self.longest_archive_days,
             FunctionName.CONSOLE: not self.console,
         }
         return [name for name in FunctionName if not without.get(name)]
@@ -483,6 +501,14 @@ class Environment:
         """Memory and timeout of a function."""
         size, own = self.sizes[name], self.handlers_environment.memory_mb
         return replace(size, memory_mb=own) if own is not None and name is FunctionName.WORKER else size
+
+    @property
+    def stream_seconds(self) -> int:
+        """The batching window of the table's stream, in seconds."""
+        if self.broadcast_batch_seconds is not None:
+            return self.broadcast_batch_seconds
+        is_quota = self.quotas is not None and self.quotas.open_tasks is not None
+        return WATCHED_STREAM_SECONDS if self.console or self.event_bus or is_quota else STREAM_SECONDS
 
     @property
     def recounts_summary(self) -> bool:
@@ -521,14 +547,10 @@ class Environment:
                 f"environment {self.name!r}: `long_polls` must be at least 1 and less than the"
                 f" {api or _LEAST_UNRESERVED} executions of the API, not {self.long_polls}"
             )
-        if not 0 <= self.archive_days <= MAX_ARCHIVE_DAYS:
-            raise UnsafeEnvironment(
-                f"environment {self.name!r}: `archive_days` must be 0 (no archive) to {MAX_ARCHIVE_DAYS},"
-                f" not {self.archive_days}"
-            )
         self._check_worker()
         self._check_quotas()
         self._check_pollers()
+        self._check_regions()
         self._check_worker_batches()
         self._check_identities()
         self._check_targets()
@@ -583,11 +605,41 @@ class Environment:
         limits = [limit for quota in Quota if (limit := quotas.limit(quota)) is not None]
         if any(not 1 <= limit <= MAX_QUOTA for limit in limits):
             raise UnsafeEnvironment(f"environment {self.name!r}: each of `quotas` must be 1 to {MAX_QUOTA}")
-        is_counted = self.summary_spread > 0 and self.broadcast_batch_seconds <= MAX_QUOTA_BATCHING_SECONDS
+        is_counted = self.summary_spread > 0 and self.stream_seconds <= MAX_QUOTA_BATCHING_SECONDS
         if quotas.open_tasks is not None and not is_counted:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: `open_tasks` of `quotas` needs `summary_spread`, and"
                 f" `broadcast_batch_seconds` of at most {MAX_QUOTA_BATCHING_SECONDS}"
+            )
+
+    def check_region(self, region: str) -> None:
+        """Check the Region that a stack with a standby is deployed to, if it is known before the deploy.
+
+        Raises:
+            UnsafeEnvironment: the settings name other Regions, or the second one has no replica to use.
+        """
+        if not self.regions or "${Token[" in region:
+            return
+        if region not in self.regions:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the stack is deployed to {region}, which is not in `regions`"
+            )
+        if region == self.regions[1] and not self.table:
+            raise UnsafeEnvironment(
+                f"environment {self.name!r}: the stack in {region} needs `table` and `table_stream_arn` of the replica,"
+                " which `duetime region add` prints"
+            )
+
+    def _check_regions(self) -> None:
+        """Check the Regions of a deployment with a standby."""
+        if not self.regions:
+            return
+        first, *others = self.regions
+        are_two = len(others) == 1 and first not in others
+        if isinstance(self.regions, str) or not are_two or not all(map(_REGION.fullmatch, self.regions)):
+            raise UnsafeEnvironment(
+                f'environment {self.name!r}: `regions` needs two different Regions, such as ("eu-west-1",'
+                f' "eu-central-1"), not {self.regions!r}'
             )
 
     def _check_pollers(self) -> None:
@@ -702,23 +754,41 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check how long ended tasks are kept: for longer than idempotency keys, which would create them again."""
-        for days in (self.retention_days, *self.retention_days_by_type.values()):
-            if days < _SHORTEST_RETENTION_DAYS:
+        """Check what is kept, and how long: tasks for longer than idempotency keys, which would create them again."""
+        limits = (
+            ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
+            ("archive_days", 0, MAX_ARCHIVE_DAYS),
+        )
+        for setting, least, most in limits:
+            by_type = f"{setting}_by_type"
+            for name, days in (
+                (setting, getattr(self, setting)),
+                *((by_type, each) for each in getattr(self, by_type).values()),
+            ):
+                if not least <= days <= most:
+                    raise UnsafeEnvironment(
+                        f"environment {self.name!r}: `{name}` must be {least} to {most}, not {days}"
+                    )
+        for pattern, paths in self.redact.items():
+            if isinstance(paths, str) or not all(_REDACTED.fullmatch(each) for each in paths):
                 raise UnsafeEnvironment(
-                    f"environment {self.name!r}: ended tasks must be kept for at least {_SHORTEST_RETENTION_DAYS} days,"
-                    f" not {days}"
+                    f"environment {self.name!r}: `redact` for {pattern!r} must be a list of names, pointers such as"
+                    f" '/customer/email', or '*', not {paths!r}"
                 )
-        for pattern in self.retention_days_by_type:
-            if _TYPES.fullmatch(pattern) is None:
-                raise UnsafeEnvironment(
-                    f"environment {self.name!r}: {pattern!r} in `retention_days_by_type` can match nothing"
-                )
+        for setting in ("retention_days_by_type", "archive_days_by_type", "redact"):
+            for pattern in getattr(self, setting):
+                if _TYPES.fullmatch(pattern) is None:
+                    raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")
 
     @property
     def shortest_retention_days(self) -> int:
         """How long ended tasks of any type are kept at least."""
         return min([self.retention_days, *self.retention_days_by_type.values()])
+
+    @property
+    def longest_archive_days(self) -> int:
+        """How long the archive keeps ended tasks of some type at most; 0 if there is no archive."""
+        return max([self.archive_days, *self.archive_days_by_type.values()])
 
     @property
     def longest_retention_days(self) -> int:

@@ -121,6 +121,7 @@ class Functions(Construct):
                 **self._retention,
                 Variable.AUTHENTICATION: settings.authentication,
                 Variable.OPERATORS: " ".join(settings.operators),
+                Variable.REDACT: self._redacted,
                 # Of the construct `AuditLog`, if there is one.
                 Variable.AUDIT_LOG_GROUP: "",
                 Variable.ADMINS: " ".join(settings.admins),
@@ -374,6 +375,8 @@ class Functions(Construct):
         }
         function = self._live_function(FunctionName.BROADCAST, more)
         function.allow(["dynamodb:Query", *DELETE], [tasks.table_arn])
+        if settings.regions:
+            function.allow(["dynamodb:GetItem"], [tasks.table_arn])
         if settings.summary_spread or settings.task_lists:
             function.allow(WRITE, [tasks.table_arn])
         if settings.task_lists:
@@ -393,6 +396,9 @@ class Functions(Construct):
         variables = {
             Variable.TABLE: tables.tasks.table_name,
             Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
+            Variable.REDACT: self._redacted,
+            Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
+            Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
         }
         function = LambdaFunction(
             self, FunctionName.ARCHIVE, environment=self._environment, layers=self._layers, variables=variables
@@ -432,7 +438,8 @@ class Functions(Construct):
         function = LambdaFunction(
             self, FunctionName.AUTHORIZER, environment=self._environment, layers=self._layers, variables=variables
         )
-        keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [f"{schema.API_KEY_PREFIX}*"]}}
+        reached = [f"{schema.API_KEY_PREFIX}*", *([schema.REGION_KEY] if self._environment.regions else [])]
+        keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": reached}}
         function.allow(["dynamodb:GetItem", "dynamodb:UpdateItem"], [tasks.table_arn], keys)
         return function
 
@@ -501,11 +508,16 @@ class Functions(Construct):
     @property
     def _retention(self) -> dict[Variable, str]:
         """The variables with how long ended tasks are kept."""
-        by_type = self._environment.retention_days_by_type
         return {
             Variable.RETENTION_DAYS: str(self._environment.retention_days),
-            Variable.RETENTION_DAYS_BY_TYPE: json.dumps(dict(by_type), separators=(",", ":")) if by_type else "",
+            Variable.RETENTION_DAYS_BY_TYPE: _days_text(self._environment.retention_days_by_type),
         }
+
+    @property
+    def _redacted(self) -> str:
+        """The variable with what is redacted, by patterns of types."""
+        paths = {pattern: [*each] for pattern, each in self._environment.redact.items()}
+        return json.dumps(paths, separators=(",", ":")) if paths else ""
 
     @property
     def _callable(self) -> dict[Variable, str]:
@@ -565,6 +577,11 @@ def _json_of(quotas: Quotas | None) -> str:
     if quotas is None:
         return ""
     return json.dumps({name: limit for name, limit in asdict(quotas).items() if limit is not None})
+
+
+def _days_text(by_type: Mapping[str, int]) -> str:
+    """The variable with days by patterns of types; the order of the patterns matters."""
+    return json.dumps(dict(by_type), separators=(",", ":")) if by_type else ""
 
 
 def _owners_text(owners: Mapping[str, Sequence[str]]) -> str:

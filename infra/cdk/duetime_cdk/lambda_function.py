@@ -254,6 +254,7 @@ def _observability(name: FunctionName, environment: Environment, stack: str) -> 
         Variable.METRICS_NAMESPACE: namespace_of(stack),
         Variable.LOG_LEVEL: environment.log_level,
         **({Variable.EPOCH: str(environment.epoch)} if environment.epoch else {}),
+        **({Variable.REGIONS: " ".join(environment.regions)} if environment.regions else {}),
         **({Variable.PYDANTIC_PLUGINS: "__all__"} if name in _VALIDATING else {}),
         **({Variable.OTLP_ENDPOINT: environment.otlp_endpoint} if environment.otlp_endpoint else {}),
     }

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 QUEUES = ("high", "normal", "low")
 MESSAGE_REQUESTS = 0.4
 """Requests to SQS for one message, in full batches of ten: it is sent, received, hidden and deleted."""
+ON_TIME_RANK = f"PR(:{ON_TIME})"
+"""The percentage of lateness values that count as on time (Source: Amazon CloudWatch User Guide, "CloudWatch statistics
+definitions"; a statistic of alarms, too: Amazon CloudWatch API Reference, "PutMetricAlarm", ExtendedStatistic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,10 @@ def on_time() -> Expression:
     """The share of attempts that started on time, in percent."""
     sources = {
         f"{short}{number}": source
-        for short, name, statistic in (("t", "started_on_time", "Sum"), ("n", "lateness", "SampleCount"))
-        for number, source in enumerate(everywhere(name, statistic))
+        for short, statistic in (("p", ON_TIME_RANK), ("n", "SampleCount"))
+        for number, source in enumerate(everywhere("lateness", statistic))
     }
-    formula = "100 * (FILL(t0, 0) + FILL(t1, 0)) / (FILL(n0, 0) + FILL(n1, 0))"
+    formula = "(FILL(p0, 0) * FILL(n0, 0) + FILL(p1, 0) * FILL(n1, 0)) / (FILL(n0, 0) + FILL(n1, 0))"
     return Expression(f"started within {ON_TIME // SECOND} s", formula, sources)
 
 

@@ -129,7 +129,8 @@ def _plan(  # noqa: PLR0913 - same
     if source == table:
         raise RestoreRejected("--table is the table itself; name another one, which need not exist")
     known = tables.epoch_of(table) if exists else 0
-    epoch = epoch or known or (tables.epoch_of(source) + 1 if source else 0)
+    # A takeover by another Region has raised the epoch, too.
+    epoch = epoch or known or (max(tables.epoch_of(source), tables.takeovers_of(source)) + 1 if source else 0)
     if not epoch:
         raise RestoreRejected("give --epoch with a higher number than the present setting `epoch`")
     named = table or f"{source}-{to_iso(at or 0)[:16].replace(':', '')}"

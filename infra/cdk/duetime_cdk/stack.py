@@ -149,7 +149,7 @@ class DuetimeStack(Stack):
         versions = self._layers = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
-        archive = ArchiveBucket(self, "Archive", environment=environment) if environment.archive_days else None
+        archive = ArchiveBucket(self, "Archive", environment=environment) if environment.longest_archive_days else None
         stores = Stores(tables, content, queues, signing, intake, archive)
         live = WebSocketApi(self, "Live", environment=environment)
         functions = Functions(
@@ -192,6 +192,8 @@ class DuetimeStack(Stack):
                 "BucketName": content.bucket.bucket_name,
                 "DeadLetterQueueUrl": queues.dead_letters.queue_url,
                 "AlarmTopicArn": alarms.topic.topic_arn,
+                **({"Regions": " ".join(environment.regions)} if environment.regions else {}),
+                **({"Epoch": str(environment.epoch)} if environment.regions else {}),
                 **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
                 **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
                 **({"ArchiveBucketName": archive.bucket.bucket_name} if archive else {}),

@@ -37,14 +37,14 @@ class StackResource:
     is_kept: bool
 
 
-def outputs_of(stack: str) -> Mapping[str, str]:
-    """The outputs of a stack.
+def outputs_of(stack: str, region: str = "") -> Mapping[str, str]:
+    """The outputs of a stack, in a Region or in that of the session.
 
     Raises:
         StackUnreadable: it cannot be read.
     """
     try:
-        (found,) = boto3.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        (found,) = boto3.client("cloudformation", region_name=region or None).describe_stacks(StackName=stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
         raise StackUnreadable(stack, error) from error
     return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", ())}

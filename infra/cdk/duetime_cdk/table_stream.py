@@ -52,7 +52,7 @@ class TableStream(Construct):
             # Start at the first change, so that counts include everything created before.
             starting_position="TRIM_HORIZON",
             batch_size=environment.broadcast_batch_size,
-            maximum_batching_window_in_seconds=environment.broadcast_batch_seconds,
+            maximum_batching_window_in_seconds=environment.stream_seconds,
             parallelization_factor=environment.broadcast_concurrency,
             bisect_batch_on_function_error=True,
             maximum_record_age_in_seconds=round(OLDEST.to_seconds()),

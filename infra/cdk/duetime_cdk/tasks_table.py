@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aws_cdk import Stack
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
@@ -20,6 +21,7 @@ class Tables(Construct):
 
     def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
+        environment.check_region(Stack.of(self).region)
         self.tasks: dynamodb.ITable = self._existing(environment) if environment.table else self._created(environment)
 
     def _existing(self, environment: Environment) -> dynamodb.ITable:

@@ -167,11 +167,19 @@ class Account:
     most_workers = MOST_WORKERS
 
     def __init__(
-        self, seed: int, *, rate: float = 0.0, shards: int = 2, most_receives: int = 1000, start: Millis | None = None
+        self,
+        seed: int,
+        *,
+        rate: float = 0.0,
+        shards: int = 2,
+        most_receives: int = 1000,
+        start: Millis | None = None,
+        time: VirtualTime | None = None,
     ) -> None:
         self.random = random.Random(seed)  # noqa: S311 - repeatable on purpose
         drawn = START + self.random.randrange(MINUTE)
-        self.time = VirtualTime(drawn if start is None else start)
+        # Accounts in several Regions share their time.
+        self.time = time or VirtualTime(drawn if start is None else start)
         self.rate = rate
         self.reordering = rate
         self.delivery: tuple[Millis, Millis] = 0, 0

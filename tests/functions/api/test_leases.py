@@ -388,8 +388,8 @@ def _token(*fields: object) -> str:
 
 def test_a_task_is_not_handed_out_before_its_time(api: Gateway, clock: StandingClock) -> None:
     """A message that is there a little early is held until the due time."""
-    due_at = clock.at + 1_100
-    api.create({"type": TYPE, "delay_seconds": 1.1})
+    due_at = clock.at + 1_050
+    api.create({"type": TYPE, "delay_seconds": 1.05})
     (lease,) = leased(api, wait_seconds=3)
     assert clock.at >= due_at
     assert lease["task"]["lateness_ms"] == 0

@@ -17,6 +17,7 @@ from tests.simulation.mutations import (
     keys,
     locks,
     rates,
+    regions,
     requests,
     schedules,
     topologies,
@@ -31,9 +32,12 @@ _BY_THEME: dict[Theme, tuple[ModuleType, ...]] = {
     Theme.TOPOLOGIES: (topologies, approvals),
     Theme.JOBS: (jobs,),
 }
-MUTANTS = tuple(
-    replace(mutant, theme=mutant.theme or theme, subject=module.__name__.rpartition(".")[2])
-    for theme, modules in _BY_THEME.items()
-    for module in modules
-    for mutant in module.MUTANTS
+MUTANTS = (
+    *(
+        replace(mutant, theme=mutant.theme or theme, subject=module.__name__.rpartition(".")[2])
+        for theme, modules in _BY_THEME.items()
+        for module in modules
+        for mutant in module.MUTANTS
+    ),
+    *(replace(mutant, in_two_regions=True, subject="regions") for mutant in regions.MUTANTS),
 )

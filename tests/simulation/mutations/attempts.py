@@ -254,6 +254,24 @@ MUTANTS = (
         '"result", result)',
     ),
     Mutant(
+        "an ended task is kept as if it were of any other type",
+        "services/outcomes/outcome.py",
+        "ended_at + self.retention.of(task.type)",
+        "ended_at + self.retention.default",
+    ),
+    Mutant(
+        "a result is kept as if its task were of any other type",
+        "services/outcomes/outcome.py",
+        "run.ended_at + self.retention.of(run.task.type)",
+        "run.ended_at + self.retention.default",
+    ),
+    Mutant(
+        "a cancelled task is kept as if it were of any other type",
+        "services/tasks/update.py",
+        "expires = now + self.retention.of(task.type)",
+        "expires = now + self.retention.default",
+    ),
+    Mutant(
         "attempts of a rate start twice as often as they may",
         "domain/rates.py",
         "return Pace(-(-(window + slack) // limit), burst, slack)",

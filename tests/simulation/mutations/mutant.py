@@ -15,6 +15,7 @@ class Mutant:
 
     Attributes:
         theme: what the users are busy with in the runs that look for it.
+        in_two_regions: whether the runs have a second Region that takes over.
         subject: what it is about: the name of its module.
         pairs: the pairs of operations that find it, as `make pairs ONLY=` names them; else the simulation looks for it.
         test: the test that finds it, as pytest names it, if neither simulation nor pairs do.
@@ -26,6 +27,7 @@ class Mutant:
     old: str
     new: str
     theme: Theme | None = None
+    in_two_regions: bool = False
     also: tuple[tuple[str, str], ...] = ()
     subject: str = ""
     pairs: str = ""

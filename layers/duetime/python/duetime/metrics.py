@@ -71,7 +71,6 @@ METRICS: Mapping[str, Metric] = {
         "from the planned start of an attempt to its start; the number of its values is the number of starts",
         Dimension.TYPE,
     ),
-    "started_on_time": _count("worker api", "attempts that started at most one second after their planned start"),
     "wait": _time(
         "worker api topology",
         "how long a due task waits: until a worker receives it (`queue`), until another one takes it over from a worker"
@@ -133,13 +132,13 @@ METRICS: Mapping[str, Metric] = {
     ),
     # The trigger.
     "dispatched": _count("trigger", "messages sent when a minute is first read"),
-    "cursor_lag": _time("trigger", "delay of the first read of a minute; zero while the trigger reads ahead in time"),
+    "cursor_lag": _time("trigger", "delay of the first read of a minute; none while the trigger reads ahead in time"),
     "tick_age": _time(
         "trigger",
         "how long ago the last complete pass over the minutes began, up to a minute more; up to 2 minutes is usual",
     ),
     "oldest_due": _time(
-        "trigger", "how long the oldest task that a recovery scan found open has been due; zero if it found none"
+        "trigger", "how long the oldest task that a recovery scan found open has been due; not written if there is none"
     ),
     "heartbeats": _count("trigger", "heartbeats sent to the monitor at `heartbeat_url`"),
     "heartbeats_unsent": _count("trigger", "heartbeats that the egress function did not accept"),
@@ -147,7 +146,7 @@ METRICS: Mapping[str, Metric] = {
     "recovery_scans_waiting": _count("trigger", "queues that a recovery scan skipped because of their backlog"),
     "messages_unsent": _count("trigger", "messages that SQS did not acknowledge; the next tick sends them"),
     "clock_skew": _time(
-        "trigger", "difference between the function's clock and that of DynamoDB, which has a resolution of 1 s"
+        "trigger", "difference between the function's clock and that of DynamoDB, from its resolution of 1 s on"
     ),
     "clock_wrong": _count("trigger", "ticks that did nothing, because that difference was more than 30 s"),
     "shard_groups_held": _count("trigger", "ticks that found another one running"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.callers import Admins
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.redaction import Redaction
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.packaged_types import PackagedTypes
@@ -98,6 +99,16 @@ class Settings:
         return int(self.environ.get(Variable.EPOCH, "0"))
 
     @property
+    def regions(self) -> tuple[str, ...]:
+        """The Regions of the deployment, the one that created the table first; empty without a second one."""
+        return tuple(self.environ.get(Variable.REGIONS, "").split())
+
+    @property
+    def cursors_of(self) -> str:
+        """The Region in the keys of the trigger's cursors, so that replication overwrites none; empty for the first."""
+        return "" if self.region in self.regions[:1] or not self.regions else self.region
+
+    @property
     def look_ahead_ms(self) -> int:
         """How far ahead of the clock the trigger reads, in milliseconds."""
         return int(float(self.environ.get(Variable.LOOK_AHEAD_SECONDS, "180")) * 1000)
@@ -115,11 +126,26 @@ class Settings:
     @property
     def retention(self) -> RetentionPolicy:
         """How long an ended task is kept."""
-        by_pattern = json.loads(self.environ.get(Variable.RETENTION_DAYS_BY_TYPE) or "{}")
+        return self._retention(Variable.RETENTION_DAYS, "30", Variable.RETENTION_DAYS_BY_TYPE)
+
+    @property
+    def archive_retention(self) -> RetentionPolicy:
+        """How long the archive keeps an ended task after the table; 0 for a type that is not archived."""
+        return self._retention(Variable.ARCHIVE_DAYS, "400", Variable.ARCHIVE_DAYS_BY_TYPE)
+
+    def _retention(self, days: Variable, default: str, days_by_type: Variable) -> RetentionPolicy:
+        by_pattern = json.loads(self.environ.get(days_by_type) or "{}")
         return RetentionPolicy(
-            _days(self.environ.get(Variable.RETENTION_DAYS, "30")),
-            {pattern: _days(days) for pattern, days in by_pattern.items()},
+            _days(self.environ.get(days, default)), {pattern: _days(each) for pattern, each in by_pattern.items()}
         )
+
+    redact = OptionalText(Variable.REDACT)
+    """What is redacted, as JSON."""
+
+    @property
+    def redaction(self) -> Redaction:
+        """What readers and the archive do not get of payloads and results."""
+        return Redaction(json.loads(self.redact or "{}"))
 
     @property
     def keeps_tracebacks(self) -> bool:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.content_store import MISSING
-from duetime.domain.archive_objects import TASKS_PREFIX
+from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX, kept_days_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,12 @@ class ArchiveBucket:
     def put(self, key: str, lines: Sequence[str]) -> None:
         """Write an object. The same lines give the same bytes: gzip's timestamp is left out."""
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
+        days = kept_days_of(key)
         with translated():
-            self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)
+            if days is None:
+                self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)
+            else:
+                self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, Tagging=f"{KEPT_DAYS_TAG}={days}")
 
     def keys(self, after: str, limit: int) -> Sequence[str]:
         """The first keys of objects with tasks that follow `after`, in order."""

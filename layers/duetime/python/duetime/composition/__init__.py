@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.ports.runtime import Clock, Executor, Process, RandomSource, Tracer
+    from duetime.services.regions import RegionGate
 
 P = TypeVar("P", bound="Part")
 
@@ -101,8 +102,28 @@ class Composition:
         """The runtime of every use case."""
         platform = self.platform
         executor = platform.threads or Threads(platform.clock)
-        random_source, epoch = platform.random_source, self.settings.epoch
-        return Runtime(platform.clock, random_source, executor, self.telemetry, self.tracer, epoch)
+        epochs = self._epoch if self.region is None else self.region.epoch
+        return Runtime(platform.clock, platform.random_source, executor, self.telemetry, self.tracer, epochs)
+
+    def _epoch(self) -> int:
+        return self.settings.epoch
+
+    @cached_property
+    def region(self) -> RegionGate | None:
+        """Knows the active Region; `None` for a deployment in one Region, whose functions import and read nothing."""
+        if not self.settings.regions:
+            return None
+        from duetime.adapters.dynamodb.regions import DynamoRegionStore
+        from duetime.services.regions import RegionGate
+
+        settings, platform = self.settings, self.platform
+        store = DynamoRegionStore(platform.clients.dynamodb(), settings.table)
+        return RegionGate(store, platform.clock, settings.region, settings.regions[0], settings.epoch)
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether another Region is active, so that this process must not change anything."""
+        return self.region is not None and not self.region.is_active()
 
     def part(self, kind: type[P]) -> P:
         """The part of this class."""

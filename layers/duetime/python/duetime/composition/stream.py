@@ -183,7 +183,8 @@ class ArchiveServices(Part):
         s3 = clients.s3()
         # Contents in S3 are not copied, so this store never needs its S3 client.
         contents = SplitContentStore(clients.dynamodb(), settings.table, s3, bucket="")
-        return TaskArchiver(ArchiveBucket(s3, settings.archive_bucket), JsonLines(), contents, self.runtime)
+        bucket, policy = ArchiveBucket(s3, settings.archive_bucket), settings.archive_retention
+        return TaskArchiver(bucket, JsonLines(settings.redaction), contents, self.runtime, policy)
 
     def removed(self, event: Mapping[str, Any]) -> RemovedBatch:
         """The removed records in a Lambda event from the table's stream."""

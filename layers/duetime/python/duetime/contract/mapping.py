@@ -62,7 +62,7 @@ def value_of(kind: type[D], body: Body | None, /, **given: object) -> D | None:
     """
     if body is None:
         return None
-    return kind(**{name: given[name] if name in given else getattr(body, name) for name in _fields(kind)})
+    return kind(**{name: getattr(body, name) for name in _fields(kind) if name not in given}, **given)
 
 
 def _instant(at: int | None) -> str | None:

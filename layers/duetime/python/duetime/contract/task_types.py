@@ -39,10 +39,12 @@ from duetime.domain import errors
 from duetime.domain.errors import TypeNotFound
 from duetime.domain.limits import MAX_PAGE, MAX_TYPES_WITH_DEFAULTS
 from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE
-from duetime.domain.times import SECOND
+from duetime.domain.times import DAY, SECOND
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
+    from duetime.domain.redaction import Redaction
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.type_defaults import TypeStatus
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
@@ -110,6 +112,11 @@ class TypeResponse(TypedDict):
         Mapping[str, Literal["handler", "owner"]],
         Field(description="Where each default comes from: the `handler`, or the `owner`, who set it with a PUT."),
     ]
+    retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
+    redacted: Annotated[
+        Sequence[str],
+        Field(description="What callers that can only read, and the archive, do not get of payloads and results."),
+    ]
     updated_at: Annotated[Instant | None, Field(description="When the owner set its defaults; null for never.")]
     updated_by: Annotated[str | None, Field(description="Who did.")]
 
@@ -168,7 +175,7 @@ def _given(body: TypeDefaultsPut) -> Mapping[str, Any]:
     return body.model_dump(mode="json", include=body.model_fields_set)
 
 
-def type_response(status: TypeStatus) -> TypeResponse:
+def type_response(status: TypeStatus, retention: RetentionPolicy, redaction: Redaction) -> TypeResponse:
     """The response for a type."""
     handler, own = status.handler, status.own
     schema = None if handler is None else handler.payload_schema
@@ -180,6 +187,8 @@ def type_response(status: TypeStatus) -> TypeResponse:
         payload_schema=None if schema is None else json.loads(schema),
         defaults=status.defaults,
         sources=status.sources,  # type: ignore[typeddict-item]  # one of the two
+        retention_days=retention.of(status.type) / DAY,
+        redacted=redaction.texts_of(status.type),
         updated_at=None if own is None else instant(own.updated_at),
         updated_by=None if own is None else own.updated_by,
     )

@@ -1,22 +1,24 @@
 """Groups the records of ended tasks into objects of the archive.
 
-An object holds tasks that ended on the same day. Its name depends only on its tasks, so a redelivered batch is written
-to the same object. If the stream redelivers records in different batches, they are written to other objects: readers
-of the archive deduplicate tasks by id and version.
+An object holds tasks that ended on the same day and are kept for the same time. Its name depends only on its tasks, so
+a redelivered batch is written to the same object. If the stream redelivers records in different batches, they are
+written to other objects: readers of the archive deduplicate tasks by id and version.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.times import to_iso
+from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -24,7 +26,10 @@ TASKS_PREFIX = "archive/"
 """Key prefix of objects that hold tasks."""
 UNREADABLE_PREFIX = "unreadable/"
 """Key prefix of objects that hold unreadable records."""
+KEPT_DAYS_TAG = "kept-days"
+"""Tag of an object that a lifecycle rule removes before the others; its value is the number of days."""
 _DIGEST_BYTES = 12
+_KEPT = re.compile(r"-([0-9]+)d\.jsonl\.gz$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +77,45 @@ class ArchiveObject:
     Attributes:
         day: when its tasks ended, in UTC.
         tasks: at least one, in order of removal.
+        kept_days: how long it is kept; `None` for as long as the archive keeps any.
     """
 
     day: str
     tasks: Sequence[Task]
+    kept_days: int | None = None
 
     @property
     def key(self) -> str:
         """Its key in the bucket."""
         digest = _digest(f"{task.id} {task.version}" for task in self.tasks)
-        return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}.jsonl.gz"
+        kept = "" if self.kept_days is None else f"-{self.kept_days}d"
+        return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}{kept}.jsonl.gz"
 
 
-def objects_of(removed: Iterable[RemovedTask]) -> list[ArchiveObject]:
-    """Groups removed records into archive objects. Tasks that their user deleted are left out."""
-    by_day: dict[str, list[Task]] = defaultdict(list)
+def kept_days_of(key: str) -> int | None:
+    """How long the object of a key is kept; `None` for as long as the archive keeps any."""
+    found = _KEPT.search(key)
+    return None if found is None else int(found[1])
+
+
+def objects_of(removed: Iterable[RemovedTask], policy: RetentionPolicy) -> list[ArchiveObject]:
+    """Groups removed records into archive objects.
+
+    Tasks that their user deleted, and those of types that are not archived, are left out.
+
+    Args:
+        removed: the records.
+        policy: how long the archive keeps tasks, by type.
+    """
+    groups: dict[tuple[str, int], list[Task]] = defaultdict(list)
     for each in removed:
-        if not each.task.erased:
-            by_day[each.day].append(each.task)
-    return [ArchiveObject(day, tasks) for day, tasks in sorted(by_day.items())]
+        days = policy.of(each.task.type) // DAY
+        if days and not each.task.erased:
+            groups[each.day, days].append(each.task)
+    longest = policy.longest // DAY
+    return [
+        ArchiveObject(day, tasks, days if days < longest else None) for (day, days), tasks in sorted(groups.items())
+    ]
 
 
 def _digest(texts: Iterable[str]) -> str:

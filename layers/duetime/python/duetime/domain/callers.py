@@ -15,7 +15,7 @@ class Role(StrEnum):
     """What a caller may do.
 
     Attributes:
-        READER: read what the owner has, except secrets.
+        READER: read what the owner has, except secrets and what the settings redact.
         WRITER: read, create, change and delete what the owner has.
         WORKER: lease tasks of pulled types, report on them, and create tasks for them.
         OPERATOR: what a writer may do, and stop, limit and see what concerns all owners.

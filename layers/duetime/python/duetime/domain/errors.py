@@ -392,6 +392,14 @@ class Unavailable(Exception):
     """A service that duetime depends on throttles or fails; the request may be retried."""
 
 
+class RegionNotActive(RequestError):
+    """Another Region is active, so this one accepts reads only."""
+
+    def __init__(self, active: str, *, is_open: bool) -> None:
+        does = "is active: send the request there" if is_open else "is taking over: send the request there in a moment"
+        super().__init__(f"the Region {active} {does}; this one only answers reads")
+
+
 class MinutesUnread(Exception):
     """A tick could not read or process everything that it should have; the next one continues there."""
 

@@ -355,6 +355,8 @@ MAX_METRIC_VALUES = 20
 """Owners, and types of tasks, that can have their own metrics: CloudWatch bills for each one."""
 MAX_EPOCH = 999
 """How often a table can be restored: a fence has at most twelve digits."""
+MAX_RETENTION_DAYS = 3_653
+"""Days for which ended tasks can be read: ten years."""
 MAX_ARCHIVE_DAYS = 3_653
 """Days for which the archive can keep ended tasks: ten years."""
 MAX_SUMMARY_OWNERS = 25

@@ -116,6 +116,15 @@ TOPOLOGY_MARGIN = 15 * MINUTE
 """How much longer than its `timeout_seconds` a topology can take to stop its running nodes and end."""
 SWITCHES_LIFE = 5 * SECOND
 """How long a process caches the switches."""
+REGION_LIFE = 5 * SECOND
+"""How long a process of the active Region relies on being active before it reads the record again."""
+REGION_TRUST = 30 * SECOND
+"""How long it relies on that if the record cannot be read."""
+REGION_OVERLAP = 15 * MINUTE
+"""A takeover by another Region repeats what the last minutes may not have replicated: cursors go back by this time, and
+tasks that have ended in it are completed again."""
+REGION_SETTLES = 10 * SECOND
+"""How long a takeover waits after it has named the active Region, so that the other one stops if replication works."""
 SWITCHES_TRUST = 60 * SECOND
 """How long a process uses cached switches if it cannot read them: an idle process may have read them hours ago."""
 TYPE_DEFAULTS_LIFE = 5 * SECOND

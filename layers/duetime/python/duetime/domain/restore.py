@@ -134,7 +134,7 @@ def take_over(
     if after is AfterRestore.SKIP and had_ended and replaced is not None:
         ended = _ended_as(restored, replaced, epoch, now)
         return Takeover(ended, change, _timer(ended, now), copies_contents=True)
-    task = _freed(restored, epoch, now)
+    task = freed(restored, epoch, now)
     # A topology continues from its nodes, each of which is held by itself.
     if after is not AfterRestore.RERUN and change in _MAY_HAVE_RUN and not task.is_topology:
         task = _held(task, now)
@@ -172,7 +172,7 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
     return Takeover(_held(begun, now), Change.CREATED, copies_contents=True)
 
 
-def _freed(task: Task, epoch: int, now: Millis) -> Task:
+def freed(task: Task, epoch: int, now: Millis) -> Task:
     """The record with a fence of the new epoch, and without the lease of an attempt that was cut off."""
     fence = fence_of_epoch(task.fence, epoch)
     raised = replace(task, fence=fence, version=task.version + 1, sent=False)

@@ -63,6 +63,10 @@ class TableRestore(Protocol):
         """The epoch that a table was restored into; 0 if it never was."""
         ...
 
+    def takeovers_of(self, table: str) -> int:
+        """The epoch of the last takeover by another Region; 0 if there was none."""
+        ...
+
     def complete(self, source: str, target: str, epoch: int) -> str:
         """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
 

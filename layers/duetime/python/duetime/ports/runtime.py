@@ -192,7 +192,8 @@ class Runtime:
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
-        epoch: the epoch of the fences of new and reopened tasks; rises when the table is restored.
+        epochs: returns the epoch of the fences of new and reopened tasks; it rises when the table is restored, and when
+            another Region takes over.
     """
 
     clock: Clock
@@ -200,7 +201,12 @@ class Runtime:
     executor: Executor
     telemetry: Telemetry
     tracer: Tracer = UNTRACED
-    epoch: int = 0
+    epochs: Callable[[], int] = lambda: 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of new fences."""
+        return self.epochs()
 
     def now(self) -> Millis:
         """The time by this runtime's clock."""

@@ -749,6 +749,10 @@ class CursorStore(Protocol):
         """Read the position of a group, eventually consistent; `None` if it has never been read."""
         ...
 
+    def replace(self, group: int, cursors: Cursors) -> None:
+        """Store cursors in the place of any others, held by nobody; an invocation that holds the group loses it."""
+        ...
+
 
 class ShardStore(Protocol):
     """The announced numbers of shards."""

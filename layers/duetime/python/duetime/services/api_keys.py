@@ -85,13 +85,13 @@ class ApiKeyCheck:
     store: ApiKeyStore
     runtime: Runtime
 
-    def check(self, text: str) -> ApiKey | None:
+    def check(self, text: str, *, notes_use: bool = True) -> ApiKey | None:
         """The key of a request, whose use is noted; `None` if it is unknown, expired or revoked."""
         id_ = id_in(text)
         key = None if id_ is None else self.store.read(id_)
         now = self.runtime.now()
         if key is None or not key.accepts(text, now):
             return None
-        if not key.is_use_noted(now):
+        if notes_use and not key.is_use_noted(now):
             self.store.note_use(key.id, now, now - API_KEY_USE_PRECISION)
         return key

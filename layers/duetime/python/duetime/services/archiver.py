@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.archive_objects import ArchiveObject, RemovedBatch
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.task import Task
@@ -30,9 +31,18 @@ class TaskArchiver:
         encoder: encodes the archive's lines.
         contents: payloads, results and attempts stored outside the records; they expire some days after them.
         runtime: reads contents in parallel, and counts.
+        policy: how long the archive keeps tasks.
     """
 
-    def __init__(self, store: ArchiveStore, encoder: ArchiveEncoder, contents: ContentStore, runtime: Runtime) -> None:
+    def __init__(
+        self,
+        store: ArchiveStore,
+        encoder: ArchiveEncoder,
+        contents: ContentStore,
+        runtime: Runtime,
+        policy: RetentionPolicy,
+    ) -> None:
+        self._policy = policy
         self._store = store
         self._encoder = encoder
         self._contents = contents
@@ -46,7 +56,7 @@ class TaskArchiver:
         """
         for record in batch.unreadable:
             self._store.put(record.key, [record.text])
-        for each in objects_of(batch.tasks):
+        for each in objects_of(batch.tasks, self._policy):
             self._write(each)
         self._runtime.telemetry.count("removed_records_unreadable", len(batch.unreadable))
 

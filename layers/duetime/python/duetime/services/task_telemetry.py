@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
-from duetime.domain.operating_parameters import ON_TIME
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.tasks.attempt_run import Run
 from duetime.domain.tasks.states import State
@@ -99,9 +98,7 @@ def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
         task: the claimed record.
         started: start of the attempt.
     """
-    late = max(0, started - task.next_at)
-    telemetry.measure("lateness", late, type=task.type)
-    telemetry.count("started_on_time", int(late <= ON_TIME))
+    telemetry.measure("lateness", max(0, started - task.next_at), type=task.type)
 
 
 def count_claim(telemetry: Telemetry, task: Task, received: Millis) -> None:

@@ -11,10 +11,15 @@ from botocore.exceptions import ClientError
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
+from duetime.adapters.dynamodb.regions import DynamoRegionStore
+from duetime.adapters.dynamodb.schedule_items import schedule_of
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, item_of, key_of, sort_key_of, task_of
-from duetime.adapters.dynamodb.task_store import timer_item_of
+from duetime.adapters.dynamodb.task_store import schedule_timer_item_of, timer_item_of
 from duetime.domain.errors import RecordUnreadable
+from duetime.domain.regions import has_attempt
+from duetime.domain.tasks.states import State
 from duetime.domain.times import to_datetime
+from duetime.ports.regions import TakeoverPage
 from duetime.ports.restore import RecordPage, TableFailed, TableStatus
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item
-    from duetime.domain.dispatch.enqueue_plan import Timer
+    from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
@@ -66,6 +71,11 @@ class DynamoTableRestore:
         tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
         return int(tags.get(EPOCH_TAG, "0"))
 
+    def takeovers_of(self, table: str) -> int:
+        """The epoch of the last takeover by another Region; 0 if there was none."""
+        found = DynamoRegionStore(self._client, table).read()
+        return 0 if found is None else found.epoch
+
     def complete(self, source: str, target: str, epoch: int) -> str:
         """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
 
@@ -105,7 +115,7 @@ class DynamoTableRestore:
 
 
 class DynamoRecords:
-    """`duetime.ports.restore.Records` over one table."""
+    """`duetime.ports.restore.Records` and `duetime.ports.regions.RegionRecords` over one table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
@@ -116,6 +126,58 @@ class DynamoRecords:
         names = {"#z": schema.STATE, "#f": _FINISHED}
         condition = "attribute_exists(#z) AND attribute_not_exists(#f)"
         return self._page(segment, segments, cursor, FilterExpression=condition, ExpressionAttributeNames=names)
+
+    def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
+        """The next open tasks, tasks that have ended since a time, and schedules, read consistently."""
+        page = self._scan(
+            segment,
+            segments,
+            cursor,
+            FilterExpression="(attribute_exists(#z) AND (attribute_not_exists(#f) OR #f >= :since))"
+            " OR (begins_with(#p, :schedule) AND begins_with(#s, :head) AND attribute_not_exists(#d))",
+            ExpressionAttributeNames={
+                "#z": schema.STATE,
+                "#f": _FINISHED,
+                "#p": schema.PARTITION_KEY,
+                "#s": schema.SORT_KEY,
+                "#d": schema.DELETED,
+            },
+            ExpressionAttributeValues={
+                ":since": attribute_values.number(ended_since),
+                ":schedule": attribute_values.text(schema.SCHEDULE_PREFIX),
+                ":head": attribute_values.text(schema.SCHEDULE_HEAD_MARK),
+            },
+        )
+        tasks, unreadable = _tasks_in([item for item in page["Items"] if schema.STATE in item])
+        schedules = []
+        for item in page["Items"]:
+            if schema.STATE not in item:
+                try:
+                    schedules.append(schedule_of(item))
+                except RecordUnreadable:
+                    unreadable.append(sort_key_of(item))
+        return TakeoverPage(tasks, schedules, unreadable, _cursor_of(page), page.get("ScannedCount", 0))
+
+    def running_tasks(self, now: Millis) -> int:
+        """The number of tasks with a running attempt, without topologies; reads the whole table."""
+        number, cursor, more = 0, "", True
+        while more:
+            page = self._scan(
+                0,
+                1,
+                cursor,
+                FilterExpression="#z IN (:preparing, :running, :rolling)",
+                ExpressionAttributeNames={"#z": schema.STATE},
+                ExpressionAttributeValues={
+                    ":preparing": attribute_values.text(State.PREPARING.value),
+                    ":running": attribute_values.text(State.RUNNING.value),
+                    ":rolling": attribute_values.text(State.ROLLING_BACK.value),
+                },
+            )
+            number += sum(has_attempt(task, now) for task in _tasks_in(page["Items"])[0])
+            cursor = _cursor_of(page)
+            more = bool(cursor)
+        return number
 
     def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
         """The next records that were created, or retried after their end, since a time."""
@@ -130,19 +192,15 @@ class DynamoRecords:
         )
 
     def _page(self, segment: int, segments: int, cursor: str, **asked: Any) -> RecordPage:  # noqa: ANN401 - of `scan`
+        page = self._scan(segment, segments, cursor, **asked)
+        return RecordPage(*_tasks_in(page["Items"]), _cursor_of(page), page.get("ScannedCount", 0))
+
+    def _scan(self, segment: int, segments: int, cursor: str, **asked: Any) -> Any:  # noqa: ANN401 - same
         start: dict[str, Any] = {"ExclusiveStartKey": json.loads(cursor)} if cursor else {}
         # A single segment is a plain scan.
         part: dict[str, Any] = {"Segment": segment, "TotalSegments": segments} if segments > 1 else {}
         with translated():
-            page = self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
-        tasks, unreadable = [], []
-        for item in page["Items"]:
-            try:
-                tasks.append(task_of(item))
-            except RecordUnreadable:
-                unreadable.append(sort_key_of(item))
-        last = page.get("LastEvaluatedKey")
-        return RecordPage(tasks, unreadable, json.dumps(last) if last else "", page.get("ScannedCount", 0))
+            return self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
         """Read records, consistently; missing and unreadable ones are left out."""
@@ -185,6 +243,11 @@ class DynamoRecords:
         with translated():
             self._client.put_item(TableName=self._table, Item=timer_item_of(timer))
 
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
+        """Write a schedule's timer; writing it again changes nothing."""
+        with translated():
+            self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
+
     def copy_contents(self, task_id: TaskId, source: DynamoRecords) -> None:
         """Copy the contents and old attempts of a task that another table has in items of their own."""
         pages = self._client.get_paginator("query").paginate(
@@ -211,3 +274,19 @@ class DynamoRecords:
             except self._client.exceptions.ConditionalCheckFailedException:
                 return False
         return True
+
+
+def _tasks_in(items: Sequence[Item]) -> tuple[list[Task], list[str]]:
+    """The readable records among items, and the sort keys of the others."""
+    tasks, unreadable = [], []
+    for item in items:
+        try:
+            tasks.append(task_of(item))
+        except RecordUnreadable:
+            unreadable.append(sort_key_of(item))
+    return tasks, unreadable
+
+
+def _cursor_of(page: Any) -> str:  # noqa: ANN401 - of `scan`
+    last = page.get("LastEvaluatedKey")
+    return json.dumps(last) if last else ""

@@ -149,6 +149,8 @@ WATCH_SUBSCRIPTION_PREFIX = "ws#"
 """Partition of the subscriptions of one owner, sorted by connection."""
 LIST_PREFIX = "i#"
 """Partition of one list of an owner's tasks, or of the progress of all of them."""
+REGION_KEY = "region"
+"""Partition of the record of the active Region, and of the probe of replication."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
 

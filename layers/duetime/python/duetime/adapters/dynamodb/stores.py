@@ -216,7 +216,7 @@ class DynamoStores:
         """Read positions of each group of shards."""
         from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore
 
-        return DynamoCursorStore(self._client, self._table, self._runtime.telemetry)
+        return DynamoCursorStore(self._client, self._table, self._runtime.telemetry, self._settings.cursors_of)
 
     @cached_property
     def shards(self) -> DynamoShardStore:

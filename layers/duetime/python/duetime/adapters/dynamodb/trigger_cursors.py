@@ -34,12 +34,16 @@ _TRIES = 5
 
 
 class DynamoCursorStore:
-    """`duetime.ports.stores.CursorStore` over the tasks table."""
+    """`duetime.ports.stores.CursorStore` over the tasks table.
 
-    def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry) -> None:
+    With a region, over items of its own, which no write of another Region replaces.
+    """
+
+    def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:
         self._client = client
         self._table = table
         self._telemetry = telemetry
+        self._region = f"@{region}" if region else ""
 
     def take(self, group: int, holder: str, now: Millis, until: Millis, first: Cursors) -> Cursors | None:
         """Take a group for reading until the given instant, unless another invocation holds it."""
@@ -47,7 +51,7 @@ class DynamoCursorStore:
             try:
                 answer = self._client.update_item(
                     TableName=self._table,
-                    Key=_key_of(group),
+                    Key=self._key_of(group),
                     # The holder itself may take it again: a resent request must not lock out its sender.
                     ConditionExpression=(
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
@@ -77,7 +81,8 @@ class DynamoCursorStore:
                 return None
         taken = _cursors(answer["Attributes"])
         ahead = _ahead(now, answer["ResponseMetadata"])
-        self._telemetry.measure("clock_skew", abs(ahead))
+        if abs(ahead) >= SECOND:
+            self._telemetry.measure("clock_skew", abs(ahead))
         if abs(ahead) > CLOCK_TOLERANCE:
             self.advance(group, taken, 0)
             raise ClockWrong(ahead)
@@ -91,7 +96,7 @@ class DynamoCursorStore:
         """Add progress to the stored cursors, whoever holds the group; the hold does not change."""
         for _ in range(_TRIES):
             with translated():
-                answer = self._client.get_item(TableName=self._table, Key=_key_of(group), ConsistentRead=True)
+                answer = self._client.get_item(TableName=self._table, Key=self._key_of(group), ConsistentRead=True)
             if "Item" not in answer:
                 return None
             stored = _cursors(answer["Item"])
@@ -104,8 +109,28 @@ class DynamoCursorStore:
     def read(self, group: int) -> Cursors | None:
         """Read the position of a group, eventually consistent; `None` if it has never been read."""
         with translated():
-            answer = self._client.get_item(TableName=self._table, Key=_key_of(group))
+            answer = self._client.get_item(TableName=self._table, Key=self._key_of(group))
         return _cursors(answer["Item"]) if "Item" in answer else None
+
+    def replace(self, group: int, cursors: Cursors) -> None:
+        """Store cursors in the place of any others, held by nobody; an invocation that holds the group loses it."""
+        known = self.read(group)
+        epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
+        item: Item = {
+            **self._key_of(group),
+            _POSITIONS: _positions(cursors),
+            _EPOCH: attribute_values.number(epoch),
+            _HOLDER: attribute_values.text(""),
+            _HELD_UNTIL: attribute_values.number(0),
+        }
+        with translated():
+            self._client.put_item(TableName=self._table, Item=item)
+
+    def _key_of(self, group: int) -> Item:
+        return {
+            schema.PARTITION_KEY: attribute_values.text(f"{schema.CURSOR_PREFIX}{group}{self._region}"),
+            schema.SORT_KEY: attribute_values.text(_SORT),
+        }
 
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
         """Store cursors and further attributes, if the group is at an epoch."""
@@ -115,7 +140,7 @@ class DynamoCursorStore:
             try:
                 self._client.update_item(
                     TableName=self._table,
-                    Key=_key_of(group),
+                    Key=self._key_of(group),
                     ConditionExpression=f"#{_EPOCH} = :before",
                     UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in sets),
                     ExpressionAttributeNames=names,
@@ -133,13 +158,6 @@ def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
     """How far this clock is ahead of the server's; `None` if the response has no date."""
     date = metadata.get("HTTPHeaders", {}).get("date")
     return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
-
-
-def _key_of(group: int) -> Item:
-    return {
-        schema.PARTITION_KEY: attribute_values.text(f"{schema.CURSOR_PREFIX}{group}"),
-        schema.SORT_KEY: attribute_values.text(_SORT),
-    }
 
 
 def _at_epoch(cursors: Cursors, epoch: int) -> Cursors:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from duetime.contract.tasks.encoding import json_text, task_text
 from duetime.contract.tasks.history import attempts, task_events
+from duetime.domain.redaction import Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +20,15 @@ FORMAT = 1
 """Version of the format, stored in each line: fields may be added, but not renamed or removed, and keep their types."""
 
 
+@dataclass(frozen=True, slots=True)
 class JsonLines:
-    """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON."""
+    """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON.
+
+    Attributes:
+        redaction: what is left out of payloads and results.
+    """
+
+    redaction: Redaction = field(default_factory=Redaction)
 
     def line(self, task: Task, older: Sequence[AttemptRecord]) -> str:
         """Encodes a task as one line.
@@ -38,7 +47,9 @@ class JsonLines:
         # A payload is its creator's JSON, in which line breaks can occur only between tokens.
         line = f"{task_text(task)[:-1]},{json_text(more)[1:]}".replace("\n", " ").replace("\r", " ")
         _require_json(line)
-        return line
+        if not self.redaction.by_pattern:
+            return line
+        return json.dumps(self.redaction.removed_from(json.loads(line)), separators=(",", ":"))
 
 
 def _require_json(text: str) -> None:

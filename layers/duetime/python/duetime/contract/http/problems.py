@@ -163,6 +163,7 @@ class ProblemCode(StrEnum):
     TARGET_UNREACHABLE = "target_unreachable"
     TARGET_TIMEOUT = "target_timeout"
     UNAVAILABLE = "unavailable"
+    REGION_NOT_ACTIVE = "region_not_active"
     ENCODING_UNSUPPORTED = "encoding_unsupported"
 
 
@@ -334,6 +335,9 @@ KINDS: Mapping[type[Exception], Kind] = {
     ),
     errors.TargetSilent: Kind(
         HTTPStatus.GATEWAY_TIMEOUT, ProblemCode.TARGET_TIMEOUT, "The target did not respond in time"
+    ),
+    errors.RegionNotActive: Kind(
+        HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.REGION_NOT_ACTIVE, "Another Region is active"
     ),
     errors.Unavailable: Kind(HTTPStatus.SERVICE_UNAVAILABLE, ProblemCode.UNAVAILABLE, "Try again in a moment"),
 }

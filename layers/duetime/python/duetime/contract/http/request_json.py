@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, islice
@@ -35,6 +36,7 @@ from duetime.domain.json_values import (
     is_out_of_range,
 )
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
+from duetime.domain.redaction import REDACTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,6 +106,7 @@ _PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a c
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
 _NOT_UTF_8 = "is not UTF-8: invalid bytes were replaced in transit"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_NOT_THE_VALUE = f"is `{REDACTED}`, which stands for a value that was not shown: send the value, or leave the field out"
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 """Change of the nesting depth by each byte of a text outside its strings."""
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
@@ -118,10 +121,12 @@ class Document:
     Attributes:
         value: the parsed JSON.
         marked: whether any value may be invalid; `faults_in` returns the paths.
+        depth: an upper bound of its nesting.
     """
 
     value: object
     marked: bool
+    depth: float = inf
 
 
 def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEPTH) -> Document:
@@ -142,13 +147,13 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
         BodyUnreadable: it is not JSON.
         FieldsInvalid: it is nested too deeply.
     """
-    if not text.strip():
+    if not text or text.isspace():
         raise BodyUnreadable("is empty")
     if (unlike := _not_json(text)) is not None:
         raise BodyUnreadable(unlike)
-    _reject_deep(text, depth)
+    found = _depth(text, depth)
     value, is_marked = parse(text)
-    return Document(value, is_marked or _may_have_surrogates(text))
+    return Document(value, is_marked or _may_have_surrogates(text), found)
 
 
 def _may_have_surrogates(text: str) -> bool:
@@ -246,9 +251,21 @@ def _bracket_depth(text: str) -> float:
     return inf if b'"' in brackets else max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 
 
+def _depth(text: str, limit: int) -> float:
+    """An upper bound of the nesting depth of a text, at most the limit.
+
+    Raises:
+        FieldsInvalid: it is nested more deeply.
+    """
+    if (brackets := text.count("[") + text.count("{")) <= limit:
+        return brackets
+    if (depth := _bracket_depth(text)) <= limit:
+        return depth
+    _reject_deep(text, limit)
+    return limit
+
+
 def _reject_deep(text: str, limit: int) -> None:
-    if text.count("[") + text.count("{") <= limit or _bracket_depth(text) <= limit:
-        return
     depth = 0
     key = ""
     for token in _NESTING.finditer(text):
@@ -283,11 +300,12 @@ def parse(text: str) -> tuple[object, bool]:
     Raises:
         BodyUnreadable: the text is not JSON.
     """
-    try:
-        return decoded(text), False
-    except (ValueError, RecursionError):
-        reader = Reader()
-        return reader.parse(text), reader.marked
+    if f'"{REDACTED}"' not in text:
+        with suppress(ValueError, RecursionError):
+            return decoded(text), False
+    # Slower, and finds invalid values.
+    reader = Reader()
+    return reader.parse(text), reader.marked
 
 
 class Reader:
@@ -335,8 +353,10 @@ class Reader:
     def _constant(self, text: str) -> object:
         return self._mark(f"is {text}, which is not a JSON number", FaultCode.NOT_ALLOWED)
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def _object(self, pairs: list[tuple[str, Any]]) -> object:
         found = dict(pairs)
+        if REDACTED in found:
+            return self._mark(_NOT_THE_VALUE, FaultCode.NOT_ALLOWED)
         if len(found) != len(pairs):
             times = Counter(key for key, _ in pairs)
             found |= {key: self._mark(REPEATED, FaultCode.DUPLICATE) for key, count in times.items() if count > 1}

@@ -107,7 +107,8 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
         FieldsInvalid: some fields are invalid.
     """
     try:
-        return model.model_validate(value)
+        # `model_validate` would only add checks of its own arguments.
+        return model.__pydantic_validator__.validate_python(value)  # type: ignore[no-any-return]
     except ValidationError as error:
         # Responses contain no URLs of pydantic's documentation; of the input, only its type is shown.
         found = error.errors(include_url=False)

@@ -492,7 +492,8 @@ class TaskLabels(_NullAsDefault):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight = _SPEC.fair_weight
-    tags: Tags = {}  # noqa: RUF012 - pydantic copies defaults
+    # Pydantic would copy a mutable default for each task, in Python.
+    tags: Tags = Field(default_factory=dict, json_schema_extra={"default": {}})
 
 
 class TaskWork(_NullAsDefault):
@@ -509,7 +510,7 @@ class TaskWork(_NullAsDefault):
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
     lock: Annotated[Lock | None, Field(description="The lock that it needs while it runs; null for none.")] = None
-    locks: Locks = []  # noqa: RUF012 - pydantic copies defaults
+    locks: Locks = Field(default_factory=list, json_schema_extra={"default": []})
     rate: Annotated[
         Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
     ] = None

@@ -134,8 +134,8 @@ def task_text(task: Task) -> str:
     """A complete task as JSON text. Its payload and result are JSON already, and are inserted unchanged."""
     # Not in lists and events, which a field of few tasks would make larger.
     group = None if task.group is None else GroupReferenceResponse(id=task.group)
-    groups = json_text({"group": group, "completes_group": task.completes})
-    return f"{_with_contents(task, ('payload', 'result'))[:-1]},{groups[1:]}"
+    more = json_text({"group": group, "completes_group": task.completes, "kept_until": instant(task.expires_at)})
+    return f"{_with_contents(task, ('payload', 'result'))[:-1]},{more[1:]}"
 
 
 def page_text(tasks: Sequence[Task], expand: Collection[str], rest: Mapping[str, object]) -> str:

@@ -42,7 +42,7 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.task_options import DEFAULT_RETRY, OnConflict, RetryPolicy
+from duetime.domain.tasks.task_options import OnConflict, RetryPolicy
 from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
@@ -62,7 +62,11 @@ ROOT: Place = ()
 _BUILT_IN = TaskSpec("")
 _MADE = {"retry", "lock", "locks", "rate", "notify_on"}
 _ONLY_IN_CREATIONS = "is allowed only where a task is created"
-_KEPT_AS_IT_IS = tuple(name for name in task_options.TASK_OPTIONS if name not in _MADE)
+_KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
+_OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
+_DEFAULTED = frozenset(DEFAULTED)
+_DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
+"""Options that are not given."""
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
@@ -73,24 +77,35 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     """
     _reject_contradictions(body, place)
     _reject_contradicting_keys(body, place)
+    given = body.model_fields_set
+    fields = _given(body)
+    if not given.isdisjoint(_OF_CREATIONS):
+        fields |= _of_creation(body, place)
     upload = _upload_of(body, place)
-    spec = TaskSpec(
-        type=body.type,
-        payload=b"null" if upload is not None else payload_bytes(body, place),
-        upload=upload,
-        due_at=body.due_at,
-        delay=delay_of(body),
-        allow_unknown_type=body.allow_unknown_type,
-        unique=value_of(task_options.Unique, body.unique),
-        debounce=value_of(task_options.Debounce, body.debounce),
-        order=value_of(task_options.OrderKey, body.order),
-        parent_task_id=None if body.parent_task_id is None else TaskId(body.parent_task_id),
-        group=None if body.group is None else body.group.id,
-        after=_after(body, place) if body.after else None,
-        **plain_fields(body),
-    )
-    explicit = _explicit(body, spec)
-    return replace(spec, explicit=explicit) if explicit else spec
+    if upload is not None:
+        fields["upload"] = upload
+    elif "payload" in given:
+        fields["payload"] = payload_bytes(body, place)
+    if "due_at" in given:
+        fields["due_at"] = body.due_at
+    if "delay_seconds" in given:
+        fields["delay"] = delay_of(body)
+    # Given options that have the value that they have anyway.
+    explicit = frozenset(name for name in _DEFAULTED & given if fields[name] == _DEFAULTS[name])
+    return TaskSpec(type=body.type, explicit=explicit, **fields)
+
+
+def _of_creation(body: TaskCreate, place: Place) -> dict[str, Any]:
+    """The fields that only creations have, apart from the type."""
+    return {
+        "allow_unknown_type": body.allow_unknown_type,
+        "unique": value_of(task_options.Unique, body.unique),
+        "debounce": value_of(task_options.Debounce, body.debounce),
+        "order": value_of(task_options.OrderKey, body.order),
+        "parent_task_id": None if body.parent_task_id is None else TaskId(body.parent_task_id),
+        "group": None if body.group is None else body.group.id,
+        "after": _after(body, place) if body.after else None,
+    }
 
 
 def _after(body: TaskCreate, place: Place) -> Dependencies:
@@ -118,26 +133,27 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
     return Dependencies(tuple(on), body.trigger_rule or TriggerRule.ALL_SUCCESS)
 
 
-def _explicit(body: TaskCreate, spec: TaskSpec) -> frozenset[str]:
-    """The given options that have the value that they have anyway."""
-    given = body.model_fields_set.intersection(DEFAULTED)
-    return frozenset(name for name in given if getattr(spec, name) == getattr(_BUILT_IN, name))
-
-
 def plain_fields(body: TaskFields) -> dict[str, Any]:
     """The fields that have the same name in the domain."""
-    lock, locks = task_options.one_form(
-        value_of(task_options.LockSpec, body.lock), [_lock(lock) for lock in body.locks]
-    )
-    return {
-        **{name: getattr(body, name) for name in _KEPT_AS_IT_IS},
-        "target": _target(body.target) if "target" in body.model_fields_set else None,
-        "retry": value_of(RetryPolicy, body.retry) if "retry" in body.model_fields_set else DEFAULT_RETRY,
-        "lock": lock,
-        "locks": locks,
-        "rate": value_of(task_options.Rate, body.rate),
-        "notify_on": value_of(task_options.NotifyOn, body.notify_on),
-    }
+    return {**_DEFAULTS, **_given(body)}
+
+
+def _given(body: TaskFields) -> dict[str, Any]:
+    """The given ones of these fields; one of the two forms of locks brings the other along."""
+    given = body.model_fields_set
+    fields = {name: getattr(body, name) for name in _KEPT_AS_IT_IS & given}
+    if "target" in given:
+        fields["target"] = _target(body.target)
+    if "retry" in given:
+        fields["retry"] = value_of(RetryPolicy, body.retry)
+    if "lock" in given or "locks" in given:
+        one, several = value_of(task_options.LockSpec, body.lock), [_lock(lock) for lock in body.locks]
+        fields["lock"], fields["locks"] = task_options.one_form(one, several)
+    if "rate" in given:
+        fields["rate"] = value_of(task_options.Rate, body.rate)
+    if "notify_on" in given:
+        fields["notify_on"] = value_of(task_options.NotifyOn, body.notify_on)
+    return fields
 
 
 def _lock(body: Lock) -> task_options.LockSpec:

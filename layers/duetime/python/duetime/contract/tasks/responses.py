@@ -519,6 +519,10 @@ class TaskResponse(TaskSummary):
     completes_group: Annotated[
         str | None, Field(description="Id of the group after whose members it runs; null if it waits for none.")
     ]
+    kept_until: Annotated[
+        Instant | None,
+        Field(description="Until when it can be read; null before its end, and for a node that its topology needs."),
+    ]
     payload: Any
     result: Annotated[Any, Field(description="What the target returned: any JSON; null before that.")]
     content_expired: Annotated[

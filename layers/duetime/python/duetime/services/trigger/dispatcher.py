@@ -265,7 +265,8 @@ class Dispatcher:
         )
         if self._read_on(reader, now):
             self.early_scan.run(shards, reader.before)
-            self.runtime.telemetry.measure("cursor_lag", max(0, now - start_of(reader.cursors.floors[DISPATCH])))
+            if (lag := now - start_of(reader.cursors.floors[DISPATCH])) > 0:
+                self.runtime.telemetry.measure("cursor_lag", lag)
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
         if group == 0:
@@ -352,7 +353,8 @@ class RecoveryScan:
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
         # Tasks that wait for others are checked again, but are neither late nor lost.
         due = [each.next_at for each in overdue if not each.waits_for_tasks]
-        self.runtime.telemetry.measure("oldest_due", now - min([now, *due]))
+        if due and (age := now - min(due)) > 0:
+            self.runtime.telemetry.measure("oldest_due", age)
         wanted = {queue: wants(queue) for queue in sorted({queue_of(each) for each in overdue})}
         overdue = [each for each in overdue if wanted[queue_of(each)]]
         left = [each for each in overdue if is_left_behind(each, now)]

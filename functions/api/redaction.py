@@ -1,0 +1,29 @@
+"""Responses to callers that can only read: contents of tasks without what the settings redact."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from duetime.composition import composed
+from duetime.contract.http.etags import content_etag, version_wanted
+
+if TYPE_CHECKING:
+    from .responses import Response
+
+_JSON = "application/json"
+
+
+def redacted(response: Response) -> Response:
+    """The response with markers in place of values that are not shown.
+
+    Its ETag is not that of the whole response, which a cache may keep from the time before its owner could only read.
+    """
+    if response.headers.get("Content-Type") != _JSON:
+        return response
+    document = composed().settings.redaction.removed_from(json.loads(response.text))
+    text = json.dumps(document, separators=(",", ":"))
+    version = version_wanted(response.headers.get("ETag"))
+    headers = response.headers if version is None else {**response.headers, "ETag": content_etag(version, text)}
+    return replace(response, text=text, headers=headers)

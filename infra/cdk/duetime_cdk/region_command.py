@@ -1,0 +1,326 @@
+"""`duetime region`: add a standby Region, see which Region is active, and let another one take over."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import UTC, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+
+from duetime.composition.regions import TwoRegions, platform_in, record_in, takeover_of
+from duetime.domain.errors import Unavailable
+from duetime.domain.operating_parameters import REGION_OVERLAP
+from duetime.domain.times import MINUTE, SECOND, from_datetime, to_iso
+from duetime.services.region_takeover import RegionsDiverge, TakeoverReport
+from duetime_cdk.stack_resources import StackUnreadable, outputs_of
+from duetime_client.commands.clock import Clock
+from duetime_client.commands.command_help import examples
+from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads the annotations
+from duetime_client.commands.messages import show_error
+from duetime_client.commands.option_bundles import CommandGroup
+from duetime_client.commands.output_streams import say, show_json
+from duetime_client.commands.progress_bars import counting_bar
+from duetime_client.errors import ClientError as CommandError
+
+if TYPE_CHECKING:
+    from duetime.domain.regions import ActiveRegion
+    from duetime.domain.times import Millis
+    from duetime.services.region_takeover import RegionTakeover
+
+app = CommandGroup(
+    help="Add a standby Region, see which Region is active, and let the other one take over.", no_args_is_help=True
+)
+DECLINED = 3
+"""Exit code: not confirmed, and nothing was done."""
+_LOOK_SECONDS = 15
+
+Stack = Annotated[str, typer.Option("--stack", metavar="STACK", help="The stack; it has this name in both Regions.")]
+
+
+class RegionsRejected(CommandError):
+    """The command cannot be carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ClockOfCommand:
+    """`duetime.ports.runtime.Clock` by the clock of the command."""
+
+    clock: Clock
+
+    def now(self) -> Millis:
+        """The time."""
+        return from_datetime(self.clock.now().astimezone(UTC))
+
+    def sleep_until(self, at: Millis) -> None:
+        """Wait until a time."""
+        if (left := at - self.now()) > 0:
+            self.clock.sleep(timedelta(milliseconds=left).total_seconds())
+
+
+@app.command("add")
+@examples("duetime region add --stack duetime-prod --region eu-central-1")
+def add(
+    context: typer.Context,
+    *,
+    stack: Stack,
+    region: Annotated[str, typer.Option("--region", metavar="REGION", help="The second Region.")],
+) -> None:
+    """Replicate the table of a deployment to a second Region; print the settings of the stacks.
+
+    Run it in the Region of the deployment. It can be repeated, and waits for an addition that has begun.
+    """
+    with _Failures():
+        outputs, first = outputs_of(stack), boto3.Session().region_name or ""
+        if region == first:
+            raise RegionsRejected(f"the deployment is in {first} itself; name another Region")
+        table, clock = outputs["TableName"], context.ensure_object(Clock)
+        here, there = boto3.client("dynamodb"), boto3.client("dynamodb", region_name=region)
+        described = here.describe_table(TableName=table)["Table"]
+        if _state_of(there, table) is None and not _is_replicated(described, region):
+            here.update_table(TableName=table, ReplicaUpdates=[{"Create": {"RegionName": region}}])
+        say(f"1. {table} is replicated to {region}; this takes minutes, or hours for a large table")
+        while _state_of(there, table) != "ACTIVE":
+            clock.sleep(_LOOK_SECONDS)
+        # Not among the settings that replicas share.
+        there.update_continuous_backups(
+            TableName=table, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
+        )
+        if described.get("DeletionProtectionEnabled"):
+            there.update_table(TableName=table, DeletionProtectionEnabled=True)
+        say("2. the replica has a continuous backup of its own")
+        stream = there.describe_table(TableName=table)["Table"].get("LatestStreamArn", "")
+        say(f"Now deploy in {first} with this setting:")
+        say(f'    regions=("{first}", "{region}"),')
+        say(f"Then deploy a stack of the same name in {region}, with it and:")
+        say(f'    table="{table}",')
+        say(f'    table_stream_arn="{stream}",')
+
+
+def _state_of(client: Any, table: str) -> str | None:  # noqa: ANN401 - of boto3
+    try:
+        return str(client.describe_table(TableName=table)["Table"]["TableStatus"])
+    except client.exceptions.ResourceNotFoundException:
+        return None
+
+
+def _is_replicated(described: Any, region: str) -> bool:  # noqa: ANN401 - same
+    return any(each["RegionName"] == region for each in described.get("Replicas", []))
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one Region knows.
+
+    Attributes:
+        region: its name.
+        is_reachable: whether it answers.
+        active: the Region that it takes for the active one; empty if it does not answer.
+        epoch: of the last takeover that it knows.
+        is_open: whether the active Region works; a takeover that is not complete has stopped both.
+        since: when the last takeover began.
+    """
+
+    region: str
+    is_reachable: bool
+    active: str = ""
+    epoch: int = 0
+    is_open: bool = False
+    since: str = ""
+
+
+@app.command("status")
+@examples("duetime region status --stack duetime-prod", "duetime region status --stack duetime-prod --count")
+def status(
+    context: typer.Context,
+    *,
+    stack: Stack,
+    region: Annotated[str, typer.Option("--region", metavar="REGION", help="Read the stack here.")] = "",
+    count: Annotated[bool, typer.Option("--count", help="Count running tasks; reads the whole table.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which Region is active, the replication lag, and what a takeover now would repeat or lose.
+
+    It writes an item and waits until it arrives in the other Region. Exit codes: 0 the Regions agree; 1 they do not, or
+    one of them does not answer.
+    """
+    with _Failures():
+        deployment = _deployment(stack, region)
+        sides = [_side(deployment, each, _ClockOfCommand(context.ensure_object(Clock))) for each in deployment.names]
+        reachable = [each for each in sides if each.is_reachable]
+        latest = max(reachable, key=lambda each: each.epoch, default=None)
+        if latest is None:
+            raise RegionsRejected("no Region answers")
+        agree = len({(each.active, each.epoch, each.is_open) for each in sides}) == 1
+        standby = deployment.other_than(latest.active)
+        work = _takeover(deployment, standby, context.ensure_object(Clock), is_forced=False, drain=0)
+        lag = _lag(work) if len(reachable) == len(sides) else None
+        running = work.source.records.running_tasks(work.runtime.now()) if count and lag is not None else None
+        document = {
+            "active": latest.active,
+            "standby": standby,
+            "epoch": latest.epoch,
+            "is_open": latest.is_open,
+            "agree": agree,
+            "regions": [asdict(each) for each in sides],
+            "replication_lag_ms": lag,
+            "running_tasks": running,
+            "repeated_minutes": REGION_OVERLAP // MINUTE,
+        }
+        if as_json:
+            show_json(document)
+        else:
+            _show_status(document, sides)
+    if not agree or lag is None:
+        raise typer.Exit(1)
+
+
+def _lag(work: RegionTakeover) -> Millis | None:
+    try:
+        return work.replication_lag()
+    except RegionsDiverge:
+        return None
+
+
+def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
+    works = "is active" if document["is_open"] else "is taking over: no Region works until the takeover is repeated"
+    say(f"{document['active']} {works} (epoch {document['epoch']})")
+    for each in sides:
+        if not each.is_reachable:
+            say(f"{each.region} does not answer")
+        elif (each.active, each.epoch) != (document["active"], document["epoch"]):
+            say(f"{each.region} does not know it yet: for it, {each.active} is active (epoch {each.epoch})")
+    lag, running = document["replication_lag_ms"], document["running_tasks"]
+    say("nothing is replicated" if lag is None else f"an item is replicated within {lag} ms")
+    say(f"A takeover by {document['standby']} now:")
+    late = (
+        "what is not replicated is late, or lost with the Region" if lag is None else "loses nothing if it is planned"
+    )
+    say(f"  {late}")
+    say(f"  {'running tasks run' if running is None else f'{running} running tasks run'} again if it is forced")
+    say(f"  what follows the ends of the last {document['repeated_minutes']} minutes is repeated")
+
+
+@app.command("takeover")
+@examples(
+    "duetime region takeover --stack duetime-prod --to eu-central-1",
+    "duetime region takeover --stack duetime-prod --to eu-central-1 --force --yes",
+)
+def takeover(  # noqa: PLR0913 - a command's options are its parameters
+    context: typer.Context,
+    *,
+    stack: Stack,
+    to: Annotated[str, typer.Option("--to", metavar="REGION", help="The Region that takes over.")],
+    force: Annotated[bool, typer.Option("--force", help="Leave the other Region as it is; it is lost.")] = False,
+    drain_seconds: Annotated[int, typer.Option(min=0, max=43_200, help="How long running tasks may go on.")] = 300,
+    segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a Region take over: stop the other one, take over the tasks, and begin to work.
+
+    After an interruption, run it again. When a lost Region has returned, run it once more with --force: it takes over
+    what arrived late. Exit codes: 0 the Region works; 1 failed; 3 not confirmed.
+    """
+    with _Failures():
+        deployment = _deployment(stack, to)
+        if to not in deployment.names:
+            raise RegionsRejected(f"--to: the Regions of {stack} are {' and '.join(deployment.names)}")
+        if not yes and not _confirmed(deployment, to, force=force, drain_seconds=drain_seconds):
+            say("Nothing was done.")
+            raise typer.Exit(DECLINED)
+        drain = drain_seconds * SECOND
+        work = _takeover(deployment, to, context.ensure_object(Clock), is_forced=force, drain=drain)
+        tell = say if not as_json else (lambda _line: None)
+        region = work.begin(tell)
+        if not region.is_open:
+            work.carry_cursors()
+        tell(f"{to} is named as the active Region, in epoch {region.epoch}")
+        report = _swept(work, region, segments)
+        work.open(region)
+        if as_json:
+            show_json(_document(to, region, report))
+        else:
+            _show_report(to, report)
+
+
+def _confirmed(deployment: TwoRegions, to: str, *, force: bool, drain_seconds: int) -> bool:
+    other = deployment.other_than(to)
+    say(f"{to} takes over from {other}.")
+    if force:
+        say(f"{other} is left as it is: if it still works, tasks run in both Regions until it receives the change.")
+    else:
+        say(f"{other} begins nothing any more; running tasks have {drain_seconds} seconds to end, then they run again.")
+    if not sys.stdin.isatty():
+        show_error(RegionsRejected("there is no terminal to confirm on: give --yes"))
+        return False
+    return typer.confirm("Take over?")
+
+
+def _swept(work: RegionTakeover, region: ActiveRegion, segments: int) -> TakeoverReport:
+    total = TakeoverReport()
+    with counting_bar() as bar, ThreadPoolExecutor(segments) as pool:
+        row = bar.add_task("taking over", total=None)
+
+        def one(segment: int) -> TakeoverReport:
+            return work.take_over(region, segment, segments, lambda scanned: bar.advance(row, scanned))
+
+        for report in pool.map(one, range(segments)):
+            total.add(report)
+    return total
+
+
+def _document(to: str, region: ActiveRegion, report: TakeoverReport) -> dict[str, Any]:
+    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again")}
+    more = {"schedules": report.schedules, "scanned": report.scanned, "unreadable": report.unreadable}
+    return {"active": to, "epoch": region.epoch, "tasks": kinds, **more}
+
+
+def _show_report(to: str, report: TakeoverReport) -> None:
+    say(f"{report.tasks['open']} open tasks are taken over, and {report.schedules} schedules")
+    say(f"{report.tasks['cut_off']} tasks were running: they run again")
+    say(f"{report.tasks['completed_again']} tasks had just ended: what follows their end is repeated")
+    for key in report.unreadable:
+        say(f"the record {key} cannot be read, and stays as it is")
+    say(f"{to} works. Send requests there: change DUETIME_URL, or the DNS record of your domain.")
+
+
+def _deployment(stack: str, region: str) -> TwoRegions:
+    outputs = outputs_of(stack, region)
+    if not (names := tuple(outputs.get("Regions", "").split())):
+        raise RegionsRejected(f"{stack} has one Region: `duetime region add` adds another")
+    return TwoRegions(names, outputs["TableName"], outputs["BucketName"], int(outputs.get("Epoch", "0")))
+
+
+def _takeover(deployment: TwoRegions, target: str, clock: Clock, *, is_forced: bool, drain: Millis) -> RegionTakeover:
+    platforms = {each: platform_in(each, _ClockOfCommand(clock)) for each in deployment.names}
+    return takeover_of(deployment, target, platforms, is_forced=is_forced, drain=drain)
+
+
+def _side(deployment: TwoRegions, region: str, clock: _ClockOfCommand) -> Side:
+    try:
+        found = record_in(platform_in(region, clock), deployment.table)
+    except Unavailable:
+        return Side(region, is_reachable=False)
+    if found is None:
+        return Side(region, is_reachable=True, active=deployment.names[0], epoch=deployment.epoch, is_open=True)
+    return Side(region, True, found.name, found.epoch, found.is_open, to_iso(found.since))  # noqa: FBT003 - in order
+
+
+class _Failures:
+    """Shows errors of AWS and of the Regions as those of the command."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, RegionsDiverge | StackUnreadable | Unavailable | BotoCoreError | ClientError):
+            show_error(RegionsRejected(str(error)))
+            raise typer.Exit(1) from None
+        if isinstance(error, CommandError):
+            show_error(error)
+            raise typer.Exit(1) from None

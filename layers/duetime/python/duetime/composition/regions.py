@@ -1,0 +1,123 @@
+"""Composes the takeover by another Region, for the command `duetime region`; no function uses it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.exceptions import BotoCoreError
+
+from duetime.adapters.aws_clients import Clients
+from duetime.adapters.dynamodb.regions import DynamoRegionStore
+from duetime.adapters.dynamodb.restore import DynamoRecords
+from duetime.adapters.dynamodb.trigger_cursors import DynamoCursorStore, DynamoShardStore
+from duetime.adapters.runtime import garbage_collection
+from duetime.composition import Composition, Platform
+from duetime.composition.core import CoreServices
+from duetime.domain.errors import Unavailable
+from duetime.environment_variables import Variable
+from duetime.services.region_takeover import RegionSide, RegionTakeover
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from duetime.domain.regions import ActiveRegion
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class TwoRegions:
+    """A deployment in two Regions.
+
+    Attributes:
+        names: the Regions, the one that created the table first.
+        table: name of the table.
+        bucket: name of the bucket of contents in the target Region.
+        epoch: the setting `epoch`.
+    """
+
+    names: tuple[str, ...]
+    table: str
+    bucket: str
+    epoch: int
+
+    def other_than(self, region: str) -> str:
+        """The other Region."""
+        return next(each for each in self.names if each != region)
+
+
+class _ClientsOfRegion(Clients):
+    """Clients of one Region."""
+
+    def __init__(self, region: str) -> None:
+        super().__init__(boto3.Session(region_name=region))
+
+
+def platform_in(region: str, clock: Clock) -> Platform:
+    """The platform of a command that works in a Region."""
+    return Platform(clients=_ClientsOfRegion(region), clock=clock)
+
+
+def record_in(platform: Platform, table: str) -> ActiveRegion | None:
+    """The record of the active Region, as a Region knows it.
+
+    Raises:
+        Unavailable: the Region does not answer.
+    """
+    try:
+        return DynamoRegionStore(platform.clients.dynamodb(), table).read()
+    except BotoCoreError as error:
+        raise Unavailable(str(error)) from error
+
+
+def takeover_of(
+    deployment: TwoRegions,
+    target: str,
+    platforms: dict[str, Platform],
+    *,
+    is_forced: bool,
+    drain: Millis,
+) -> RegionTakeover:
+    """The takeover by a Region.
+
+    Args:
+        deployment: the two Regions.
+        target: the Region that takes over.
+        platforms: clients, clock and more, by Region; of the target only, if the takeover is forced.
+        is_forced: whether the other Region is left as it is.
+        drain: how long its attempts may go on.
+    """
+    garbage_collection.resume()
+    base, source = platforms[target], deployment.other_than(target)
+    environ = {**base.environ, Variable.TABLE: deployment.table, Variable.BUCKET: deployment.bucket}
+    composition = Composition(replace(base, environ={**environ, Variable.REGIONS: ""}))
+    here = base.clients.dynamodb()
+    stores = composition.part(CoreServices).stores
+    # A forced takeover reads the replicated copies of what the source has written.
+    there = here if is_forced else platforms[source].clients.dynamodb()
+    return RegionTakeover(
+        target=_side(deployment, target, here, here, composition),
+        source=_side(deployment, source, there, here, composition),
+        contents=stores.contents,
+        topologies=stores.topologies,
+        runtime=composition.runtime,
+        least_epoch=deployment.epoch,
+        is_forced=is_forced,
+        drain=drain,
+    )
+
+
+def _side(
+    deployment: TwoRegions, name: str, client: DynamoDBClient, for_cursors: DynamoDBClient, composition: Composition
+) -> RegionSide:
+    suffix = "" if name == deployment.names[0] else name
+    telemetry, table = composition.telemetry, deployment.table
+    return RegionSide(
+        name,
+        DynamoRegionStore(client, table),
+        DynamoRecords(client, table),
+        DynamoCursorStore(for_cursors, table, telemetry, suffix),
+        DynamoShardStore(for_cursors, table),
+    )

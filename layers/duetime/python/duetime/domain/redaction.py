@@ -1,0 +1,123 @@
+"""Redaction: values in payloads and results that readers and the archive do not get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from duetime.domain.wildcards import ANY, wildcard_matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REDACTED = "$redacted"
+"""Name of the only field of a JSON object that stands for a value that is not shown."""
+_CONTENTS = frozenset({"payload", "result", "json", "form"})
+"""Fields of responses with JSON of the owner, apart from those below."""
+_PARAMETERS = frozenset({"parameters", "default"})
+"""Fields with parameters of topology definitions, whose values may be for nodes of any type."""
+_CHANGED = frozenset({"from", "to"})
+"""Fields of a difference, whose `path` names what has the value."""
+_BODY = "body"
+"""Field with the content of a request, in one of several forms, or with the answer of a target to a query."""
+_SCHEMA = "payload_schema"
+"""Field with names of fields and without values."""
+_BY_NAME = "nodes"
+"""Field with objects by names that users give them."""
+
+
+def marker() -> dict[str, bool]:
+    """The JSON that stands for a value that is not shown: it cannot be mistaken for a value, or be written."""
+    return {REDACTED: True}
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """What is not shown.
+
+    Attributes:
+        all: whether nothing is shown.
+        names: fields at any depth.
+        pointers: JSON pointers, as their steps; `*` stands for any field or element.
+    """
+
+    all: bool = False
+    names: frozenset[str] = frozenset()
+    pointers: tuple[tuple[str, ...], ...] = ()
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Paths:
+        """Paths as the settings write them: `*`, names, and JSON pointers."""
+        names = frozenset(text for text in texts if text != ANY and not text.startswith("/"))
+        pointers = [text[1:].split("/") for text in texts if text.startswith("/")]
+        steps = (tuple(step.replace("~1", "/").replace("~0", "~") for step in each) for each in pointers)
+        return cls(ANY in texts, names, tuple(steps))
+
+    def removed_from(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
+        """A value with markers in place of what is not shown."""
+        if self.all:
+            return None if value is None else marker()
+        return self._without(value, self.pointers)
+
+    def _without(self, value: Any, pointers: Sequence[tuple[str, ...]]) -> Any:  # noqa: ANN401 - any JSON
+        if isinstance(value, dict):
+            return {key: self._member(key, each, pointers) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._member(str(index), each, pointers) for index, each in enumerate(value)]
+        return value
+
+    def _member(self, step: str, value: Any, pointers: Sequence[tuple[str, ...]]) -> Any:  # noqa: ANN401 - any JSON
+        below = [each[1:] for each in pointers if each[0] in {step, ANY}]
+        return marker() if step in self.names or () in below else self._without(value, below)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is not shown of the contents of tasks.
+
+    Attributes:
+        by_pattern: paths by patterns of types; those of all patterns that match a type apply to it.
+    """
+
+    by_pattern: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def texts_of(self, task_type: str | None) -> list[str]:
+        """The paths of a type, as the settings write them; of all types, if it is not known."""
+        return [
+            text
+            for pattern, texts in self.by_pattern.items()
+            if task_type is None or wildcard_matcher(pattern).fullmatch(task_type)
+            for text in texts
+        ]
+
+    def removed_from(self, document: Any, task_type: str | None = None) -> Any:  # noqa: ANN401 - any JSON
+        """A response or a part of one, in which the contents of all tasks are redacted.
+
+        Args:
+            document: JSON, in which an object with a `type` shows a task, or what becomes one.
+            task_type: the type of the task that the part belongs to; `None` if it is not known.
+        """
+        if isinstance(document, list):
+            return [self.removed_from(each, task_type) for each in document]
+        if not isinstance(document, dict):
+            return document
+        named = document.get("type")
+        known = named if isinstance(named, str) else task_type
+        return {name: self._field(name, each, document, known) for name, each in document.items()}
+
+    def _field(self, name: str, value: Any, within: Mapping[str, Any], task_type: str | None) -> Any:  # noqa: ANN401 - any JSON
+        if name in _CONTENTS or (name == _BODY and task_type is None):
+            # A graph, whose nodes have types and payloads of their own, is the payload of its topology.
+            return self._paths_of(task_type).removed_from(self.removed_from(value, task_type))
+        if name in _PARAMETERS:
+            return self._paths_of(None).removed_from(self.removed_from(value, task_type))
+        if (name in _CHANGED and "path" in within) or (name == _BODY and self._paths_of(task_type).all):
+            return marker()
+        if name == _SCHEMA:
+            return value
+        if name == _BY_NAME and isinstance(value, dict):
+            return {key: self.removed_from(each, task_type) for key, each in value.items()}
+        return self.removed_from(value, task_type)
+
+    def _paths_of(self, task_type: str | None) -> Paths:
+        return Paths.of(self.texts_of(task_type))

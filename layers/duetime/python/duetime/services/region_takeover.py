@@ -1,0 +1,235 @@
+"""Makes another Region the active one.
+
+It stops the old Region if that can be reached, takes over the records, and opens the new one. Each step can be
+repeated: the record of the active Region shows how far an interrupted takeover has come.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from duetime.domain.dispatch.cursors import groups_of
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
+from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REGION_SETTLES
+from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
+from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.times import SECOND, Millis
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from duetime.domain.tasks.task import Task
+    from duetime.ports.regions import RegionRecords, RegionStore
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import CursorStore, ShardStore
+    from duetime.ports.tasks import ContentStore
+    from duetime.ports.topologies import TopologyStore
+
+_TRIES = 5
+_LOOK = 5 * SECOND
+_PROBE_LOOK = 200
+_PROBE_PATIENCE = 60 * SECOND
+
+
+class RegionsDiverge(Exception):
+    """A takeover cannot go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionSide:
+    """One Region: its replica of the table.
+
+    Attributes:
+        name: of the Region.
+        regions: the record of the active Region.
+        records: tasks and schedules.
+        cursors: the cursors of this Region's trigger.
+        shards: the number of shards.
+    """
+
+    name: str
+    regions: RegionStore
+    records: RegionRecords
+    cursors: CursorStore
+    shards: ShardStore
+
+
+@dataclass(slots=True)
+class TakeoverReport:
+    """What a takeover did, in one segment of the table or in all.
+
+    Attributes:
+        scanned: number of items that were read.
+        tasks: number of tasks by what became of them: `open`, `cut_off` or `completed_again`.
+        schedules: number of schedules with a new timer.
+        unreadable: keys of records that no version of duetime can read; they stay as they are.
+    """
+
+    scanned: int = 0
+    tasks: Counter[str] = field(default_factory=Counter)
+    schedules: int = 0
+    unreadable: list[str] = field(default_factory=list)
+
+    def add(self, other: TakeoverReport) -> None:
+        """Add the numbers of another segment."""
+        self.scanned += other.scanned
+        self.tasks.update(other.tasks)
+        self.schedules += other.schedules
+        self.unreadable += other.unreadable
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTakeover:
+    """The takeover by one Region.
+
+    Attributes:
+        target: the Region that becomes active.
+        source: the Region that was; for a forced takeover, only its name and the copies of its cursors are used.
+        contents: contents outside the records, in the target's bucket.
+        topologies: progress of topologies, in the target.
+        runtime: the clock, and nonces.
+        least_epoch: the setting `epoch`.
+        is_forced: whether the source is left as it is, because it cannot be reached.
+        drain: how long attempts of the source may go on.
+    """
+
+    target: RegionSide
+    source: RegionSide
+    contents: ContentStore
+    topologies: TopologyStore
+    runtime: Runtime
+    least_epoch: int
+    is_forced: bool
+    drain: Millis
+
+    def begin(self, say: Callable[[str], None]) -> ActiveRegion:
+        """Name the target as the active Region, in the source first, and wait until the source is quiet.
+
+        Returns:
+            The record. If it is open already, the target works, and only late records are left to take over.
+
+        Raises:
+            RegionsDiverge: the source does not replicate, or another takeover has come in between.
+        """
+        sides = (self.target,) if self.is_forced else (self.target, self.source)
+        known = [found for side in sides if (found := side.regions.read()) is not None]
+        region = next_region(self.target.name, known, self.least_epoch, self.runtime.now())
+        if region.is_open:
+            self._save(self.target, region)
+            return region
+        if not self.is_forced:
+            self._save(self.source, region)
+            say(f"{self.source.name} begins nothing any more")
+            self._wait_until_quiet(say)
+            lag = self.replication_lag()
+            say(f"{self.source.name} has replicated its writes; the last one took {lag} ms")
+        self._save(self.target, region)
+        self._sleep(REGION_SETTLES)
+        return region
+
+    def replication_lag(self) -> Millis:
+        """How long an item takes from the source to the target now, in milliseconds.
+
+        Raises:
+            RegionsDiverge: it does not arrive.
+        """
+        probe, begun = self.runtime.nonce(), self.runtime.now()
+        self.source.regions.put_probe(probe)
+        while self.target.regions.read_probe() != probe:
+            if self.runtime.now() >= begun + _PROBE_PATIENCE:
+                raise RegionsDiverge(
+                    f"an item written in {self.source.name} has not arrived in {self.target.name} within"
+                    f" {_PROBE_PATIENCE // SECOND} seconds; force the takeover if it cannot wait"
+                )
+            self._sleep(_PROBE_LOOK)
+        return self.runtime.now() - begun
+
+    def carry_cursors(self) -> None:
+        """Let the target's trigger begin where that of the source was, a little earlier."""
+        now = self.runtime.now()
+        for group in groups_of(self.target.shards.read().number):
+            # The replicated copies of the source's cursors.
+            if (found := self.source.cursors.read(group)) is not None:
+                self.target.cursors.replace(group, cursors_behind(found, now))
+
+    def take_over(
+        self,
+        region: ActiveRegion,
+        segment: int = 0,
+        segments: int = 1,
+        progress: Callable[[int], None] = lambda _scanned: None,
+    ) -> TakeoverReport:
+        """Take over the records in one of the table's segments; segments can run at the same time."""
+        report, cursor, more = TakeoverReport(), "", True
+        while more:
+            page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
+            for task in page.tasks:
+                self._take_over(task, region, report)
+                self._reopen(task)
+            for stored in page.schedules:
+                if stored.is_expandable:
+                    now = self.runtime.now()
+                    timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
+                    self.target.records.add_schedule_timer(timer)
+                    report.schedules += 1
+            report.scanned += page.scanned
+            report.unreadable += page.unreadable
+            progress(page.scanned)
+            cursor, more = page.cursor, bool(page.cursor)
+        return report
+
+    def open(self, region: ActiveRegion) -> None:
+        """Let the target work."""
+        self._save(self.target, replace(region, is_open=True))
+
+    def _save(self, side: RegionSide, region: ActiveRegion) -> None:
+        if not side.regions.save(region):
+            raise RegionsDiverge(f"{side.name} knows a later takeover than that of epoch {region.epoch}")
+
+    def _wait_until_quiet(self, say: Callable[[str], None]) -> None:
+        """Wait for processes that still rely on being active, and for their attempts."""
+        until = self.runtime.now() + self.drain
+        self._sleep(REGION_LIFE + _LOOK)
+        while (running := self.source.records.running_tasks(self.runtime.now())) and self.runtime.now() < until:
+            say(f"{running} tasks are still running there")
+            self._sleep(_LOOK)
+        # What they have written may take as long as other writes to arrive.
+        self._sleep(REGION_SETTLES)
+
+    def _take_over(self, task: Task, region: ActiveRegion, report: TakeoverReport) -> None:
+        current: Task | None = task
+        for _ in range(_TRIES):
+            if current is None:
+                return
+            done = taken_over(current, region, self.runtime.now(), keeps_leases=region.is_open)
+            if done is None:
+                return
+            if done.timer is not None:
+                self.target.records.add_timer(done.timer)
+            self._retain(done.task)
+            if self.target.records.rewrite(current, replace(done.task, nonce=self.runtime.nonce())):
+                kind = "completed_again" if done.task.is_terminal else "cut_off" if done.was_cut_off else "open"
+                report.tasks[kind] += 1
+                return
+            current = self.target.records.read_many([task.id]).get(task.id)
+
+    def _retain(self, task: Task) -> None:
+        """Keep the objects of an open task, which may have ended in the other Region."""
+        if not task.is_terminal:
+            for content in task.contents_outside:
+                if content.place is ContentPlace.OBJECT:
+                    self.contents.retain(task.id, content)
+
+    def _reopen(self, task: Task) -> None:
+        """Let the run of an open topology go on: only its end in the other Region may have arrived, not its outcome."""
+        if task.is_terminal or not task.is_topology:
+            return
+        run = self.topologies.read(task.id)
+        if run is not None and run.opened and (run.stopped or run.ended or run.dissolved):
+            reopened = replace(run, stopped=False, ended=False, dissolved=False)
+            self.topologies.save(reopened, self.runtime.nonce(), None)
+
+    def _sleep(self, duration: Millis) -> None:
+        self.runtime.clock.sleep_until(self.runtime.now() + duration)

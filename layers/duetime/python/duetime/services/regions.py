@@ -1,0 +1,88 @@
+"""Lets functions work in the active Region only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from duetime.domain.errors import RegionNotActive, Unavailable
+from duetime.domain.operating_parameters import REGION_LIFE, REGION_TRUST
+
+if TYPE_CHECKING:
+    from duetime.domain.regions import ActiveRegion
+    from duetime.domain.times import Millis
+    from duetime.ports.regions import RegionStore
+    from duetime.ports.runtime import Clock, Telemetry
+
+
+@dataclass(slots=True)
+class RegionGate:
+    """Knows whether this Region is active; reads the record at most every `REGION_LIFE` while it is.
+
+    That the Region is not active is never cached: the first message after a takeover must not be turned away.
+
+    Attributes:
+        own: this Region.
+        first: the Region that is active before the first takeover.
+        least_epoch: the setting `epoch`.
+    """
+
+    store: RegionStore
+    clock: Clock
+    own: str
+    first: str
+    least_epoch: int
+    _active_since: Millis | None = field(default=None, init=False)
+    """When the record was last read with this Region as the active one."""
+    _epoch: int = field(default=0, init=False)
+    _found: ActiveRegion | None = field(default=None, init=False)
+
+    def is_active(self) -> bool:
+        """Whether this Region may work."""
+        now = self.clock.now()
+        if self._is_known(now, REGION_LIFE):
+            return True
+        try:
+            found = self._found = self.store.read()
+        except Unavailable:
+            if self._is_known(now, REGION_TRUST):
+                return True
+            raise
+        is_active = self.own == self.first if found is None else found.is_open and found.name == self.own
+        self._active_since = now if is_active else None
+        if is_active:
+            self._epoch = 0 if found is None else found.epoch
+        return is_active
+
+    def _is_known(self, now: Millis, life: Millis) -> bool:
+        return self._active_since is not None and 0 <= now - self._active_since < life
+
+    def check(self, *, is_report: bool = False) -> None:
+        """Refuse a change in a Region that is not active.
+
+        Args:
+            is_report: whether it is a report of an attempt; until the other Region works, the attempts of this one may
+                end.
+
+        Raises:
+            RegionNotActive: with the name of the active one.
+        """
+        if not self.is_active():
+            active = self._found
+            if is_report and active is not None and not active.is_open and active.name != self.own:
+                return
+            name, is_open = (self.first, True) if active is None else (active.name, active.is_open)
+            raise RegionNotActive(name, is_open=is_open)
+
+    def note_standby(self, telemetry: Telemetry) -> None:
+        """Measure no lag of the trigger, whose alarms take silence for a fault, while the other Region works.
+
+        While a takeover is not complete, no Region works, and the alarms must fire.
+        """
+        if self._found is None or self._found.is_open:
+            telemetry.measure("cursor_lag", 0)
+            telemetry.measure("tick_age", 0)
+
+    def epoch(self) -> int:
+        """The epoch of new fences: the one in which this Region was active last."""
+        return max(self.least_epoch, self._epoch)

@@ -1,0 +1,119 @@
+"""What of a task's contents is not shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from duetime.domain.redaction import Paths, Redaction, marker
+
+GONE = marker()
+PAYLOAD: dict[str, Any] = {
+    "card": {"number": 1},
+    "customer": {"email": "a", "name": "b"},
+    "items": [{"card": 2, "price": 3}, {"price": 4}],
+    "a/b": 5,
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("card", {**PAYLOAD, "card": GONE, "items": [{"card": GONE, "price": 3}, {"price": 4}]}),
+        ("/card", {**PAYLOAD, "card": GONE}),
+        ("/customer/email", {**PAYLOAD, "customer": {"email": GONE, "name": "b"}}),
+        ("/customer/*", {**PAYLOAD, "customer": {"email": GONE, "name": GONE}}),
+        ("/items/*/price", {**PAYLOAD, "items": [{"card": 2, "price": GONE}, {"price": GONE}]}),
+        ("/items/1", {**PAYLOAD, "items": [PAYLOAD["items"][0], GONE]}),
+        ("/a~1b", {**PAYLOAD, "a/b": GONE}),
+        ("/card/number/x", PAYLOAD),
+        ("*", GONE),
+    ],
+)
+def test_a_path_names_fields_at_any_depth_or_one_place(path: str, expected: object) -> None:
+    """A name is found everywhere, a pointer begins at the root, and `*` is everything."""
+    assert Paths.of([path]).removed_from(PAYLOAD) == expected
+
+
+def test_a_value_without_fields_is_only_removed_as_a_whole() -> None:
+    """No name can mean it; a result that is not there yet is not made one."""
+    assert Paths.of(["card", "/card"]).removed_from("card") == "card"
+    assert Paths.of(["*"]).removed_from("card") == GONE
+    assert Paths.of(["*"]).removed_from(None) is None
+
+
+POLICY = Redaction({"*": ["password"], "payment.*": ["card"], "secret": ["*"]})
+CONTENT = {"card": 1, "password": 2}
+
+
+def test_all_patterns_that_match_a_type_count() -> None:
+    """If it is not known, those of all types do."""
+    assert POLICY.texts_of("report") == ["password"]
+    assert POLICY.texts_of("payment.take") == ["password", "card"]
+    assert POLICY.texts_of(None) == ["password", "card", "*"]
+
+
+def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
+    """In lists, templates of schedules, and graphs; other fields with such names are left."""
+    shown = POLICY.removed_from(
+        {
+            "card": "a field of the response",
+            "tasks": [
+                {"type": "report", "name": "card", "payload": CONTENT, "result": None},
+                {"type": "payment.take", "payload": CONTENT, "result": CONTENT},
+                {"type": "secret", "payload": CONTENT, "target": {"body": {"text": "a"}}},
+            ],
+            "task": {"type": "payment.take", "target": {"kind": "http", "body": {"json": CONTENT, "x": CONTENT}}},
+        }
+    )
+    without = {"card": GONE, "password": GONE}
+    assert shown == {
+        "card": "a field of the response",
+        "tasks": [
+            {"type": "report", "name": "card", "payload": {"card": 1, "password": GONE}, "result": None},
+            {"type": "payment.take", "payload": without, "result": without},
+            {"type": "secret", "payload": GONE, "target": {"body": GONE}},
+        ],
+        "task": {"type": "payment.take", "target": {"kind": "http", "body": {"json": without, "x": CONTENT}}},
+    }
+
+
+def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
+    """It is the payload of its topology; nodes may be named like fields, and parameters are for any of them."""
+    policy = Redaction({"payment.*": ["card"]})
+    graph = {
+        "nodes": {"payload": {"type": "payment.take", "payload": {"card": 1}}, "b": {"type": "c", "payload": CONTENT}}
+    }
+    shown = policy.removed_from(
+        {"type": "order", "payload": graph, "target": {"definition": {"parameters": {"card": 3, "of": 4}}}}
+    )
+    assert shown["payload"]["nodes"]["payload"] == {"type": "payment.take", "payload": {"card": GONE}}
+    assert shown["payload"]["nodes"]["b"] == graph["nodes"]["b"]
+    assert shown["target"]["definition"]["parameters"] == {"card": GONE, "of": 4}
+
+
+def test_bytes_are_only_removed_as_a_whole() -> None:
+    """Their JSON is a form of ours, in which no name of the owner's is found."""
+    data = {"$binary": {"base64": "AAAA", "content_type": "image/png"}}
+    assert POLICY.removed_from({"type": "payment.take", "payload": data})["payload"] == data
+    assert POLICY.removed_from({"type": "secret", "payload": data})["payload"] == GONE
+
+
+def test_what_a_target_answers_is_redacted_as_for_any_type() -> None:
+    """The response to a query names no type."""
+    assert POLICY.removed_from({"status": 200, "body": CONTENT}) == {"status": 200, "body": GONE}
+    policy = Redaction({"payment.*": ["card"]})
+    assert policy.removed_from({"status": 200, "body": CONTENT})["body"] == {"card": GONE, "password": 2}
+
+
+def test_what_differs_between_definitions_is_not_shown() -> None:
+    """The values have no type; the path that differs is shown, and so are versions and schemas."""
+    difference = {"from": 1, "to": 2, "changes": [{"path": "nodes.a.payload.card", "from": 3, "to": 4}]}
+    assert POLICY.removed_from(difference) == {
+        "from": 1,
+        "to": 2,
+        "changes": [{"path": "nodes.a.payload.card", "from": GONE, "to": GONE}],
+    }
+    schema = {"type": "secret", "payload_schema": {"properties": {"payload": {"type": "string"}}}}
+    assert POLICY.removed_from(schema) == schema

@@ -1,0 +1,98 @@
+"""How records, cursors and the record of the active Region are taken over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from duetime.domain.dispatch.cursors import Cursors
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of
+from tests.domain.factories import NOW, task
+
+REGION = ActiveRegion("b", 1, NOW, is_open=False)
+OPEN = replace(REGION, is_open=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "least", "expected"),
+    [
+        ([], 0, ActiveRegion("b", 1, NOW, is_open=False)),
+        ([], 4, ActiveRegion("b", 5, NOW, is_open=False)),
+        ([ActiveRegion("a", 2, 1, is_open=True)], 0, ActiveRegion("b", 3, NOW, is_open=False)),
+        ([ActiveRegion("b", 2, 1, is_open=False)], 0, ActiveRegion("b", 2, 1, is_open=False)),
+        (
+            [ActiveRegion("b", 2, 1, is_open=False), ActiveRegion("b", 2, 1, is_open=True)],
+            0,
+            ActiveRegion("b", 2, 1, is_open=True),
+        ),
+        (
+            [ActiveRegion("b", 2, 1, is_open=True), ActiveRegion("a", 3, 1, is_open=False)],
+            0,
+            ActiveRegion("b", 4, NOW, is_open=False),
+        ),
+    ],
+)
+def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
+    known: list[ActiveRegion], least: int, expected: ActiveRegion
+) -> None:
+    """That of an earlier run of the same takeover goes on."""
+    assert next_region("b", known, least, NOW) == expected
+
+
+def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
+    """An attempt that the Region has begun under an old fence goes on."""
+    running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 20 * SECOND)
+    done = taken_over(running, REGION, NOW, keeps_leases=False)
+    assert done is not None
+    assert (done.task.state, done.task.fence, done.was_cut_off) == (State.WAITING, FENCES_PER_EPOCH + 1, True)
+    assert done.timer is not None
+    assert done.timer.at == NOW
+    assert taken_over(running, OPEN, NOW, keeps_leases=True) is None
+    expired = replace(running, lease_expires_at=NOW)
+    assert taken_over(expired, OPEN, NOW, keeps_leases=True) is not None
+
+
+def test_a_topology_continues_whatever_its_lease() -> None:
+    """It lasts for weeks, and its execution is in the other Region."""
+    running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
+    assert running.is_topology
+    done = taken_over(running, OPEN, NOW, keeps_leases=True)
+    assert done is not None
+    assert (done.task.state, done.was_cut_off) == (State.WAITING, False)
+
+
+def test_an_open_task_gets_a_timer_at_its_time() -> None:
+    """Its own may not be replicated; paused and blocked tasks wait for something else."""
+    later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
+    assert later is not None
+    assert later.timer is not None
+    assert later.timer.at == NOW + HOUR
+    for state in (State.PAUSED, State.BLOCKED):
+        held = taken_over(task(state=state), REGION, NOW, keeps_leases=False)
+        assert held is not None
+        assert (held.timer, held.task.state) == (None, state)
+
+
+def test_a_task_that_has_just_ended_is_completed_again() -> None:
+    """What follows its end may not be replicated; a record of the new epoch is left alone."""
+    ended = task(state=State.SUCCEEDED, fence=1, finished_at=NOW - SECOND)
+    done = taken_over(ended, REGION, NOW, keeps_leases=False)
+    assert done is not None
+    assert done.timer is not None
+    assert (done.task.state, done.task.finished_at, done.timer.at) == (State.SUCCEEDED, None, NOW)
+    assert taken_over(done.task, REGION, NOW, keeps_leases=False) is None
+
+
+def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
+    """Those that are further behind stay."""
+    ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
+    found = cursors_behind(ahead, NOW)
+    assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
+    assert found.floors[1] == minute_of(NOW - 17 * MINUTE) - 1
+    behind = Cursors.at([1, 1, 1, 1])
+    assert cursors_behind(behind, NOW).floors == (1, 1, 1, 1)

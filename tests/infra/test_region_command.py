@@ -1,0 +1,202 @@
+"""`duetime region`, over a fake of AWS in two Regions; the fake replicates nothing by itself."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import CliRunner
+
+from duetime.adapters.dynamodb.regions import DynamoRegionStore
+from duetime.adapters.dynamodb.restore import DynamoRecords
+from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.regions import ActiveRegion
+from duetime.domain.tasks.states import State
+from duetime_client.commands.app import app
+from duetime_client.commands.clock import Clock
+from duetime_testing.fakes.task_table import new_table
+from tests.domain.factories import ID, task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from typer.testing import Result
+
+FIRST, OTHER = "eu-west-1", "eu-central-1"
+NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
+
+
+@dataclass
+class Deployed:
+    """A deployment in two Regions, with a table each.
+
+    Attributes:
+        table: the name of both tables.
+        now: the time; waiting moves it.
+    """
+
+    table: str
+    now: datetime = NOW
+
+    def client(self, region: str) -> Any:  # noqa: ANN401 - of boto3
+        """A client of DynamoDB in a Region."""
+        return boto3.client("dynamodb", region_name=region)
+
+    def regions(self, region: str) -> DynamoRegionStore:
+        """The record in a Region."""
+        return DynamoRegionStore(self.client(region), self.table)
+
+    def records(self, region: str) -> DynamoRecords:
+        """The tasks in a Region."""
+        return DynamoRecords(self.client(region), self.table)
+
+    def duetime(self, *arguments: str, typed: str | None = None) -> Result:
+        """Run a command, with this clock."""
+        clock = Clock(now=lambda: self.now, sleep=self._sleep)
+        return CliRunner().invoke(app, ("region", *arguments), input=typed, obj=clock)
+
+    def _sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
+    """A stack of the same name in both Regions."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", FIRST)
+    with mock_aws():
+        name = new_table(boto3.client("dynamodb", region_name=FIRST))
+        _copy_table(name, OTHER)
+        for region in (FIRST, OTHER):
+            boto3.client("cloudformation", region_name=region).create_stack(
+                StackName="duetime-prod", TemplateBody=json.dumps(_template(name, f"{FIRST} {OTHER}"))
+            )
+        yield Deployed(name)
+
+
+def _copy_table(name: str, region: str) -> None:
+    described = boto3.client("dynamodb", region_name=FIRST).describe_table(TableName=name)["Table"]
+    boto3.client("dynamodb", region_name=region).create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": key["AttributeName"], "AttributeType": "S"} for key in described["KeySchema"]
+        ],
+        KeySchema=described["KeySchema"],
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    )
+
+
+def _template(table: str, regions: str) -> dict[str, Any]:
+    outputs = {"TableName": table, "BucketName": "contents", "Epoch": "0", **({"Regions": regions} if regions else {})}
+    return {
+        "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+
+
+def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed) -> None:
+    """Nothing is stored; without replication the exit code is 1, and the lag is unknown."""
+    result = deployed.duetime("status", "--stack", "duetime-prod", "--json")
+    found = json.loads(result.output)
+    assert (found["active"], found["standby"], found["epoch"], found["agree"]) == (FIRST, OTHER, 0, True)
+    assert (result.exit_code, found["replication_lag_ms"]) == (1, None)
+    shown = deployed.duetime("status", "--stack", "duetime-prod")
+    assert "nothing is replicated" in shown.output
+
+
+def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deployed) -> None:
+    """The running task waits again, under a fence of the new epoch, and has a timer."""
+    lease = round(NOW.timestamp() * 1000) + 20_000
+    deployed.records(OTHER).insert(task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=lease))
+    result = deployed.duetime(
+        "takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1"
+    )
+    assert result.exit_code == 0, result.output
+    found = deployed.regions(OTHER).read()
+    assert found is not None
+    assert (found.name, found.epoch, found.is_open) == (OTHER, 1, True)
+    (taken,) = deployed.records(OTHER).open_page(0, 1, "").tasks
+    assert (taken.fence, taken.state) == (FENCES_PER_EPOCH + 1, State.WAITING)
+    items = deployed.client(OTHER).scan(TableName=deployed.table)["Items"]
+    assert [item["s"]["S"] for item in items if item["s"]["S"].startswith(f"{taken.id}#w#")]
+    assert "1 tasks were running: they run again" in result.output
+
+
+def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_replicated(deployed: Deployed) -> None:
+    """The second Region must not begin without what the first one has written; --force is named as the way out."""
+    result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--yes")
+    assert result.exit_code == 1
+    assert "force" in result.output
+    assert deployed.regions(OTHER).read() is None
+    stopped = deployed.regions(FIRST).read()
+    assert stopped is not None
+    assert (stopped.name, stopped.is_open) == (OTHER, False)
+
+
+def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
+    """The record says how far it has come; what arrives late under an old fence is taken over each time."""
+    deployed.regions(OTHER).save(ActiveRegion(OTHER, 4, 1, is_open=False))
+    given = ("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1", "--json")
+    for number in range(2):
+        deployed.records(OTHER).insert(task(id=TaskId(f"{ID.text[:-1]}{number}"), state=State.SCHEDULED))
+        result = deployed.duetime(*given)
+        assert result.exit_code == 0, result.output
+        assert (json.loads(result.output)["epoch"], json.loads(result.output)["tasks"]["open"]) == (4, 1)
+
+
+def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
+    """After a forced takeover, the first Region may not know it yet."""
+    deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
+    result = deployed.duetime("status", "--stack", "duetime-prod")
+    assert result.exit_code == 1
+    assert f"{FIRST} does not know it yet: for it, {FIRST} is active (epoch 0)" in result.output
+
+
+def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed) -> None:
+    """It says what a forced takeover means, and how to confirm."""
+    result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
+    assert result.exit_code == 3
+    assert "tasks run in both Regions until it receives the change" in result.output
+    assert deployed.regions(OTHER).read() is None
+
+
+def test_another_region_and_a_deployment_in_one_are_refused(deployed: Deployed) -> None:
+    """The error names the Regions, or the command that adds one."""
+    for region in ("us-east-1", FIRST):
+        boto3.client("cloudformation", region_name=region).create_stack(
+            StackName="single", TemplateBody=json.dumps(_template(deployed.table, ""))
+        )
+    result = deployed.duetime("takeover", "--stack", "single", "--to", "us-east-1", "--yes")
+    assert result.exit_code == 1
+    assert "duetime region add" in result.output
+    missing = deployed.duetime("status", "--stack", "absent")
+    assert missing.exit_code == 1
+    assert "absent" in missing.output
+
+
+def test_adding_a_region_replicates_the_table_and_prints_the_settings(deployed: Deployed) -> None:
+    """A repeated addition finds the replica; its continuous backup is its own."""
+    for _ in range(2):
+        result = deployed.duetime("add", "--stack", "duetime-prod", "--region", OTHER)
+        assert result.exit_code == 0, result.output
+    assert f'regions=("{FIRST}", "{OTHER}"),' in result.output
+    assert f'table="{deployed.table}",' in result.output
+    assert f'table_stream_arn="arn:aws:dynamodb:{OTHER}:' in result.output
+    backups = deployed.client(OTHER).describe_continuous_backups(TableName=deployed.table)
+    described = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    assert described["PointInTimeRecoveryStatus"] == "ENABLED"
+
+
+def test_adding_the_region_of_the_deployment_is_refused(deployed: Deployed) -> None:
+    """Nothing is replicated onto itself."""
+    result = deployed.duetime("add", "--stack", "duetime-prod", "--region", FIRST)
+    assert result.exit_code == 1
+    assert "name another Region" in result.output

@@ -1,0 +1,72 @@
+"""A stack of a deployment with a standby Region."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.adapters.dynamodb import schema
+from duetime.environment_variables import Variable
+from duetime_cdk.errors import UnsafeEnvironment
+from infra.environments import environment_named
+from tests.infra.synthesis import Synthesis
+
+if TYPE_CHECKING:
+    from duetime_cdk.layers.build import Layers
+
+REGIONS = ("eu-west-1", "eu-central-1")
+
+
+@pytest.fixture(scope="module")
+def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
+    """`prod` with a standby, whose own Region is known at the deploy only."""
+    environment = replace(environment_named("prod"), regions=REGIONS, api_keys=True, summary_spread=0, task_lists=0)
+    return Synthesis(environment, layers, tmp_path_factory.mktemp("regions"))
+
+
+def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
+    """In their order, of which the first decides which Region works before any takeover."""
+    variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
+    assert {each[Variable.REGIONS] for each in variables if Variable.TABLE in each} == {" ".join(REGIONS)}
+
+
+def test_the_functions_may_read_the_record_of_the_active_region(synthesis: Synthesis) -> None:
+    """The broadcaster reads no items otherwise, and the authorizer only those of keys."""
+    for name in ("Broadcast", "Authorizer"):
+        statements = [
+            statement
+            for role, found in synthesis.statements().items()
+            if name in role
+            for statement in found
+            if "dynamodb:GetItem" in statement["Action"]
+        ]
+        assert statements, name
+        keys = [
+            each["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"]
+            for each in statements
+            if "Condition" in each
+        ]
+        assert all(schema.REGION_KEY in each for each in keys)
+
+
+@pytest.mark.parametrize(
+    "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
+)
+def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: ANN401 - what users may write
+    """The error names the setting, and shows what is expected."""
+    with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
+        replace(environment_named("prod"), regions=regions)
+
+
+def test_a_stack_in_another_region_is_refused() -> None:
+    """And one in the second Region without the replica; one Region alone may be anywhere."""
+    environment = replace(environment_named("prod"), regions=REGIONS)
+    environment.check_region(REGIONS[0])
+    environment.check_region("${Token[AWS.Region.9]}")
+    with pytest.raises(UnsafeEnvironment, match="us-east-1, which is not in `regions`"):
+        environment.check_region("us-east-1")
+    with pytest.raises(UnsafeEnvironment, match="`duetime region add` prints"):
+        environment.check_region(REGIONS[1])
+    environment_named("prod").check_region("us-east-1")

@@ -1,0 +1,87 @@
+"""Mistakes in the takeover by another Region."""
+
+from __future__ import annotations
+
+from tests.simulation.mutations.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a takeover does not raise the epoch",
+        "domain/regions.py",
+        "fence = fence_of_epoch(task.fence, region.epoch)\n    is_leased",
+        "fence = task.fence + 1\n    is_leased",
+        also=(("free = freed(task, region.epoch, now)", "free = freed(task, 0, now)"),),
+    ),
+    Mutant(
+        "new tasks of the second Region begin in the epoch of the first",
+        "services/regions.py",
+        "return max(self.least_epoch, self._epoch)",
+        "return self.least_epoch",
+    ),
+    Mutant(
+        "a standby works",
+        "services/regions.py",
+        "is_active = self.own == self.first if found is None else found.is_open and found.name == self.own",
+        "is_active = found is None or (found.is_open and found.name == self.own)",
+    ),
+    Mutant(
+        "the Region works before it has taken over the records",
+        "services/regions.py",
+        "found.is_open and found.name == self.own",
+        "found.name == self.own",
+    ),
+    Mutant(
+        "the old Region goes on",
+        "services/regions.py",
+        "if self._is_known(now, REGION_LIFE):",
+        "if self._is_known(now, 10**12):",
+    ),
+    Mutant(
+        "open tasks get no timer",
+        "services/region_takeover.py",
+        "if done.timer is not None:",
+        "if done.timer is not None and done.was_cut_off:",
+    ),
+    Mutant(
+        "what follows an end is not repeated",
+        "domain/regions.py",
+        "if task.finished_at is not None:\n",
+        "if task.finished_at is not None:\n        return None\n    if False:\n",
+    ),
+    Mutant(
+        "schedules get no timer",
+        "services/region_takeover.py",
+        "if stored.is_expandable:",
+        "if False:",
+    ),
+    Mutant(
+        "the cursors are carried over as they are",
+        "domain/regions.py",
+        "minute_of(now - delay - REGION_OVERLAP) - 1",
+        "minute_of(now + REGION_OVERLAP)",
+    ),
+    Mutant(
+        "a second takeover cuts off the attempts of the Region that works",
+        "domain/regions.py",
+        "if fence == task.fence or (keeps_leases and runs):",
+        "if fence == task.fence:",
+    ),
+    Mutant(
+        "a planned switch-over does not wait for running tasks",
+        "services/region_takeover.py",
+        "self._wait_until_quiet(say)\n            lag",
+        "lag",
+    ),
+    Mutant(
+        "attempts of the old Region cannot report their end during a switch-over",
+        "services/regions.py",
+        "if is_report and active is not None",
+        "if False and is_report and active is not None",
+    ),
+    Mutant(
+        "a takeover keeps the leases of topologies",
+        "domain/regions.py",
+        "return task.state in LEASED and not task.is_topology and",
+        "return task.state in LEASED and",
+    ),
+)

@@ -1,0 +1,260 @@
+"""A second Region takes over, while the first one works, drains, is lost, or returns."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from duetime.domain.operating_parameters import FENCES_PER_EPOCH
+from duetime.domain.regions import ActiveRegion
+from duetime.domain.times import HOUR, MINUTE, SECOND
+from duetime.handlers import Accepted
+from duetime_testing.simulation.gateway import event_of
+from tests.simulation import works
+from tests.simulation.two_regions import FIRST, SECOND_REGION, Situation, TwoRegionSimulation, in_two_regions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.simulation.busy_users import Answer
+    from tests.simulation.two_regions import RegionalAccount
+
+
+@contextmanager
+def simulation(situation: Situation = Situation.PLANNED) -> Iterator[TwoRegionSimulation]:
+    """Two Regions without users, in which targets succeed at once."""
+    made = TwoRegionSimulation(1, situation)
+    made.behave = lambda _phase, _context: "done"
+    try:
+        yield made
+        assert not made.violations
+    finally:
+        made.end()
+
+
+def asked(world: TwoRegionSimulation, method: str, path: str, body: object = None) -> Answer | None:
+    """Send a request from outside of virtual time; `None` if it was refused or lost."""
+    answers: list[Answer | None] = []
+    world.in_time(lambda: answers.append(world.ask(method, path, body)))
+    return answers[0]
+
+
+def create(world: TwoRegionSimulation, path: str = "/v1/tasks", **fields: Any) -> str:  # noqa: ANN401 - any JSON
+    """Create a task, a topology or a schedule; its id."""
+    body = {"type": works.PLAIN, "notify_within_seconds": 60, **fields} if path == "/v1/tasks" else fields
+    answer = asked(world, "POST", path, body)
+    assert answer is not None
+    assert answer.status == 201, answer.body
+    return str(answer.body.get("id", ""))
+
+
+def status_of(account: RegionalAccount, method: str, path: str, text: str | None = None) -> tuple[int, str]:
+    """The status and the body with which a Region answers."""
+    found: list[tuple[int, str]] = []
+
+    def ask() -> None:
+        end = account.wait_for(account.invoke("api", event_of(method, path, text, {}, "", None, is_base64=False)))
+        found.append((end.answer["statusCode"], end.answer["body"]))
+
+    account.world.in_time(ask)
+    return found[0]
+
+
+def until(world: TwoRegionSimulation, is_so: Callable[[], object], within: int = 10 * MINUTE) -> None:
+    """Let time pass until something is so."""
+    end = world.time.now() + within
+    while not is_so():
+        assert world.time.now() < end, "it did not become so in time"
+        world.run(SECOND)
+
+
+def take_over(world: TwoRegionSimulation, *, is_forced: bool = False) -> None:
+    """Let the second Region take over, and send requests there."""
+    world.in_time(partial(world.take_over, is_forced=is_forced))
+    world.front = SECOND_REGION
+
+
+def runs_of(world: TwoRegionSimulation, task_id: str) -> list[tuple[str, int]]:
+    """Where and under which fence a task has run."""
+    return [
+        (getattr(each, "region", ""), each.fence)
+        for each in world.effects
+        if each.task_id == task_id and each.phase == "run"
+    ]
+
+
+def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active_region() -> None:
+    """A client or a DNS record that leads to the wrong Region is found out by the error."""
+    with simulation() as world:
+        task_id = create(world, delay_seconds=3600)
+        world.run(10 * SECOND)
+        assert status_of(world.second, "GET", f"/v1/tasks/{task_id}")[0] == 200
+        status, body = status_of(world.second, "POST", "/v1/tasks", '{"type": "simulation-plain"}')
+        assert (status, "region_not_active" in body, f"the Region {FIRST} is active" in body) == (503, True, True)
+
+
+def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
+    """Its trigger is invoked each minute, sends nothing, and measures what its alarms look at."""
+    with simulation() as world:
+        task_id = create(world, delay_seconds=90)
+        until(world, lambda: runs_of(world, task_id))
+        world.run(3 * MINUTE)
+        assert runs_of(world, task_id) == [(FIRST, 1)]
+        triggers = [each for each in world.second.machines if each.function == "trigger"]
+        assert triggers
+        measured = [name for each in triggers for name, *_ in each.facts.measures]
+        assert {"cursor_lag", "tick_age"} <= set(measured)
+        assert not any(queue.messages for queue in world.second.sqs.queues.values())
+
+
+def test_a_planned_switch_over_repeats_nothing() -> None:
+    """What runs ends in the first Region; what is due later runs in the second one, under a fence of its epoch."""
+    with simulation() as world:
+
+        def slow(_phase: str, _context: object) -> str:
+            world.take(20 * SECOND)
+            return "done"
+
+        world.behave = slow
+        running, later = create(world), create(world, delay_seconds=600)
+        until(world, lambda: runs_of(world, running))
+        take_over(world)
+        until(world, lambda: runs_of(world, later), HOUR)
+        assert runs_of(world, running) == [(FIRST, 1)]
+        assert runs_of(world, later) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
+        assert not world.reports[0].tasks["cut_off"]
+        # On time: the second Region reads every minute from the stop on.
+        (task,) = (each for each in world.second.tasks() if each.id.text == later)
+        assert task.started_at is not None
+        assert task.started_at - task.due_at < SECOND
+        new = create(world)
+        until(world, lambda: runs_of(world, new))
+        assert runs_of(world, new) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
+
+
+def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
+    """Its target has accepted the work, and notifies the Region that called it; the task does not run again."""
+    with simulation() as world:
+        world.behave = lambda _phase, _context: Accepted()
+        task_id = create(world, notify_within_seconds=600)
+        until(world, lambda: any(task.awaiting_notification for task in world.first.tasks()))
+        ((_, fence),) = runs_of(world, task_id)
+
+        def notify() -> None:
+            world.take(20 * SECOND)
+            world.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": fence, "outcome": "succeeded"})
+
+        world.time.start_process(notify)
+        take_over(world)
+        world.run(HOUR)
+        assert runs_of(world, task_id) == [(FIRST, 1)]
+        assert [task.state.value for task in world.second.tasks()] == ["succeeded"]
+
+
+def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
+    """A retry far away lies in a minute of its own; the takeover sets its timer anew."""
+    with simulation(Situation.LOST) as world:
+
+        def fails(_phase: str, _context: object) -> str:
+            raise ValueError("not now")
+
+        world.behave = fails
+        task_id = create(world, retry={"max_attempts": 2, "initial_seconds": 3600, "max_seconds": 3600})
+        until(world, lambda: runs_of(world, task_id))
+        world.run(10 * SECOND)
+        for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
+            if "#w#" in key[1]:
+                world.second.table.write(world.time.now(), key, None)
+        world.links[1].cut()
+        world.first.lose()
+        take_over(world, is_forced=True)
+        world.behave = lambda _phase, _context: "done"
+        until(world, lambda: len(runs_of(world, task_id)) == 2, 2 * HOUR)
+        assert runs_of(world, task_id)[1][0] == SECOND_REGION
+
+
+def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
+    """The takeover sets its timer anew."""
+    with simulation(Situation.LOST) as world:
+        # Longer ago than the cursors go back.
+        create(world, "/v1/schedules", name="often", rate="1 minute", task={"type": works.PLAIN})
+        world.run(20 * MINUTE)
+        for key in [world.second.table.key_of(item) for item in world.second.table.every()]:
+            if "#s#" in key[1]:
+                world.second.table.write(world.time.now(), key, None)
+        world.links[1].cut()
+        world.first.lose()
+        take_over(world, is_forced=True)
+        world.run(HOUR)
+        there = [each for each in world.effects if getattr(each, "region", "") == SECOND_REGION]
+        assert len(there) > 50
+
+
+def test_the_old_region_stops_when_replication_reaches_it() -> None:
+    """The takeover was forced although it works: nothing begins there once the record has arrived."""
+    with simulation(Situation.BOTH_LIVE) as world:
+        task_id = create(world, delay_seconds=600)
+        take_over(world, is_forced=True)
+        until(world, lambda: runs_of(world, task_id), HOUR)
+        world.run(10 * MINUTE)
+        assert [region for region, _ in runs_of(world, task_id)] == [SECOND_REGION]
+        assert status_of(world.first, "POST", "/v1/tasks", '{"type": "simulation-plain"}')[0] == 503
+
+
+def test_a_task_that_a_lost_region_had_not_replicated_runs_after_its_return() -> None:
+    """A second takeover sets its timer, although its minute was read long ago."""
+    with simulation(Situation.RETURNED) as world:
+        world.links[0].cut()
+        task_id = create(world, delay_seconds=60)
+        world.first.lose()
+        world.links[1].cut()
+        take_over(world, is_forced=True)
+        world.run(5 * MINUTE)
+        assert not runs_of(world, task_id)
+        for link in world.links:
+            link.heal()
+        world.run(10 * SECOND)
+        world.in_time(partial(world.take_over, is_forced=True))
+        until(world, lambda: runs_of(world, task_id))
+        assert runs_of(world, task_id)[0][0] == SECOND_REGION
+
+
+def test_a_takeover_that_was_interrupted_has_stopped_both_regions_until_it_is_repeated() -> None:
+    """And is silent, so that the alarm of the trigger fires."""
+    with simulation() as world:
+        task_id = create(world, delay_seconds=60)
+        world.run(5 * SECOND)
+        closed = ActiveRegion(SECOND_REGION, 1, world.time.now(), is_open=False)
+        for account in world.regions.values():
+            world.in_time(partial(_save, account, closed))
+        world.run(10 * MINUTE)
+        assert not runs_of(world, task_id)
+        take_over(world)
+        until(world, lambda: runs_of(world, task_id))
+        assert runs_of(world, task_id) == [(SECOND_REGION, FENCES_PER_EPOCH + 1)]
+
+
+def _save(account: RegionalAccount, region: ActiveRegion) -> None:
+    account.dynamodb.put_item(
+        TableName="tasks",
+        Item={
+            "p": {"S": "region"},
+            "s": {"S": "active"},
+            "n": {"S": region.name},
+            "e": {"N": str(region.epoch)},
+            "a": {"N": str(region.since)},
+            "o": {"BOOL": region.is_open},
+        },
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_happens_is_in_the_table_of_the_decision(seed: int) -> None:
+    """Nothing is lost, and nothing runs twice at once beyond it, in random histories and situations."""
+    outcome = in_two_regions(seed)
+    assert not outcome.crash
+    assert not outcome.violations
