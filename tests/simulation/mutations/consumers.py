@@ -35,8 +35,8 @@ MUTANTS = (
         "an archived batch ends with the first task that cannot be read",
         "services/archiver.py",
         "        for each in objects_of(batch.tasks, self._policy):\n            self._write(each)",
-        "        for each in objects_of(batch.tasks, self._policy):\n            try:\n                self._write(each)\n"
-        "            except Exception:\n                break",
+        "        for each in objects_of(batch.tasks, self._policy):\n            try:\n"
+        "                self._write(each)\n            except Exception:\n                break",
     ),
     Mutant(
         "the archive lacks the attempts of a record",
