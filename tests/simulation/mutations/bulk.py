@@ -40,6 +40,7 @@ MUTANTS = (
         "services/bulk/manage.py",
         "        self._set_timer(operation.id)\n        if not self.stores.bulk.save",
         "        if not self.stores.bulk.save",
+        test="tests/scenarios/test_bulk_operations.py::test_what_was_accepted_is_done_although_its_start_is_lost",
     ),
     Mutant(
         "an operation ends before the one that it replaces",

@@ -14,28 +14,29 @@ MUTANTS = (
     Mutant(
         "an object that the archive refuses is taken to be written",
         "adapters/archive_bucket.py",
-        "        with translated():\n            self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)",
-        "        try:\n            self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n"
-        "        except Exception:\n            return",
+        "            if days is None:\n                self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n",
+        "            if days is None:\n                try:\n"
+        "                    self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n"
+        "                except Exception:\n                    return\n",
     ),
     Mutant(
         "each batch of a day replaces the one before it in the archive",
         "domain/archive_objects.py",
-        'return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}.jsonl.gz"',
-        'return f"{TASKS_PREFIX}day={self.day}/{digest[:0]}.jsonl.gz"',
+        'return f"{TASKS_PREFIX}day={self.day}/{self.tasks[0].id}-{digest}{kept}.jsonl.gz"',
+        'return f"{TASKS_PREFIX}day={self.day}/{digest[:0]}{kept}.jsonl.gz"',
     ),
     Mutant(
         "a task that its user has deleted is archived",
         "domain/archive_objects.py",
-        "if not each.task.erased:",
-        "if True:",
+        "if days and not each.task.erased:",
+        "if days:",
     ),
     Mutant(
         "an archived batch ends with the first task that cannot be read",
         "services/archiver.py",
-        "        for each in objects_of(batch.tasks):\n            self._write(each)",
-        "        for each in objects_of(batch.tasks):\n            try:\n                self._write(each)\n"
-        "            except Exception:\n                break",
+        "        for each in objects_of(batch.tasks, self._policy):\n            self._write(each)",
+        "        for each in objects_of(batch.tasks, self._policy):\n            try:\n"
+        "                self._write(each)\n            except Exception:\n                break",
     ),
     Mutant(
         "the archive lacks the attempts of a record",

@@ -65,7 +65,7 @@ MUTANTS = (
     Mutant(
         "messages are delayed to after their due time",
         "domain/dispatch/enqueue_plan.py",
-        "Precision.NORMAL: 150,",
+        "Precision.NORMAL: 60,",
         "Precision.NORMAL: -999,",
     ),
     Mutant(

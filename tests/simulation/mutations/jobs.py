@@ -41,13 +41,13 @@ MUTANTS = (
         "        for at in reminders(task, task.lease_expires_at or now, now, self.enqueuer.look_ahead):\n"
         "            self.enqueuer.remind(task, at)\n",
         "",
+        test="tests/scenarios/test_jobs.py::test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt",
     ),
     Mutant(
         "an event that comes before its job's start is recorded ends the attempt",
         "services/job_watcher.py",
         'return RedeliverMessage(now + _EVENT_RETURNS, "its start is not recorded yet")',
         'return DeleteMessage("its start is not recorded yet")',
-        test="tests/scenarios/test_jobs.py",
     ),
     Mutant(
         "a job that is not listed yet is taken for lost",
@@ -60,6 +60,7 @@ MUTANTS = (
         "services/job_watcher.py",
         "if found.requested_action is RequestedAction.CANCEL or now >= job_deadline(found):",
         "if now >= job_deadline(found):",
+        test="tests/scenarios/test_jobs.py::test_a_cancel_stops_the_job",
     ),
     Mutant(
         "the end of a job is written whatever the fence of its attempt",

@@ -37,7 +37,6 @@ MUTANTS = (
         '"attribute_not_exists(#j)" if taking.after is None else "#j = :after"',
         '"attribute_not_exists(#j)" if taking.after is None else "attribute_exists(#j)"',
         also=(("if taking.after is not None:", "if False:"),),
-        pairs="^unique-(failed|expired) (create-keep create-refuse|create-refuse create-keep|retry create-keep)$",
     ),
     Mutant(
         "an idempotency key is redirected although it stands for another task by now",
