@@ -93,7 +93,10 @@ class LockWatching:
             line[due, task_id] = self._account.time.now(), _SHARED in item
 
     def _check_line(self, item: Mapping[str, Any], key: str, task_id: str) -> None:
-        """Nobody overtakes a task of the other mode that is due earlier, and has waited for some seconds."""
+        """Nobody overtakes a task of the other mode that is due earlier, and has waited for some seconds.
+
+        A place of a task whose due time was changed meanwhile is outdated.
+        """
         task, now = self._account.watching.record(task_id), self._account.time.now()
         is_shared = item[_HOLDERS]["M"][task_id]["S"].endswith(" s")
         if task is None or self._account.faulty:
@@ -101,7 +104,9 @@ class LockWatching:
         for (due, waiter), (since, shares) in self._lines[item[schema.PARTITION_KEY]["S"]].items():
             is_before = (int(due), waiter) < (task.due_at, task_id) and now - since > _PATIENCE
             waiting = self._account.watching.record(waiter) if is_before and shares != is_shared else None
-            if waiting is not None and waiting.state is State.WAITING and waiting.waiting_for == f"lock {key}":
+            if waiting is None or waiting.due_at != int(due):
+                continue
+            if waiting.state is State.WAITING and waiting.waiting_for == f"lock {key}":
                 self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
