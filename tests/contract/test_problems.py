@@ -29,7 +29,7 @@ def test_codes_and_statuses_belong_together() -> None:
     """One code always has the same status and title, and is 4xx unless the API or the target has to be repaired."""
     kinds = list(KINDS.values())
     assert len({kind.code for kind in kinds}) == len(set(kinds))
-    others = {"unavailable": 503, "target_unreachable": 502, "target_timeout": 504}
+    others = {"unavailable": 503, "region_not_active": 503, "target_unreachable": 502, "target_timeout": 504}
     assert all(400 <= kind.status < 500 or others[kind.code] == kind.status for kind in kinds)
 
 

@@ -25,6 +25,7 @@ RARE: Sequence[Exception] = (
     errors.LockLost(task()),
     errors.OperatorRequired(),
     errors.RoleRequired("writer"),
+    errors.RegionNotActive("eu-west-1", is_open=True),
     errors.OwnerForbidden("billing"),
     errors.ApiKeysOff(),
     errors.LinksFull(50),

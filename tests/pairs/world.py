@@ -426,7 +426,7 @@ class World(FaultSimulation):
 
     def _goes_on(self) -> bool:
         """Whether something is still to come to its end."""
-        return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self._is_bulk_running()
+        return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self.bulk.are_running
 
     def _let_executions_end(self) -> None:
         """An execution whose run another one has taken over waits until its states ask again; nobody waits for it."""

@@ -63,4 +63,7 @@ def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
         scenario.run(30 * MINUTE)
         assert len(met) > 20
         assert {scenario.record(task_id).state for task_id in made} == {"succeeded"}
-        assert max(scenario.record(task_id).lateness or 0 for task_id in made) < SECOND
+        # The next tick sends again, in time for most. Of some, the second sending is refused, too.
+        late = [lateness for each in made if (lateness := scenario.record(each).lateness or 0) >= SECOND]
+        assert len(late) < TASKS // 6
+        assert max(late, default=0) < MINUTE

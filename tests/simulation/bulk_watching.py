@@ -65,6 +65,11 @@ class BulkWatching:
         holder = self._holders.setdefault((name, after), writer)
         check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
 
+    @property
+    def are_running(self) -> bool:
+        """Whether any has not come to its end yet."""
+        return bool(self._running)
+
     def check_end(self) -> None:
         """Every operation has come to its end."""
         self._account.watching.check(not self._running, f"the bulk operations {sorted(self._running)} go on for ever")
