@@ -70,6 +70,34 @@ class Groups(Tasks):
         return bool(self.effect_times(completion))
 
 
+def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
+    """Whoever waits for the group is answered; nothing runs after it."""
+    with Groups() as groups:
+        groups.join(5 * MINUTE)
+        completion = groups.closed()
+        groups.run(MINUTE)
+        groups.do(completion, "cancel")
+        groups.run(MINUTE)
+        assert groups.group()["state"] == "closed"
+        groups.run(5 * MINUTE)
+        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+        assert not groups.has_run(completion)
+
+
+def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
+    """It was paused when the last member ended, and is cancelled then."""
+    with Groups() as groups:
+        groups.join(5 * MINUTE)
+        completion = groups.closed()
+        groups.run(MINUTE)
+        groups.do(completion, "pause")
+        groups.run(5 * MINUTE)
+        assert groups.group()["state"] == "closed"
+        groups.do(completion, "cancel")
+        groups.run(MINUTE)
+        assert (groups.group()["state"], groups.group()["counts"]) == ("completed", {"succeeded": 1})
+
+
 def test_a_task_runs_soon_after_the_last_member() -> None:
     """It waits for all of them, runs once within two seconds, and is told how they ended."""
     with Groups() as groups:

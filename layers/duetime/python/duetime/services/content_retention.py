@@ -52,6 +52,10 @@ def note_end(stores: Stores, enqueuer: Mover, runtime: Runtime, task: Task) -> N
         from duetime.services.groups import GroupMembers  # noqa: PLC0415 - see the line above
 
         GroupMembers(stores, enqueuer, runtime).note_end(task)
+    if task.completes is not None:
+        from duetime.services.groups import GroupMembers  # noqa: PLC0415 - as above
+
+        GroupMembers(stores, enqueuer, runtime).note_completion(task)
 
 
 def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:

@@ -150,8 +150,11 @@ class GroupManager:
         return group
 
     def _settled(self, group: Group) -> Group:
-        """A closed group, complete if no member is open; the task that waits for it completes it otherwise."""
-        if group.state is not GroupState.CLOSED or group.completion is not None:
+        """A closed group, complete if no member is open; a task that waits for it and has not ended completes it."""
+        if group.state is not GroupState.CLOSED:
+            return group
+        completion = None if group.completion is None else self.stores.tasks.read(group.completion)
+        if group.completion is not None and (completion is None or not completion.is_terminal):
             return group
         return self.members.settle(group) or group
 

@@ -103,6 +103,18 @@ class GroupMembers:
         except Unavailable as error:
             self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
 
+    def note_completion(self, task: Task) -> None:
+        """Complete the group of a task that has ended without doing that, if no member is open.
+
+        Its user has cancelled it, for instance. If members are open, the end of the last one completes the group.
+        """
+        try:
+            group = self.stores.groups.read(task.owner, task.completes or "")
+            if group is not None and group.completion == task.id:
+                self.settle(group)
+        except Unavailable as error:
+            self.runtime.telemetry.note("a group was not completed", task=task.id.text, error=str(error))
+
     def note_reopening(self, task: Task) -> None:
         """Note that an ended member is about to be reopened: it counts as open until its next outcome.
 
@@ -151,12 +163,17 @@ class GroupMembers:
         if group.completion is None:
             self.settle(group)
         else:
-            self._wake(group.completion)
+            self._wake(group, group.completion)
 
-    def _wake(self, completion: TaskId) -> None:
-        """Let the task of a group's completion run now; while a worker checks it, that may have been too early."""
+    def _wake(self, group: Group, completion: TaskId) -> None:
+        """Let the task of a group's completion run now; while a worker checks it, that may have been too early.
+
+        If it has ended already, it completes nothing any more.
+        """
         for attempt in range(GROUP_WAKE_TRIES):
             task = self.stores.tasks.read(completion)
+            if task is not None and task.is_terminal:
+                self.settle(group)
             if task is None or task.state not in STARTABLE | LEASED:
                 return
             if task.state in STARTABLE:
