@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from duetime_client.task_request_fields import TaskFields
+from duetime_common.limits import DEFAULT_BATCH_SIZE, DEFAULT_BATCH_WAIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +71,10 @@ RATE_DEFAULTS: Mapping[str, Any] = {"per_seconds": 1, "burst": 0}
 _BODY = "body"
 """The body of a target, which the API replaces as a whole."""
 _REQUEST = ("method", "headers", "query", "body", "success", "auth", "response", "batch")
-_BATCH_DEFAULTS: Mapping[str, object] = {"max_size": 100, "max_wait_seconds": 1}
+_BATCH_DEFAULTS: Mapping[str, object] = {
+    "max_size": DEFAULT_BATCH_SIZE,
+    "max_wait_seconds": DEFAULT_BATCH_WAIT_SECONDS,
+}
 _RESPONSE_DEFAULTS: Mapping[str, object] = {"keep": "body", "max_bytes": 262_144, "when_larger": "fail"}
 _BY_TYPE = ({"kind": "handler"}, {"kind": "pull"}, None)
 """Targets that follow from a task's type; a file may omit them."""
