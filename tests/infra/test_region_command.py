@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
@@ -19,8 +20,11 @@ from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion
 from duetime.domain.tasks.states import State
 from duetime_cdk.content_replication import RegionalBucket
+from duetime_client import Client
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
+from duetime_client.doctor.checks import CHECKS, Finding, Severity, _findings
+from duetime_client.doctor.deployment import Deployment
 from duetime_testing.fakes.task_table import new_table
 from tests.domain.factories import ID, task
 
@@ -254,3 +258,27 @@ def test_deletions_and_encrypted_objects_are_replicated() -> None:
     assert rule["Destination"]["EncryptionConfiguration"] == {"ReplicaKmsKeyID": "key-2"}
     assert rule["SourceSelectionCriteria"] == {"SseKmsEncryptedObjects": {"Status": "Enabled"}}
     assert "SourceSelectionCriteria" not in here.rule_to(RegionalBucket(None, "there", ROLE, ""))
+
+
+def _of_regions(client: Client) -> list[Finding]:
+    deployment = Deployment(botocore.session.get_session(), "duetime-prod", client, lambda: NOW)
+    (check,) = (each for each in CHECKS if each.name == "regions")
+    return _findings(check, deployment)
+
+
+def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
+    """It names contents that are not replicated, a stack with other Regions, and one that is not there."""
+    client = Client("https://tasks.example.org")
+    (found,) = _of_regions(client)
+    assert (found.severity, "eu-west-1 and eu-central-1" in found.seen) == (Severity.WARNING, True)
+    assert deployed.duetime("replicate", "--stack", "duetime-prod").exit_code == 0
+    (healthy,) = _of_regions(client)
+    assert (healthy.severity, healthy.seen) == (Severity.OK, f"{FIRST} and {OTHER}")
+    stacks = boto3.client("cloudformation", region_name=OTHER)
+    changed = _template(deployed.table, f"{OTHER} {FIRST}", BucketName=f"contents-{OTHER}")
+    stacks.update_stack(StackName="duetime-prod", TemplateBody=json.dumps(changed))
+    (differing,) = _of_regions(client)
+    assert (differing.severity, "deploy both" in differing.advice) == (Severity.PROBLEM, True)
+    stacks.delete_stack(StackName="duetime-prod")
+    (missing,) = _of_regions(client)
+    assert missing.severity is not Severity.OK
