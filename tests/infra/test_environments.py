@@ -12,7 +12,7 @@ from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, SECOND
 from duetime.settings import Settings
 from duetime_cdk import environments
-from duetime_cdk.environments import Environment, FunctionName, Pollers, UnknownEnvironment, WorkerBatch
+from duetime_cdk.environments import Environment, Pollers, UnknownEnvironment, WorkerBatch
 from duetime_cdk.errors import UnsafeEnvironment
 from infra import ROOT
 from infra.environments import ENVIRONMENTS, environment_named
