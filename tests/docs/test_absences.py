@@ -180,7 +180,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start"),
     "docs/how-to/run-a-graph-of-tasks.md": ("parents that have not ended yet are null",),
     "docs/how-to/run-long-work.md": ("jobs cannot pause",),
-    "docs/how-to/run-a-pull-worker.md": ("what cannot be kept",),
     "docs/how-to/stop-and-throttle.md": ("If the switches cannot be read",),
     "docs/how-to/troubleshoot.md": ("cannot reach http", "cannot be imported in Lambda"),
     "docs/how-to/upgrade.md": ("old code cannot read",),
