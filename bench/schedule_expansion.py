@@ -22,8 +22,8 @@ from duetime.domain.ids import TaskId
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import MINUTE, SECOND

@@ -13,7 +13,6 @@ from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistory, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
     Auth,
     AuthScheme,
@@ -23,7 +22,6 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import (
     AwsTarget,
@@ -35,7 +33,7 @@ from duetime.domain.tasks.targets import (
     Query,
     TopologyTarget,
 )
-from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, RequestedAction, ScheduleRef, Task
 from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 

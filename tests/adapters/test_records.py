@@ -18,10 +18,9 @@ from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task import Content, ContentPlace, Task
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task

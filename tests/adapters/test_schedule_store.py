@@ -40,7 +40,6 @@ from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleAc
 from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
     Auth,
     AuthScheme,
@@ -51,6 +50,7 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.targets import CallBatch, HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import (
     AfterFailure,
     LockMode,

@@ -18,10 +18,9 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Failed, NotSent, SkipCode, Skipped, Succeeded
 from duetime.domain.tasks.packaged_types import AttemptToken, PackagedTypes
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.task import Cause, NodeRef, Progress, ScheduleRef
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
 from duetime.handlers import Context, LeaseLost, registered_as

@@ -21,8 +21,8 @@ from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule_changes import edited, retimed, stopped_since, with_new_timing, with_stopped
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.tasks.attempt_records import SKIPPED, TaskError
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.examples import numbered

@@ -176,7 +176,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lies runtime an ended record expires before it",
-        "domain/tasks/content.py",
+        "domain/tasks/task.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),

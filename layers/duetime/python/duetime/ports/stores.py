@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from duetime.domain.summary import CountedSteps, Generation, Group, OlderTasks, Recount, Step, StepSet, Summary
     from duetime.domain.switches import StoredSwitches, Switches
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.content import Expiry
     from duetime.domain.tasks.event_waits import AwaitedEvent, SentSignal, WaitingTask
     from duetime.domain.tasks.steps import StepResult
+    from duetime.domain.tasks.task import Expiry
     from duetime.domain.tasks.type_defaults import OwnerTypes
     from duetime.domain.times import Millis
     from duetime.domain.tracebacks import AttemptTraceback

@@ -12,16 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.content import ContentPlace, after_record, unless_referenced
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import ContentPlace, after_record, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.tasks.content import Content, Expiry
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Expiry, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

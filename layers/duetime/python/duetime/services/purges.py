@@ -20,8 +20,8 @@ from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import PURGE_PATIENCE
 from duetime.domain.order_lines import LineName
 from duetime.domain.switches import SwitchKey, SwitchScope
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, State
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, MINUTE
 

@@ -14,7 +14,7 @@ from duetime.domain.dispatch.cursors import groups_of
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REGION_SETTLES
 from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
-from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.tasks.task import ContentPlace
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:

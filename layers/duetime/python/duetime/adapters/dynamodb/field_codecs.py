@@ -14,7 +14,6 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.action_history import Action, ActionHistory, ActionRecord, ActorType, Attribution
 from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.http_requests import (
     Auth,
     AuthScheme,
@@ -24,7 +23,6 @@ from duetime.domain.tasks.http_requests import (
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import (
     ApprovalTarget,
@@ -42,7 +40,16 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
     WaitingTarget,
 )
-from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task import (
+    Cause,
+    Content,
+    ContentPlace,
+    NodeRef,
+    Progress,
+    RequestedAction,
+    ScheduleRef,
+    Task,
+)
 from duetime.domain.tasks.task_options import (
     DEFAULT_RETRY,
     AfterFailure,

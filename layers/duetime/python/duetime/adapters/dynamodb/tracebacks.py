@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.task import Expiry
 
 _NAME, _FENCE, _TEXT = "traceback", "k", "b"
 

@@ -19,11 +19,9 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.packaged_types import AttemptToken
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, NodeRef, ScheduleRef, Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

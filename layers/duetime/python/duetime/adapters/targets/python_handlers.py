@@ -54,8 +54,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.packaged_handlers import PackagedHandlers
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import NodeRef, ScheduleRef, Task
     from duetime.domain.times import Millis
     from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.change_events import TaskSnapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause, ScheduleRef
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import from_datetime
 

@@ -55,10 +55,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from duetime.contract.tasks.responses import LambdaMode, TargetResponse
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.dependencies import Dependency
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, NodeRef, ScheduleRef, Task
     from duetime.domain.times import Millis
 
 

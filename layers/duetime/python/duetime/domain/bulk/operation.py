@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Content
     from duetime.domain.times import Millis
 
 

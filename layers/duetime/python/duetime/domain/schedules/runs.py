@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.schedules.run_history import RUN_BY_HAND
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import SKIPPED
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from duetime.domain.schedules.schedule_history import (
     ScheduleActionRecord,
     ScheduleHistory,
 )
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
+from duetime.domain.tasks.task import Cause, ScheduleRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
     from duetime.domain.schedules.schedule_history import ScheduleAction
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Content
     from duetime.domain.times import Millis
 
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DUE_AHEAD, MAX_EVENT_AHEAD
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.tasks.task import Task, fence_of_epoch
+from duetime.domain.tasks.task import Task, fence_of_epoch, unless_referenced
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.content import Content, Expiry
     from duetime.domain.tasks.keys import IdempotencyKey, KeyRedirect, RememberedKey
     from duetime.domain.tasks.targets import Target
+    from duetime.domain.tasks.task import Content, Expiry
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.tasks.task_options import Debounce
     from duetime.domain.tasks.task_spec import TaskSpec

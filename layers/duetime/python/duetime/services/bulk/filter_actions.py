@@ -14,9 +14,9 @@ from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavail
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.keys import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.start_preview import SpentQuota, StartConditions, StartPreview, preview
 from duetime.domain.quotas import Quota
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.unique_keys import key_status
 

@@ -8,8 +8,7 @@ from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import Ending, Failed, Stopped, Succeeded, Yielded
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.ports.tasks import ContentStore
 
 

@@ -32,11 +32,10 @@ from duetime.domain.tasks.attempt_run import (
     waits_with,
 )
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import is_awaited_since, is_cancelled
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
@@ -47,8 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.retention import RetentionPolicy
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

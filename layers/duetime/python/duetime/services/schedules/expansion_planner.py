@@ -42,8 +42,8 @@ from duetime.domain.schedules.schedule_changes import (
 )
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, to_iso
 from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, known_runs, latest_run
 from duetime.services.schedules.occurrence_tasks import Due

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.occurrence_actions import OccurrenceRequest
     from duetime.domain.schedules.schedule_record import ScheduleFilter, StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Content
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import Stores

@@ -21,8 +21,8 @@ from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.keys import Accepted
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:

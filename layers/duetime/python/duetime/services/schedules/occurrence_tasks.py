@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import definition_of
+from duetime.domain.tasks.task import Cause, unless_referenced
 from duetime.services.task_telemetry import MESSAGE_ID, run_span
 from duetime.services.tasks.creation_rules import payload_name
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore

@@ -27,7 +27,7 @@ from duetime.domain.schedules.runs import (
 )
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import LAST_INSTANT, SECOND
 from duetime.ports.tasks import ListQuery
 from duetime.services.schedules.known_runs import former_revisions, possible_ids

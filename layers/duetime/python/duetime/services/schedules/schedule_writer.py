@@ -17,8 +17,8 @@ from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.schedule_changes import stopped_since
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.content import Content, ContentPlace, after_record, unless_referenced
 from duetime.domain.tasks.keys import Accepted, RememberedKey
+from duetime.domain.tasks.task import Content, ContentPlace, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.services.tasks.creation_rules import PAYLOAD
 

@@ -13,7 +13,6 @@ from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import (
     ASKED,
     DONE,
@@ -31,7 +30,7 @@ from duetime.domain.tasks.control_changes import (
 )
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
 

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.keys import IdempotencyKey
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.tasks.task_spec import TaskSpec
     from duetime.ports.runtime import Runtime

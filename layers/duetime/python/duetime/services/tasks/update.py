@@ -18,11 +18,11 @@ from duetime.domain.errors import (
 )
 from duetime.domain.locks import claims_of
 from duetime.domain.tasks.action_history import BY_SYSTEM, Action, ActionRecord
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import needs_new_check, recorded
 from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.services.content_retention import let_expire, note_end, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD

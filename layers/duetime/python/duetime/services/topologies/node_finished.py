@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.parent_references import NodeRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import NodeRef, Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Edge
     from duetime.domain.topologies.node_status import NodeStatus, Statuses

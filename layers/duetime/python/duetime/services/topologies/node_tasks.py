@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task import NodeRef
 from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.topologies.inputs import assembled, references
 from duetime.domain.topologies.maps import map_payload

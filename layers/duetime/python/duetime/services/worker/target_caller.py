@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task import Content, Progress, Task
     from duetime.domain.times import Millis
     from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
