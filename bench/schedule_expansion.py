@@ -25,7 +25,7 @@ from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer, Shards

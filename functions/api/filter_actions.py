@@ -26,7 +26,7 @@ from duetime.contract.bulk.responses import bulk_response, done_response, filter
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 
 from .requests import body_hash
 from .responses import Response, answer, replayed

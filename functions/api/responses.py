@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from duetime.domain.cost_estimates import RequestWorkload, TaskWorkloads
-    from duetime.domain.tasks.keys import Accepted
+    from duetime.domain.tasks.creation import Accepted
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}

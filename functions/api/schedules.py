@@ -33,7 +33,7 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 from duetime.domain.times import to_iso
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery

@@ -11,7 +11,7 @@ from duetime.contract import signals
 from duetime.contract.bulk.responses import bulk_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 
 from .filter_actions import location
 from .requests import body_hash

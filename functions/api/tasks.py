@@ -15,9 +15,8 @@ from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid, QuotaExceeded
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import Accepted, IdempotencyKey
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.creation import Accepted, IdempotencyKey, Order
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.services.tasks.read import Page
 

@@ -15,8 +15,7 @@ from duetime.contract.topologies import operations
 from duetime.contract.topologies.bodies import TopologyRetry
 from duetime.contract.topologies.decoding import retry_request, topology_request
 from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location

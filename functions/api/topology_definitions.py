@@ -27,8 +27,7 @@ from duetime.contract.topologies.definitions import (
 )
 from duetime.contract.topologies.operations import READ as READ_TOPOLOGY
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.domain.topologies.definitions import differences
 from duetime.domain.topologies.errors import DefinitionNotFound
 from duetime.services.topologies.definitions import Precondition

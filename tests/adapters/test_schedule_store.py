@@ -62,7 +62,7 @@ from duetime.domain.tasks.task_options import (
     Rate,
     RetryPolicy,
 )
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered

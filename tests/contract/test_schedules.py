@@ -41,7 +41,7 @@ from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task import Content, ContentPlace
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR, to_iso
 from tests.clocks import NOW
 from tests.contract.properties import unhurried

@@ -8,7 +8,7 @@ from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsTarget
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from duetime.composition.groups import GroupServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.services.group_admin import ClosingRequest
 from duetime_common.cost_estimate import lines_of

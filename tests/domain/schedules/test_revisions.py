@@ -23,7 +23,7 @@ from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.tasks.attempt_records import SKIPPED, TaskError
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Content, ContentPlace
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.examples import numbered
 from tests.domain import factories

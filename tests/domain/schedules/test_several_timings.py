@@ -18,7 +18,7 @@ from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.schedule import Schedule, check
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:

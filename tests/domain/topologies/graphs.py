@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hypothesis import strategies as st
 
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
 from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.trigger_rules import TriggerRule

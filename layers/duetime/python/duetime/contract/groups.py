@@ -38,7 +38,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.notices import CALLBACK_RETRY
 from duetime.domain.tasks.targets import HttpTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, to_iso
 from duetime.domain.topologies.trigger_rules import TriggerRule
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.groups import Group
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import TriggerRule
     from duetime.ports.runtime import Runtime

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import TypeNotFound, TypesFull, Unavailable
 from duetime.domain.limits import MAX_TYPES_WITH_DEFAULTS
 from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
-from duetime.domain.tasks.task_spec import TaskSpec
 from duetime.domain.tasks.type_defaults import (
     HandlerDescription,
     OwnDefaults,
     OwnerTypes,
+    TaskSpec,
     TypeStatus,
     merged,
     with_defaults,

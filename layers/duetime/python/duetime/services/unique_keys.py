@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable, UniqueKeyHeld
-from duetime.domain.tasks.keys import KeyTaking, holds_key
+from duetime.domain.tasks.creation import KeyTaking, holds_key
 from duetime.domain.tasks.task import after_record
 from duetime.domain.tasks.task_options import unique_of
 

@@ -48,7 +48,7 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task_options import TASK_OPTIONS
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

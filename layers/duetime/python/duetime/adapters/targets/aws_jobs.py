@@ -30,7 +30,7 @@ class JobRunner:
         """
         # Few tasks are jobs, so the modules are imported only for them.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
-        from duetime.domain.tasks.job_starts import start_is_open  # noqa: PLC0415 - the same
+        from duetime.domain.tasks.attempt_run import start_is_open  # noqa: PLC0415 - the same
 
         calls, name = _calls(target.service), job_name(task)
         if calls.repeats and not is_first_claim(task):

@@ -36,7 +36,7 @@ from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import Permanent
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from duetime.domain.schedules.revisions import spread_offset
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.action_history import ActorType
-from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
+from duetime.domain.tasks.type_defaults import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.task_options import OnConflict, RetryPolicy
-from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
+from duetime.domain.tasks.type_defaults import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.uploads import UPLOAD

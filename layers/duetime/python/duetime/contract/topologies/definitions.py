@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.topologies.definitions import Definition, Difference, VersionInfo
     from duetime.domain.topologies.graph import Graph
 

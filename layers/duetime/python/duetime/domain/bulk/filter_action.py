@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from duetime.domain.errors import RequestError
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.creation import IdempotencyKey, TaskChange
     from duetime.domain.tasks.event_waits import Signal
     from duetime.domain.tasks.filters import TaskFilter
-    from duetime.domain.tasks.keys import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.http_requests import Auth, HttpRequest
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 
 PORTS = {"http": 80, "https": 443}

@@ -14,7 +14,7 @@ from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavail
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.keys import Accepted, RememberedKey
+from duetime.domain.tasks.creation import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey, TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime

@@ -19,8 +19,7 @@ from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
-from duetime.domain.tasks.creation import due_of
-from duetime.domain.tasks.keys import Accepted
+from duetime.domain.tasks.creation import Accepted, due_of
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Cause
 from duetime.services.schedules.occurrence_tasks import Due
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
     from duetime.domain.tasks.task import Content, Task
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer

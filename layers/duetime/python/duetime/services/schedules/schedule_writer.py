@@ -17,7 +17,7 @@ from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.schedule_changes import stopped_since
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.keys import Accepted, RememberedKey
+from duetime.domain.tasks.creation import Accepted, RememberedKey
 from duetime.domain.tasks.task import Content, ContentPlace, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.services.tasks.creation_rules import PAYLOAD
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.definition import ScheduleSpec, Written
     from duetime.domain.schedules.schedule_record import RemovedSchedule
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

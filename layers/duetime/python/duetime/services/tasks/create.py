@@ -22,8 +22,20 @@ from duetime.domain.errors import (
 )
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.creation import Draft, Identity, Order, TaskChange, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
+from duetime.domain.tasks.creation import (
+    Accepted,
+    Draft,
+    Identity,
+    KeyRedirect,
+    Order,
+    RememberedKey,
+    TaskChange,
+    debounced_due,
+    due_of,
+    has_begun,
+    new_id,
+    new_task,
+)
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
@@ -36,10 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_options import Unique
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.tasks.targets import TopologyTarget, definition_of, names_definitions
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable

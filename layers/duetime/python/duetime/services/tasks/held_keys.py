@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import UniqueKeyNotFound
+from duetime.domain.tasks.creation import holds_key
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.keys import holds_key
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.ports.tasks import ListQuery
 from duetime.services.unique_keys import key_status

@@ -23,7 +23,7 @@ from duetime.domain.tasks.creation import due_of
 from duetime.domain.tasks.states import NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Phase, TopologyTarget
 from duetime.domain.tasks.task import unless_referenced
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.services.content_retention import let_expire, note_end, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
 

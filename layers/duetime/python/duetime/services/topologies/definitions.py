@@ -22,7 +22,7 @@ from duetime.domain.topologies.errors import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.topologies import DefinitionStore

@@ -11,7 +11,7 @@ from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task import NodeRef
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.inputs import assembled, references
 from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_state import creation_order, starts_at_once

@@ -315,7 +315,7 @@ class AttemptPhases:
             started = delivery_state.started_at or started
         if is_job(task.target):
             # Few tasks are jobs, so the module is imported only for them.
-            from duetime.domain.tasks.job_starts import unless_open  # noqa: PLC0415 - see the line above
+            from duetime.domain.tasks.attempt_run import unless_open  # noqa: PLC0415 - see the line above
 
             ending = unless_open(task, ending)
             if ending == Deferred():
