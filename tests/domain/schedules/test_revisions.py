@@ -8,7 +8,8 @@ import pytest
 
 from duetime.domain.limits import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.revisions import (
+from duetime.domain.schedules.run_history import LastRun
+from duetime.domain.schedules.schedule import (
     NO_REVISION,
     RevisionEnd,
     StoppedOccurrence,
@@ -17,7 +18,6 @@ from duetime.domain.schedules.revisions import (
     revision_of,
     with_end,
 )
-from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule_changes import edited, retimed, stopped_since, with_new_timing, with_stopped
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.tasks.attempt_records import SKIPPED, TaskError

@@ -25,7 +25,6 @@ from duetime.domain.schedules.definition import (
 )
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import (
     Activity,
     BackfillRun,
@@ -35,7 +34,7 @@ from duetime.domain.schedules.run_history import (
     LastRun,
     Remark,
 )
-from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule import RevisionEnd, ScheduleState, StoppedOccurrence
 from duetime.domain.schedules.schedule_history import (
     NO_SCHEDULE_ACTIONS,
     NewValue,

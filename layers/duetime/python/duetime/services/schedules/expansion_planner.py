@@ -29,11 +29,12 @@ from duetime.domain.schedules.expectations import (
     with_runs,
 )
 from duetime.domain.schedules.occurrences import count_between, preceding
-from duetime.domain.schedules.pauses import is_dropped, latest_occurrence, paused
-from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped, is_to_begin, never_began
-from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState, StoppedOccurrence, is_stopped, is_to_begin, never_began
 from duetime.domain.schedules.schedule_changes import (
     counted,
+    is_dropped,
+    latest_occurrence,
+    paused,
     perhaps_placed,
     with_new_rules,
     with_patience,

@@ -17,9 +17,8 @@ from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES, kept_by
-from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
+from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, resumed, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields, new_values
 from duetime.services.schedules.schedule_writer import TRIES, busy
 

@@ -104,7 +104,7 @@ class OccurrenceTasks:
     def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
         """The specification with a limit of its duration by the latest runs."""
         # Few schedules compare their runs, so the module is imported only for them.
-        from duetime.domain.schedules.run_durations import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
+        from duetime.domain.schedules.runs import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
 
         latest = preceding(stored.schedule(), self.runtime.now() + 1, RUNS_COMPARED)
         runs = self.enqueuer.tasks.read_many([stored.id_of(each) for each in latest])

@@ -24,10 +24,8 @@ from duetime.domain.schedules.overlap import (
     start_decision,
     waiting_limit,
 )
-from duetime.domain.schedules.pauses import paused
-from duetime.domain.schedules.revisions import is_to_begin, never_began
-from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import with_manual_run
+from duetime.domain.schedules.schedule import ScheduleState, is_to_begin, never_began
+from duetime.domain.schedules.schedule_changes import paused, with_manual_run
 from duetime.domain.schedules.successive_runs import continued, ended_at, run_after, run_of
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped

@@ -9,12 +9,10 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
 from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
 from duetime.domain.schedules.occurrences import between, following, preceding
-from duetime.domain.schedules.pauses import latest_occurrence
-from duetime.domain.schedules.revisions import is_to_begin
 from duetime.domain.schedules.run_history import RUN_BY_HAND, begun_run
 from duetime.domain.schedules.runs import ScheduleStatus
-from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import coming
+from duetime.domain.schedules.schedule import ScheduleState, is_to_begin
+from duetime.domain.schedules.schedule_changes import coming, latest_occurrence
 from duetime.domain.schedules.successive_runs import run_of
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
