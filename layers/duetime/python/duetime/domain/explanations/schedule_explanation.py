@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.facts import span
+from duetime.domain.explanations.gate import span
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import changed_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.facts import span
-from duetime.domain.explanations.gate import Gate, GateName, GateState, OtherTask, OtherTasks
+from duetime.domain.explanations.gate import Gate, GateName, GateState, OtherTask, OtherTasks, span
 from duetime.domain.operating_parameters import BACKLOG_WITHOUT_ESTIMATE
 from duetime.domain.tasks.task_options import OnConflict
 from duetime.domain.times import to_iso

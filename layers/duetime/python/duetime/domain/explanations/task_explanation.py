@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.facts import span
-from duetime.domain.explanations.gate import Gate, GateName, GateState
+from duetime.domain.explanations.gate import Gate, GateName, GateState, span
 from duetime.domain.explanations.present_gate import closed_gates, present_gate
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, QUEUED, RECEIVED, RESUMED, AttemptOutcome, Wait
 from duetime.domain.tasks.attempt_run import ended_attempts, waiting_for_locks_since
@@ -18,7 +17,7 @@ from duetime.domain.times import SECOND, to_iso
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.explanations.facts import Facts
+    from duetime.domain.explanations.gate import Facts
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
-from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
-from duetime.domain.explanations.gate import EarlierTasks, GateState, OtherTask
+from duetime.domain.explanations.gate import EarlierTasks, Facts, GateState, LockFacts, OtherTask, RateFacts
 from duetime.domain.explanations.present_gate import blocked_gate, closed_gates
 from duetime.domain.explanations.task_explanation import TaskExplanation, explain
 from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS

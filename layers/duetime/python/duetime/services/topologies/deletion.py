@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.node_status import Statuses
+    from duetime.domain.topologies.join_counters import Statuses
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
