@@ -17,8 +17,7 @@ from duetime.contract.deployment_settings import (
     UsableSecret,
 )
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.callers import Role
-from duetime.domain.owner_patterns import Reservations
+from duetime.domain.callers import Reservations, Role
 from duetime.domain.times import DAY, SECOND
 
 from .callers import owners_of_caller

@@ -34,8 +34,7 @@ from .routing import route
 
 if TYPE_CHECKING:
     from duetime.contract.bulk.bodies import FilterActionBody
-    from duetime.domain.bulk.filter_action import BulkRequest
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk.operation import BulkOperation, BulkRequest
 
     from .requests import Request
 

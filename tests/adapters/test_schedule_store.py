@@ -9,9 +9,9 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.schedule_items import item_of, key_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
+from duetime.domain.conditional_writes import Incarnation
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
-from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.cron_dialects import Dialect

@@ -17,8 +17,8 @@ from duetime.contract.schedules import operations as schedules
 from duetime.contract.schedules.bodies import RESERVED_NAMES, ScheduleCreate
 from duetime.contract.tasks import operations as tasks
 from duetime.domain import errors
-from duetime.domain.schedules import errors as for_schedules
-from duetime.domain.topologies import errors as for_topologies
+from duetime.domain import errors as for_schedules
+from duetime.domain import errors as for_topologies
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)

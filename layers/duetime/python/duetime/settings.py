@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.callers import Admins
+from duetime.domain.callers import Admins, OwnerPatterns, Reservations
 from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.redaction import Redaction
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.arns import ArnPatterns

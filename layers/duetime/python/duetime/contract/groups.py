@@ -26,7 +26,7 @@ from duetime.contract.tasks.queries import PageSize, WaitSeconds
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import CallbackUrl
 from duetime.domain import errors
-from duetime.domain.group_errors import GroupClosed, GroupNotFound
+from duetime.domain.errors import GroupClosed, GroupNotFound
 from duetime.domain.groups import GroupState
 from duetime.domain.limits import (
     GROUP_LIFE,

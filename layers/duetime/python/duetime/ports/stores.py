@@ -9,10 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from duetime.domain.api_keys import ApiKey
-    from duetime.domain.bulk.filter_action import BulkRequest, FilterAction, FilterResult
-    from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, Latest
+    from duetime.domain.bulk.operation import (
+        BulkKind,
+        BulkOperation,
+        BulkProgress,
+        BulkRequest,
+        FilterAction,
+        FilterResult,
+        Latest,
+    )
     from duetime.domain.bulk.purge import PurgeRequest
     from duetime.domain.circuit_breakers import Circuit
+    from duetime.domain.conditional_writes import Incarnation
     from duetime.domain.dispatch.cursors import Cursors, ShardHistory
     from duetime.domain.ids import TaskId
     from duetime.domain.intake_rules import IntakeRules
@@ -22,7 +30,6 @@ if TYPE_CHECKING:
     from duetime.domain.order_lines import LineName, LinePlace, OrderLine
     from duetime.domain.quotas import Hold, Quota, StoredQuotas, WindowCounts
     from duetime.domain.rates import RateName, RateState, RateUpdate
-    from duetime.domain.resource_generations import Incarnation
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.group_errors import GroupClosed, GroupNotFound
+from duetime.domain.errors import FieldInvalid, GroupClosed, GroupNotFound, Unavailable
 from duetime.domain.groups import OPEN_COUNT, GroupState, GroupStatus
 from duetime.domain.limits import MAX_COUNTED_OPEN
 from duetime.domain.tasks.creation import Order, Origin

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.bulk.filter_action import FilterAction
-from duetime.domain.bulk.operation import BulkKind, BulkProgress
+from duetime.domain.bulk.operation import BulkKind, BulkProgress, FilterAction
 from duetime.domain.bulk.purge import PurgeStage, Removed
 from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound

@@ -8,7 +8,7 @@ from duetime.contract.bulk import bodies, responses
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.tasks import actions
 from duetime.domain import errors
-from duetime.domain.bulk import errors as for_bulk
+from duetime.domain import errors as for_bulk
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
 

@@ -15,8 +15,7 @@ from duetime.contract.tasks.responses import Instant
 from duetime.domain.bulk.operation import BulkKind, BulkState
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.filter_action import FilterResult
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk.operation import BulkOperation, FilterResult
 
 
 class BulkOperationResponse(TypedDict):

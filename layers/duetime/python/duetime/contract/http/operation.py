@@ -11,7 +11,9 @@ from typing_extensions import TypeVar  # with a default, before Python 3.13
 from duetime.contract.http import request_errors
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
 from duetime.domain import errors
-from duetime.domain.bulk import errors as for_bulk
+from duetime.domain import errors as for_bulk
+from duetime.domain import errors as for_schedules
+from duetime.domain import errors as for_topologies
 from duetime.domain.callers import Role
 from duetime.domain.limits import (
     IDEMPOTENCY_KEY_LIFE,
@@ -19,9 +21,7 @@ from duetime.domain.limits import (
     MAX_LEASE_TOKEN_LENGTH,
     MAX_OWNER_LENGTH,
 )
-from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.times import SECOND
-from duetime.domain.topologies import errors as for_topologies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

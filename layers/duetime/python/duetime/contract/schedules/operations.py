@@ -17,8 +17,8 @@ from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, Re
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.queries import EstimateQuery, PageSize, WantedTags, parts_of
 from duetime.domain import errors
+from duetime.domain import errors as for_schedules
 from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED, MAX_OCCURRENCES, MAX_PAGE
-from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import ScheduleFilter

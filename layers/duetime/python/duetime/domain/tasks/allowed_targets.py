@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from duetime.domain.callers import OwnerPatterns, Reservations
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_REQUEST_BYTES, MAX_TIMEOUT_SECONDS
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
 from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
 from duetime.domain.tasks.targets import (

@@ -8,12 +8,19 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FaultCode, FieldInvalid, TaskDeleted, Unavailable
+from duetime.domain.errors import (
+    BackfillNotFound,
+    FaultCode,
+    FieldInvalid,
+    ScheduleNotFound,
+    ScheduleStateConflict,
+    TaskDeleted,
+    Unavailable,
+)
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_JITTER_SECONDS, MAX_PAGE
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import Occurrence, between, preceding
 from duetime.domain.schedules.runs import (
     ARCHIVED,

@@ -9,9 +9,17 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
-from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid, KeyReused, Unavailable
+from duetime.domain.errors import (
+    ContentExpired,
+    FaultCode,
+    FieldInvalid,
+    KeyReused,
+    ScheduleExists,
+    ScheduleNotFound,
+    ScheduleVersionMismatch,
+    Unavailable,
+)
 from duetime.domain.ids import TaskId
-from duetime.domain.schedules.errors import ScheduleExists, ScheduleNotFound, ScheduleVersionMismatch
 from duetime.domain.schedules.occurrences import next_nominal
 from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.schedule_changes import stopped_since
