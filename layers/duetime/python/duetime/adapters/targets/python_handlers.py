@@ -42,8 +42,7 @@ from duetime.handlers import (
     RunTopology,
     Unretriable,
 )
-from duetime.handlers.payload_codec import present_codec, readable
-from duetime.handlers.values import encoded
+from duetime.handlers.payload_codec import encoded, present_codec, readable
 from duetime_common.binary_payloads import value_in
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
