@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.regions import RegionRecords, RegionStore
+    from duetime.ports.restore import RegionRecords, RegionStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore, ShardStore
     from duetime.ports.tasks import ContentStore
