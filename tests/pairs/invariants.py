@@ -9,8 +9,8 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
+from duetime.adapters.dynamodb.attribute_values import inflated
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore

@@ -11,8 +11,7 @@ import pytest
 
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.adapters.targets.package_function import AttemptChannel, PackageFunction
-from duetime.adapters.targets.packaged_handlers import PackagedHandlers
-from duetime.adapters.targets.packaged_work import packed_ending, packed_work
+from duetime.adapters.targets.packaged_work import PackagedHandlers, packed_ending, packed_work
 from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId

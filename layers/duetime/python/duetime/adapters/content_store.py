@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from duetime.adapters.aws_clients import translated
-from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.attribute_values import deflated, inflated
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import UPLOAD_LIFE
 from duetime.domain.tasks.task import Content, ContentPlace

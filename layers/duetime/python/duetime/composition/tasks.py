@@ -154,7 +154,7 @@ class TaskServices(Part):
     @property
     def workloads(self) -> TaskWorkloads:
         """The workloads of newly requested tasks."""
-        from duetime.adapters.compression import smaller
+        from duetime.adapters.dynamodb.attribute_values import smaller
         from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
         from duetime.domain.times import MINUTE
         from duetime_common.cost_estimate import Workload

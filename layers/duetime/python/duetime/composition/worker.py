@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.targets.handler_client import HandlerClients
-    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+    from duetime.adapters.targets.packaged_work import PackagedHandlers
     from duetime.composition.dependencies import DependencyServices
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
@@ -214,7 +214,7 @@ class TargetServices(Part):
             return None
         # Most deployments have one package, so the module is imported only for several.
         from duetime.adapters.targets.egress import LambdaInvocation
-        from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+        from duetime.adapters.targets.packaged_work import PackagedHandlers
 
         client = self.platform.clients.calling_lambdas()
         descriptions = self.part(CoreServices).handler_descriptions

@@ -51,7 +51,7 @@ from duetime_common.payload_codecs import CodecMissing, decrypted_within, encryp
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+    from duetime.adapters.targets.packaged_work import PackagedHandlers
     from duetime.domain.tasks.attempt_results import TargetEnding
     from duetime.domain.tasks.task import NodeRef, ScheduleRef, Task
     from duetime.domain.times import Millis
