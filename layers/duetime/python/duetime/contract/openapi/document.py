@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.routes import CONTRACT_VERSION
+from duetime.contract.http.routes import CONTRACT_VERSION, OPERATIONS
 from duetime.contract.openapi.names import Schema, reference
 from duetime.contract.openapi.operations import parameters, responses, shared_responses
 from duetime.contract.openapi.schemas import schemas

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from duetime.contract.http import problems
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi.descriptions import described, portable
 from duetime.contract.openapi.names import REFERENCE, Schema, reference
 from duetime.contract.pull.lease_decoding import TOKEN_PATTERN as LEASE_PATTERN
