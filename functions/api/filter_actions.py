@@ -22,7 +22,7 @@ from duetime.contract.bulk.bodies import (
     request_of,
     scope_of,
 )
-from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
+from duetime.contract.bulk.operations import bulk_response, done_response, filter_action_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import FieldInvalid

@@ -14,7 +14,7 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.bodies import TopologyRetry
 from duetime.contract.topologies.decoding import retry_request, topology_request
-from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
+from duetime.contract.topologies.operations import TopologyPage, node_page, topology_entry, topology_response
 from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 

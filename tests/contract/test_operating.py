@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from duetime.contract.bulk.responses import filter_action_response
+from duetime.contract.bulk.operations import filter_action_response
 from duetime.contract.switches import switch_response, switches_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import FilterResult

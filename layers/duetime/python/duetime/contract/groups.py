@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.bulk.responses import BulkOperationResponse, FilterActionResult
+from duetime.contract.bulk.operations import BulkOperationResponse, FilterActionResult
 from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Returns
 from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid

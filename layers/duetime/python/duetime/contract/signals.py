@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.bulk.responses import BulkOperationResponse
+from duetime.contract.bulk.operations import BulkOperationResponse
 from duetime.contract.http import request_json
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.explanations.responses import (
+from duetime.contract.explanations.operations import (
     GateResponse,
     ScheduleExplanationResponse,
     StartPreviewResponse,
