@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 
 if TYPE_CHECKING:
-    from duetime.services.quotas.guard import QuotaGuard
+    from duetime.services.quotas.rates import QuotaGuard
 
     from .requests import Request
 

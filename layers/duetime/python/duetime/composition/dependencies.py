@@ -11,7 +11,7 @@ from duetime.composition.core import CoreServices
 from duetime.services.dependencies import DependencyChecker, DependencyReader
 
 if TYPE_CHECKING:
-    from duetime.services.schedules.awaited_occurrences import AwaitedOccurrences
+    from duetime.services.schedules.preview import AwaitedOccurrences
 
 
 class DependencyServices(Part):
@@ -25,7 +25,7 @@ class DependencyServices(Part):
     @cached_property
     def _occurrences(self) -> AwaitedOccurrences:
         # Few of these tasks wait for an occurrence, and the modules for schedule times take long to import.
-        from duetime.services.schedules.awaited_occurrences import AwaitedOccurrences
+        from duetime.services.schedules.preview import AwaitedOccurrences
 
         return AwaitedOccurrences(self.part(CoreServices).stores, self.runtime.clock)
 

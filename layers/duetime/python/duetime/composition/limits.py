@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
-from duetime.services.explanations.start_preview import StartPreviewer
+from duetime.services.explanations.tasks import StartPreviewer
 from duetime.services.order_lines import OrderedKeyReader
 from duetime.services.rates import RateAdmin
 from duetime.services.tasks.held_keys import UniqueKeyReader

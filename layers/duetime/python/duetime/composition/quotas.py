@@ -12,8 +12,7 @@ from duetime.services.quotas.at_once import AttemptQuota, LeaseQuota, RunningTop
 if TYPE_CHECKING:
     from duetime.services.quotas.admin import QuotaAdmin, QuotaUsage
     from duetime.services.quotas.book import QuotaBook
-    from duetime.services.quotas.guard import QuotaGuard
-    from duetime.services.quotas.rates import OpenTasks, RateMeter
+    from duetime.services.quotas.rates import OpenTasks, QuotaGuard, RateMeter
     from duetime.services.summary import SummaryReader
 
 
@@ -45,7 +44,7 @@ class QuotaServices(Part):
     @cached_property
     def guard(self) -> QuotaGuard:
         """Admits requests."""
-        from duetime.services.quotas.guard import QuotaGuard
+        from duetime.services.quotas.rates import QuotaGuard
 
         schedules = self.part(CoreServices).stores.schedules
         return QuotaGuard(self.book, self._rate_meter, self._open_tasks, schedules, self.running_topologies)

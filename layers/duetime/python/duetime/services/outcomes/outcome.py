@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.order_lines import OrderLines
     from duetime.services.outcomes.completion_steps import CompletionSteps
@@ -480,3 +481,28 @@ def _error(task: Task, last: int) -> Failed:
     if task.deferred_fence is not None:
         return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, reported no outcome in time")
     return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, was lost")
+
+
+def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
+    """Whether the last attempt in a task's attempt history ended in the same way."""
+    outcome = task.attempt_history[-1].outcome if task.attempt_history else None
+    match ending:
+        case Succeeded(result):
+            return outcome is AttemptOutcome.SUCCEEDED and _bytes(contents, task, task.result) == result
+        case Failed(error):
+            return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
+        case Yielded(checkpoint):
+            kept = _bytes(contents, task, task.checkpoint)
+            # A cancellation requested before the pause was recorded has prevailed.
+            is_paused = outcome is AttemptOutcome.PAUSED and checkpoint in (None, kept)
+            return is_paused or outcome is AttemptOutcome.CANCELLED
+        case Stopped():
+            return outcome is AttemptOutcome.CANCELLED
+        case _:
+            return False
+
+
+def _bytes(contents: ContentStore, task: Task, content: Content | None) -> bytes | None:
+    if content is None:
+        return None
+    return contents.fetch(task.id, content) if content.data is None else content.data
