@@ -39,16 +39,19 @@ from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleAc
 from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
-from duetime.domain.tasks.http_requests import (
+from duetime.domain.tasks.targets import (
     Auth,
     AuthScheme,
     BodyKind,
+    CallBatch,
+    HandlerTarget,
     HttpRequest,
+    HttpTarget,
     Keep,
+    Phase,
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.targets import CallBatch, HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import (
     AfterFailure,

@@ -52,15 +52,23 @@ from duetime.domain.links import LinkAction, LinkUse, NewLink
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
 from duetime.domain.tasks.creation import IdempotencyKey, Order, TaskChange
 from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, EventTarget, HttpTarget
+from duetime.domain.tasks.targets import (
+    ApprovalTarget,
+    ArnPatterns,
+    AwsService,
+    AwsTarget,
+    BodyKind,
+    EventTarget,
+    HttpRequest,
+    HttpTarget,
+    RequestBody,
+)
 from duetime.domain.tasks.task_options import LockMode, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND

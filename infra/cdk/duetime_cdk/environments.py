@@ -27,8 +27,8 @@ from duetime.domain.limits import (
     WORKER_FUNCTION_SECONDS,
 )
 from duetime.domain.quotas import Quota
-from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
+from duetime.domain.tasks.targets import is_role, service_of
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from duetime_cdk.errors import NotDeployable, UnsafeEnvironment

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_results import Deferred, NotSent, failure
 from duetime.domain.tasks.aws_jobs import is_first_claim, job_name
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.job_calls import JobCalls, JobEnding, Resources

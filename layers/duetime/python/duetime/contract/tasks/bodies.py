@@ -74,9 +74,9 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
     MIN_LATE_SECONDS,
 )
-from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
+from duetime.domain.tasks.targets import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.task_options import (
     AfterFailure,
     LockMode,

@@ -32,10 +32,10 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
-from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.http_requests import (
+from duetime.domain.tasks.targets import (
     Auth,
     AuthScheme,
+    AwsService,
     BodyKind,
     HttpRequest,
     Keep,

@@ -54,7 +54,7 @@ from duetime.domain.limits import (
     MAX_HANDLER_BATCH,
     MAX_HANDLER_BATCH_WAIT_SECONDS,
 )
-from duetime.domain.tasks.arns import is_qualified
+from duetime.domain.tasks.targets import is_qualified
 
 _ANY_VERSION = "arn:aws:lambda:eu-west-1:123456789012:function:report:1"
 

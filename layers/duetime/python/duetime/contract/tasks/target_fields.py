@@ -29,7 +29,7 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
 )
 from duetime.domain.tasks import placeholders
-from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
+from duetime.domain.tasks.targets import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 
 if TYPE_CHECKING:
     from typing import Self

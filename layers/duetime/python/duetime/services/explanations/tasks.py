@@ -10,8 +10,14 @@ from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.gate import EarlierTasks, Facts, GateState, LockFacts, OtherTask, RateFacts
 from duetime.domain.explanations.present_gate import blocked_gate, closed_gates
-from duetime.domain.explanations.start_preview import SpentQuota, StartConditions, StartPreview, preview
-from duetime.domain.explanations.task_explanation import TaskExplanation, explain
+from duetime.domain.explanations.task_explanation import (
+    SpentQuota,
+    StartConditions,
+    StartPreview,
+    TaskExplanation,
+    explain,
+    preview,
+)
 from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
 from duetime.domain.quotas import Quota
