@@ -43,11 +43,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import DependencyListener, NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore
-    from duetime.ports.targets import Callbacks, StepKeepers, TargetRunner
+    from duetime.ports.targets import (
+        Callbacks,
+        DependencyListener,
+        NodeListener,
+        OccurrenceListener,
+        StepKeepers,
+        TargetRunner,
+    )
     from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.order_lines import OrderLines

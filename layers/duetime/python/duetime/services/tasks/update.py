@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import OccurrenceListener
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.targets import OccurrenceListener
     from duetime.services.enqueue import Enqueuer
     from duetime.services.locking import LockManager
     from duetime.services.order_lines import OrderLines

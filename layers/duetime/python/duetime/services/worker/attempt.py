@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import DependencyListener, JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.targets import DependencyListener, JobChecker, StartGate, TopologyChecker
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices, TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.start_gates import HandlerAvailability
