@@ -250,7 +250,7 @@ DECIDERS: dict[str, Rule] = {
     "services/schedules/manage.py:ScheduleManager.delete": MARKER,
     "services/tasks/control.py:TaskReopener._moved": RECORD,
     "services/tasks/control.py:TaskReopener.reopen": CONTENT,
-    "services/unique_keys.py:let_key_expire": UNIQUE_KEY,
+    "services/content_retention.py:let_key_expire": UNIQUE_KEY,
     "services/outcomes/completion_steps.py:CallbackTasks.create": CONTENT,
     "services/topologies/node_transitions.py:NodeActions._release": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,

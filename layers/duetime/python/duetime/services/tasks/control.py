@@ -338,6 +338,6 @@ class TaskReopener:
         if unique_of(task.unique, task.debounce) is None:
             return None
         # Few tasks have a unique key, so the module is not imported at start.
-        from duetime.services.unique_keys import reopened_key  # noqa: PLC0415 - see the line above
+        from duetime.services.content_retention import reopened_key  # noqa: PLC0415 - see the line above
 
         return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

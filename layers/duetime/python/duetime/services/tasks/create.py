@@ -186,7 +186,7 @@ class TaskCreator:
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
         """Write the record unless another task holds its unique key; repeated while the key changes hands."""
         # Few tasks have one, so the module is not imported at start.
-        from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
+        from duetime.services.content_retention import key_status  # noqa: PLC0415 - see the line above
 
         may_exist = order.origin is not None
         for _ in range(_TRIES):
