@@ -22,7 +22,7 @@ from duetime.contract.http.request_errors import (
     ParametersInvalid,
 )
 from duetime.contract.http.routes import reference_to
-from duetime.contract.tasks.actions import EmptyRequest, action_reason, reject_fields
+from duetime.contract.tasks.operations import EmptyRequest, action_reason, reject_fields
 from duetime.domain.errors import TaskNotFound
 from duetime.domain.ids import TRACEPARENT, InvalidTaskId, TaskId, read_traceparent
 from duetime.domain.limits import IDEMPOTENCY_KEY_LIFE, MAX_IDEMPOTENCY_KEY_LENGTH, MAX_JSON_DEPTH, MIN_KEY_SECONDS

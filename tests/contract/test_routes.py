@@ -11,7 +11,7 @@ from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import FieldsInvalid, MethodUnsupported, PathNotFound
 from duetime.contract.http.routes import OPERATIONS, operation_at
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.openapi.operations import parameters
+from duetime.contract.openapi.document import parameters
 from duetime.contract.schedules import operations as schedules
 from duetime.contract.schedules.bodies import RESERVED_NAMES, ScheduleCreate
 from duetime.contract.tasks import operations as tasks

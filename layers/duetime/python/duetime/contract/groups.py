@@ -16,12 +16,12 @@ from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import matching_parameter, read_body
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, without_uniqueness
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import GROUP_ID_PATTERN
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.queries import PageSize, WaitSeconds
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import CallbackUrl

@@ -13,9 +13,9 @@ from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.mapping import response_of, value_of
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, RateBurst, RateLimit, RateSeconds, Reason
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.queries import PageSize
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import RateNotFound

@@ -13,7 +13,7 @@ from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.http.problems import KINDS, code_of
 from duetime.contract.mapping import response_of
-from duetime.contract.tasks import actions
+from duetime.contract.tasks import operations
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain import errors as for_bulk
@@ -205,6 +205,6 @@ CANCEL = Operation(
     description="What it has done stays done, and some more tasks may still be changed for a few seconds. Repeating "
     "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
     "another request, such as to resume, instead.",
-    body=actions.EmptyRequest,
+    body=operations.EmptyRequest,
     errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from duetime.contract.http.request_model import Body
-from duetime.contract.tasks.actions import ReportedError
 from duetime.contract.tasks.fields import Percent, ProgressMessage, TaskType, each_once, printable
+from duetime.contract.tasks.operations import ReportedError
 from duetime.contract.tasks.responses import Instant, TaskSummary
 from duetime.domain.limits import (
     LEASE_SECONDS,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.pull import leases
-from duetime.contract.tasks.actions import EmptyRequest
+from duetime.contract.tasks.operations import EmptyRequest
 from duetime.domain import errors
 from duetime.domain.callers import Role
 

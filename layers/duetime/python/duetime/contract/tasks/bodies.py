@@ -40,18 +40,19 @@ from duetime.contract.tasks.fields import (
     TimeoutSeconds,
 )
 from duetime.contract.tasks.responses import TaskResponse
-from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import (
     ApprovalSeconds,
     CallbackUrl,
     DetailType,
     EventKey,
+    HandlerTarget,
     JobParameters,
     LambdaMode,
     LookbackSeconds,
     OfferedQueries,
     RequestMethod,
     SuccessStatuses,
+    Target,
     TargetKind,
     TargetPhases,
     TargetUrl,

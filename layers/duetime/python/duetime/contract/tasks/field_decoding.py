@@ -13,7 +13,7 @@ from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import BinaryPayload, TaskCreate, TaskFields, UploadPayload
-from duetime.contract.tasks.target_bodies import (
+from duetime.contract.tasks.target_fields import (
     ApprovalTarget,
     BatchTarget,
     CallBatch,
@@ -52,7 +52,7 @@ from duetime_common.binary_payloads import BINARY, Binary, json_of_bytes
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
     from duetime.contract.tasks.bodies import Lock, TaskPatch
-    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
+    from duetime.contract.tasks.target_fields import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
 

@@ -13,9 +13,8 @@ from duetime.contract.bulk.operations import BulkOperationResponse, bulk_respons
 from duetime.contract.http.operation import FOR_A_LEASE, IF_MATCH, KEY, KEY_LIFE, LEASE, TRACEPARENT, Operation, Returns
 from duetime.contract.mapping import response_of
 from duetime.contract.tasks import encoding
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.encoding import definition_run_response
-from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK
+from duetime.contract.tasks.operations import CHANGED, KEPT_TASK, TASK, TaskAction
 from duetime.contract.tasks.queries import EstimateQuery
 from duetime.contract.tasks.responses import (
     AppliedList,
