@@ -20,7 +20,7 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.domain.callers import Reservations, Role
 from duetime.domain.times import DAY, SECOND
 
-from .callers import owners_of_caller
+from .requests import owners_of_caller
 from .responses import Response, answer
 from .routing import route
 

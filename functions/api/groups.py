@@ -18,8 +18,7 @@ from duetime.domain.times import SECOND
 from duetime.services.group_admin import ClosingRequest
 
 from .filter_actions import begin
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer
 from .routing import route
 

@@ -21,8 +21,7 @@ from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
-from .callers import header_of
-from .requests import request_id
+from .requests import header_of, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -39,8 +39,7 @@ from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
 from .filter_actions import begin
-from .quota_admission import admit_schedule
-from .requests import body_hash
+from .requests import admit_schedule, body_hash
 from .responses import Response, answer, replayed, task_response, with_estimate
 from .routing import route
 

@@ -21,8 +21,7 @@ from duetime.domain.times import SECOND
 from duetime.services.tasks.read import Page
 
 from .pages import page_response, read_page
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import (
     Response,
     answer,

@@ -20,8 +20,7 @@ from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .pages import applied, next_token, read_page
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
 

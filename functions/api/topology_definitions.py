@@ -31,8 +31,7 @@ from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.domain.topologies.definitions import differences
 from duetime.services.topologies.definitions import Precondition
 
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer, creation_headers, creation_status, task_response
 from .routing import route
 
