@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.audit import AuditServices
-from duetime.composition.links import LinkServices
+from duetime.composition.api import AuditServices, LinkServices
 from duetime.contract import links
 from duetime.contract.audit import AuditRecord, is_recorded, record_text
 from duetime.contract.http.request_errors import BodyUnreadable

@@ -134,8 +134,8 @@ def _handler(handler: Mapping[str, Any], operation: Operation[Any]) -> Sender:
 def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) -> Sender:
     """The handler of a pull worker, which acts for the task that it runs."""
     # Few requests have a lease, so the modules are imported only for them.
-    from duetime.composition.attempts import PullServices  # noqa: PLC0415 - see the line above
-    from duetime.contract.pull.lease_decoding import key_of  # noqa: PLC0415 - same
+    from duetime.composition.attempts import PullServices
+    from duetime.contract.pull.lease_decoding import key_of
 
     creates = declared.LEASE in operation.headers
     if not (creates and caller.has(Role.WORKER)):
@@ -393,7 +393,7 @@ class Request(Generic[Q]):
         media_type = self.header("Content-Type")
         if media_type is not None and media_type != declared.JSON:
             # Most clients send exactly this media type.
-            from duetime.contract.http.media_types import reject_unless_json  # noqa: PLC0415 - see the line above
+            from duetime.contract.http.media_types import reject_unless_json
 
             reject_unless_json(media_type, self.operation.media_types)
         return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)
@@ -564,6 +564,6 @@ def admit_schedule(request: Request) -> None:
 
 
 def _guard() -> QuotaGuard:
-    from duetime.composition.quotas import QuotaServices
+    from duetime.composition.limits import QuotaServices
 
     return composed(QuotaServices).guard

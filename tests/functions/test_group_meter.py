@@ -10,7 +10,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.composition.groups import GroupServices
+from duetime.composition.api import GroupServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority

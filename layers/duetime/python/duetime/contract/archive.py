@@ -1,4 +1,4 @@
-"""The archive: its columns, its lines (a task as in API responses, with its owner, attempts and events), and their filters."""
+"""The archive: its columns, its lines (tasks as in API responses, with owner, attempts and events), and filters."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
     if isinstance(error, errors.UniqueKeyHeld) and error.field:
         return (Fault(error.field, f"is held by the task {error.holder.id}", FaultCode.CONFLICT),)
-    if isinstance(error, errors.CalendarExists | for_topologies.DefinitionExists):
+    if isinstance(error, errors.CalendarExists | errors.DefinitionExists):
         return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
     if isinstance(
         error,

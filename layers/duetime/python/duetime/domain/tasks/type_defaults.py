@@ -1,4 +1,4 @@
-"""Specifications of tasks to create, and the defaults of their types: options that a task has unless its creation gives them."""
+"""What tasks to create are like, and the defaults of their types: options that a task has unless it is given them."""
 
 from __future__ import annotations
 
