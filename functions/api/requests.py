@@ -14,7 +14,7 @@ from duetime.composition import composed
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
-from duetime.contract.http.query_parameters import no_query, read_query
+from duetime.contract.http.operation import no_query, read_query
 from duetime.contract.http.request_errors import (
     BodyUnreadable,
     CallerForbidden,
@@ -40,8 +40,7 @@ from duetime_common.payload_codecs import ENCRYPTED
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from duetime.contract.http.operation import Operation
-    from duetime.contract.http.query_parameters import Parameters
+    from duetime.contract.http.operation import Operation, Parameters
     from duetime.contract.http.request_json import Document
     from duetime.domain.times import Millis
     from duetime.services.quotas.rates import QuotaGuard
@@ -393,7 +392,7 @@ class Request(Generic[Q]):
         media_type = self.header("Content-Type")
         if media_type is not None and media_type != declared.JSON:
             # Most clients send exactly this media type.
-            from duetime.contract.http.media_types import reject_unless_json
+            from duetime.contract.http.operation import reject_unless_json
 
             reject_unless_json(media_type, self.operation.media_types)
         return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import duetime_client
-from duetime.contract.http.query_parameters import no_query, read_query
+from duetime.contract.http.operation import no_query, read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.http.routes import OPERATIONS, operation_at
 from duetime.contract.http.validation_errors import validated

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from pydantic import TypeAdapter
 
+from duetime.contract.http.operation import read_query
 from duetime.contract.http.problems import faults_of, kind_of
-from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.openapi.document import document
 from duetime.contract.schedules.decoding import (

@@ -11,8 +11,7 @@ from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.bulk.operations import BulkOperationResponse, FilterActionResult
-from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Parameters, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import matching_parameter, read_body

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.fields import TIME_SCHEMA

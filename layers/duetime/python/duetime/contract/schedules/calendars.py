@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import path_of
 from duetime.contract.http.request_model import Body

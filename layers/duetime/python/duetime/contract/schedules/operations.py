@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.bulk.operations import filter_action
-from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Parameters, Returns
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import ends_after, instant_of
 from duetime.contract.schedules import bodies, calendars, responses

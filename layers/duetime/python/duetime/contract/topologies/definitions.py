@@ -19,9 +19,9 @@ from duetime.contract.http.operation import (
     TRACEPARENT,
     Header,
     Operation,
+    Parameters,
     Returns,
 )
-from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.http.request_model import Body
