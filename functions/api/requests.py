@@ -134,7 +134,7 @@ def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) ->
     """The handler of a pull worker, which acts for the task that it runs."""
     # Few requests have a lease, so the modules are imported only for them.
     from duetime.composition.attempts import PullServices
-    from duetime.contract.pull.lease_decoding import key_of
+    from duetime.contract.leases import key_of
 
     creates = declared.LEASE in operation.headers
     if not (creates and caller.has(Role.WORKER)):

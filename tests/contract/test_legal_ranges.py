@@ -16,7 +16,7 @@ from duetime.adapters.targets.http_batches import run_in_batch
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.response_capture import kept_response
 from duetime.contract.http.request_json import document_of
-from duetime.contract.pull.leases import LeaseHeartbeat, LeaseRequest
+from duetime.contract.leases import LeaseHeartbeat, LeaseRequest
 from duetime.contract.schedules.bodies import (
     BackfillCreate,
     ScheduleCreate,

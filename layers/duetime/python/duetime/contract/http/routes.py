@@ -41,7 +41,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "rates": ("duetime.contract.rates",),
     "unique-keys": ("duetime.contract.unique_keys",),
     "ordered-keys": ("duetime.contract.ordered_keys",),
-    "leases": ("duetime.contract.pull.operations",),
+    "leases": ("duetime.contract.leases",),
     "types": ("duetime.contract.task_types",),
     "switches": ("duetime.contract.switches",),
     "intake-rules": ("duetime.contract.intake_rules",),

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
 from duetime.contract.http.routes import CONTRACT_VERSION, OPERATIONS
+from duetime.contract.leases import TOKEN_PATTERN as LEASE_PATTERN
 from duetime.contract.openapi.descriptions import REFERENCE, Schema, described, portable, reference
 from duetime.contract.openapi.schemas import schemas
 from duetime.contract.openapi.webhooks import WEBHOOKS, webhooks
-from duetime.contract.pull.lease_decoding import TOKEN_PATTERN as LEASE_PATTERN
 from duetime.contract.tasks.fields import GROUP_ID_PATTERN, LOCK_KEY_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.tasks.operations import OPTIONAL_BODIES
 from duetime.contract.unique_keys import UNIQUE_KEY_PATTERN
