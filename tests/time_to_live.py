@@ -256,7 +256,7 @@ DECIDERS: dict[str, Rule] = {
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
     "services/topologies/deletion.py:Retention._set_one": NODE,
-    "services/tasks/erase.py:TaskEraser._finish": RECORD,
+    "services/tasks/update.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
 """The functions of the use cases and decisions that name the instant at which an item of the table expires."""

@@ -11,9 +11,8 @@ from duetime.composition.core import CoreServices
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl, TaskReopener
 from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
-from duetime.services.tasks.erase import TaskEraser
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
-from duetime.services.tasks.update import TaskUpdater
+from duetime.services.tasks.update import TaskEraser, TaskUpdater
 
 if TYPE_CHECKING:
     from duetime.domain.cost_estimates import TaskWorkloads

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.tasks.erase import TaskEraser
+    from duetime.services.tasks.update import TaskEraser
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 
