@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, table
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
-from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document, tag_of
 from duetime.contract.tasks.operations import LIST

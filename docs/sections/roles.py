@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from docs.sections.markdown import code, table
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import parts_of
 from duetime.domain.callers import Role
 

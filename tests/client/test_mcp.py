@@ -12,7 +12,7 @@ import anyio
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.document import document
 from duetime_client.assistant.calls import bounded, call
 from duetime_client.assistant.tools import tools_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 from pydantic import BaseModel
 
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
-from duetime.contract.http.routes import OPERATIONS
 from duetime.contract.http.validation_errors import validated
 
 if TYPE_CHECKING:

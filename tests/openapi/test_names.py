@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import descriptions
 from duetime.contract.openapi.document import document
 

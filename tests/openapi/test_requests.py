@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.document import document
 from tests.hostile.corpus import BODIES, Corpus
 from tests.hostile.grounds import InProcess

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.operation import Operation
@@ -179,8 +178,3 @@ def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, st
         elif wanted != part:
             return None
     return found
-
-
-OPERATIONS: Sequence[Operation[Any]] = tuple(
-    operation for module in dict.fromkeys(chain(*DECLARED_IN.values())) for operation in operations_of(module)
-)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
-from duetime.contract.http.routes import CONTRACT_VERSION, OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.http.routes import CONTRACT_VERSION
 from duetime.contract.leases import TOKEN_PATTERN as LEASE_PATTERN
 from duetime.contract.openapi.descriptions import REFERENCE, Schema, described, portable, reference
 from duetime.contract.openapi.schemas import schemas
@@ -432,6 +433,6 @@ def _operation(operation: Operation, access: Access, examples: Mapping[str, Any]
 def _webhooks(examples: Mapping[str, Any]) -> dict[str, Schema]:
     found = webhooks()
     for name, methods in found.items():
-        for described in methods.values():
-            add_examples(described, examples.get(name, {}))
+        for method in methods.values():
+            add_examples(method, examples.get(name, {}))
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter
 
 from duetime.contract.http import problems
-from duetime.contract.http.routes import OPERATIONS
+from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhooks
 from duetime.contract.openapi.descriptions import (
     DEFAULT,
