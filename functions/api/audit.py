@@ -11,9 +11,9 @@ from duetime.composition import composed
 from duetime.composition.api import AuditServices, LinkServices
 from duetime.contract import links
 from duetime.contract.audit import AuditRecord, is_recorded, record_text
+from duetime.contract.http.operation import operation_at, path_within
 from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.http.request_json import text_of
-from duetime.contract.http.routes import operation_at, path_within
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH
 

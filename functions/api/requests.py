@@ -14,7 +14,7 @@ from duetime.composition import composed
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
-from duetime.contract.http.operation import no_query, read_query
+from duetime.contract.http.operation import no_query, read_query, reference_to
 from duetime.contract.http.request_errors import (
     BodyUnreadable,
     CallerForbidden,
@@ -23,7 +23,6 @@ from duetime.contract.http.request_errors import (
     FaultCode,
     ParametersInvalid,
 )
-from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.fields import OWNER_PATTERN, OWNER_RULE
 from duetime.contract.tasks.operations import EmptyRequest, action_reason, reject_fields
 from duetime.domain.callers import Caller, Role
@@ -34,8 +33,7 @@ from duetime.domain.operating_parameters import API_KEY_SESSION
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.times import SECOND
 from duetime.settings import Authentication
-from duetime_common.binary_payloads import BASE64, CONTENT_TYPE
-from duetime_common.payload_codecs import ENCRYPTED
+from duetime_common.payload_codecs import BASE64, CONTENT_TYPE, ENCRYPTED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from duetime.composition import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
-from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
+from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED, reference_to
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
-from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.encoding import task_text
 from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.contract.http.operation import methods_at, operation_at, path_within, subject_of
 from duetime.contract.http.request_errors import allowed
-from duetime.contract.http.routes import methods_at, operation_at, path_within, subject_of
 from duetime.domain.callers import Role
 from duetime.domain.errors import RequestError
 

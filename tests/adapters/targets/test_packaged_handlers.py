@@ -24,8 +24,8 @@ from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
 from duetime.handlers import Context, LeaseLost, registered_as
 from duetime.ports.runtime import Runtime
-from duetime_common.binary_payloads import json_of_bytes
 from duetime_common.limits import MAX_UPLOAD_BYTES
+from duetime_common.payload_codecs import json_of_bytes
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.targets.works import work

@@ -14,7 +14,7 @@ from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import UPLOAD_LIFE
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.times import SECOND
-from duetime_common.binary_payloads import BINARY, CONTENT_TYPE, Binary, json_of_bytes
+from duetime_common.payload_codecs import BINARY, CONTENT_TYPE, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

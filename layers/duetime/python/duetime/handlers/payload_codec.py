@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.json_values import json_of
-from duetime_common.binary_payloads import json_of_bytes
-from duetime_common.payload_codecs import decrypted
+from duetime_common.payload_codecs import decrypted, json_of_bytes
 
 if TYPE_CHECKING:
     from duetime_common.payload_codecs import PayloadCodec

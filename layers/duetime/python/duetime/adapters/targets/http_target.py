@@ -31,7 +31,7 @@ from duetime.domain.tasks.placeholders import filled_payload, filled_text, fille
 from duetime.domain.tasks.targets import PAYLOAD_METHODS, BodyKind, Keep, Phase, form_fields
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
-from duetime_common.binary_payloads import binary_in
+from duetime_common.payload_codecs import binary_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

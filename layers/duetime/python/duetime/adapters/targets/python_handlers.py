@@ -43,10 +43,9 @@ from duetime.handlers import (
     Unretriable,
 )
 from duetime.handlers.payload_codec import encoded, present_codec, readable
-from duetime_common.binary_payloads import value_in
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
-from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted
+from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted, value_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http import problems
+from duetime.contract.http.operation import CONTRACT_VERSION
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.routes import CONTRACT_VERSION
 from duetime.contract.leases import TOKEN_PATTERN as LEASE_PATTERN
 from duetime.contract.openapi.descriptions import REFERENCE, Schema, described, portable, reference
 from duetime.contract.openapi.schemas import schemas

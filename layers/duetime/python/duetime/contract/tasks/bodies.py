@@ -90,7 +90,7 @@ from duetime.domain.tasks.task_options import (
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.uploads import UPLOAD, UPLOAD_ID_PATTERN
-from duetime_common.binary_payloads import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
+from duetime_common.payload_codecs import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
 
 UniqueKey = Annotated[
     str,

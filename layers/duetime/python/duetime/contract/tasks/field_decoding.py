@@ -47,7 +47,7 @@ from duetime.domain.tasks.type_defaults import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.uploads import UPLOAD
-from duetime_common.binary_payloads import BINARY, Binary, json_of_bytes
+from duetime_common.payload_codecs import BINARY, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
