@@ -1,4 +1,9 @@
-"""Payloads of bytes as JSON, and codecs, which encrypt payloads before they leave the process."""
+"""Payloads of bytes in JSON, and codecs, which encrypt payloads and results before they leave the user's process.
+
+Bytes with a content type are `{"$binary": {"base64": "…", "content_type": "…"}}`. An encrypted value is such a payload
+of the content type `ENCRYPTED`: its bytes are what the codec makes of the JSON text. duetime stores and passes it on,
+and cannot read it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Leases of pull workers over REST."""
+"""Leases of pull workers over REST.
+
+The id of a lease is opaque to workers and valid for one lease. It contains the nonce of its claim, so it cannot be made
+up, and its caller must be allowed to pull its type. A truncated or changed id does not exist.
+"""
 
 from __future__ import annotations
 

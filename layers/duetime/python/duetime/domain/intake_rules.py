@@ -1,4 +1,7 @@
-"""Intake rules: which events create or cancel tasks, or wake those that wait for them."""
+"""Intake rules: which events create or cancel tasks, or wake those that wait for them.
+
+Patterns are those of EventBridge (Source: EventBridge User Guide, "Comparison operators for use in event patterns").
+"""
 
 from __future__ import annotations
 

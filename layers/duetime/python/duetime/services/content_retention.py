@@ -1,4 +1,8 @@
-"""Keeps and removes what belongs to tasks beside their records: contents and unique keys."""
+"""Keeps what belongs to tasks outside their records, contents and unique keys, as long as the records need it.
+
+A content written before a record refers to it has an expiry, which is removed once the record does. A writer that
+crashes or is rejected therefore leaves nothing behind for ever, and no open task loses its contents.
+"""
 
 from __future__ import annotations
 
@@ -102,8 +106,6 @@ def let_expire(contents: ContentStore, task: Task, expires_at: Millis) -> None:
 def note_end(stores: Stores, enqueuer: Mover, runtime: Runtime, task: Task) -> None:
     """Note the end of a task outside its record: the item of its unique key expires, and its group counts it."""
     if unique_of(task.unique, task.debounce) is not None:
-        # Few tasks have a unique key, so the module is not imported at start.
-
         let_key_expire(stores, task)
     if task.group is not None:
         # Few tasks are members of a group, so the module is not imported at start.

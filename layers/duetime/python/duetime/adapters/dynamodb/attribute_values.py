@@ -1,5 +1,7 @@
 """Attribute values: numbers, texts, instants and bytes in DynamoDB's low-level format; bytes may be compressed.
 
+Handwritten because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
+
 Compression is raw deflate, without header or checksum: DynamoDB and S3 check stored data themselves, and six more bytes
 per item would only cost money.
 """

@@ -1,4 +1,8 @@
-"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies."""
+"""HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies.
+
+A target may use public addresses only. A name is resolved once, each of its addresses is checked, and the connection
+uses the checked address, so that a second resolution with another result has no effect.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """What a worker sends to the function of a package of handlers, and the reply: JSON that fits into one invocation.
 
 Payloads, results and checkpoints are JSON texts within it.
+
+The function's role has no table and no queues. What its handlers report meanwhile goes through the attempts function.
 """
 
 from __future__ import annotations

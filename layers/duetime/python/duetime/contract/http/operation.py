@@ -1,6 +1,10 @@
-"""Declarations of operations, and routing: which operation a request is for.
+"""Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
 
-Routing, `Allow`, the OpenAPI document and the docs are derived from the declarations.
+The API does not know the path prefix under which it is reached: an API stage, a custom domain with a base path, the
+local stack or a proxy may add one. So prefixes of request paths are ignored, and references are relative.
+
+Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
+models of schedules, graphs and bulk operations.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 Constraints that generated clients cannot express are moved to the description: the API validates by its own models, so
 the document may be more permissive than they are, but never stricter.
+
+Models have other names than their classes: responses have plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
+requests are named `...Input`, because they may omit fields that responses always have; bodies of requests name the
+action: `TaskCreate`, `TaskUpdate`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Changes of a schedule and their next revision. Decisions as values; the current time is a parameter."""
+"""Changes of a schedule and their next revision. Decisions as values; the current time is a parameter.
+
+Occurrences due during a pause are dropped, later ones run. With a calendar or jitter, an occurrence can run long after
+its instant, but never after the next instant. So at most one occurrence has a past instant and still runs: the latest.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Creates the record of a task from a client's request, and the keys that find a repeated or an equal request."""
+"""Creates the record of a task from a client's request, with its idempotency key and its unique key.
+
+A request with the same idempotency key and body creates the same resource; with another body it is rejected (Source:
+IETF draft "The Idempotency-Key HTTP Header Field").
+
+At most one task at a time holds each unique key of an owner, according to its record. Unique keys are never released
+explicitly. An item of the key names the task that took it last, and that task's state determines whether it still holds
+it. The write that makes a task hold its key (its creation, or reopening it after its end) is in one transaction with
+that item.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Targets: what a task's attempt calls."""
+"""Targets: what a task's attempt calls.
+
+ARNs are `arn:partition:service:region:account:resource` (Source: IAM User Guide, "Amazon Resource Names").
+"""
 
 from __future__ import annotations
 

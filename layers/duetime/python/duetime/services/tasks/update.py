@@ -1,4 +1,9 @@
-"""Changes, cancels and erases tasks."""
+"""Changes, cancels and erases tasks.
+
+The record of an erased task stays without its user's data and without its attempts' reports; readers see a task that
+has ended, as before. So nothing can create the task again: neither a repeat of its request or event, nor its schedule,
+nor a late attempt. The record expires when the task would have.
+"""
 
 from __future__ import annotations
 
