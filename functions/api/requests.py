@@ -131,8 +131,8 @@ def _handler(handler: Mapping[str, Any], operation: Operation[Any]) -> Sender:
 def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) -> Sender:
     """The handler of a pull worker, which acts for the task that it runs."""
     # Few requests have a lease, so the modules are imported only for them.
-    from duetime.composition.attempts import PullServices
-    from duetime.contract.leases import key_of
+    from duetime.composition.attempts import PullServices  # noqa: PLC0415 - see the line above
+    from duetime.contract.leases import key_of  # noqa: PLC0415 - same
 
     creates = declared.LEASE in operation.headers
     if not (creates and caller.has(Role.WORKER)):
@@ -390,9 +390,7 @@ class Request(Generic[Q]):
         media_type = self.header("Content-Type")
         if media_type is not None and media_type != declared.JSON:
             # Most clients send exactly this media type.
-            from duetime.contract.http.operation import reject_unless_json
-
-            reject_unless_json(media_type, self.operation.media_types)
+            declared.reject_unless_json(media_type, self.operation.media_types)
         return request_json.document_of(self._text(), MAX_JSON_DEPTH + self.operation.nesting)
 
     def reject_body(self) -> None:
@@ -517,9 +515,6 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
     return int(text) * SECOND
 
 
-# ruff: noqa: PLC0415 - see the docstring
-
-
 def admit_read(request: Request) -> None:
     """Admit a request, if it reads.
 
@@ -561,6 +556,7 @@ def admit_schedule(request: Request) -> None:
 
 
 def _guard() -> QuotaGuard:
-    from duetime.composition.limits import QuotaServices
+    # Most deployments have no quotas, and import nothing for them.
+    from duetime.composition.limits import QuotaServices  # noqa: PLC0415 - see the line above
 
     return composed(QuotaServices).guard
