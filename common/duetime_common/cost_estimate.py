@@ -6,10 +6,11 @@ been measured: the constants below that say so are assumptions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from duetime_common.frozen_classes import frozen
 from duetime_common.limits import MAX_BATCH
 from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES, WORKER_MB
 
@@ -48,7 +49,7 @@ class WorkloadError(ValueError):
     """A workload is invalid; names the field."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workload:
     """The tasks of a month.
 
@@ -216,7 +217,7 @@ _MANY = 100
 """Quantities from this size on are shown without a fraction."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CostLine:
     """A line of the bill.
 
@@ -241,7 +242,7 @@ class CostLine:
         return f"{number} {self.unit}{self.note and ', '}{self.note}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CostEstimate:
     """Monthly cost of a workload.
 

@@ -10,9 +10,10 @@ CreateSchedule; Temporal Python SDK 1.8 (`start_workflow`, `ScheduleSpec`, `Retr
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKETS = re.compile(r"\[.*\]$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Meaning:
     """The meaning of a foreign name in duetime.
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from duetime_common.frozen_classes import frozen
 from duetime_common.limits import MAX_EDGES, MAX_NODE_KEY_LENGTH, MAX_NODES
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class GraphNode(Protocol):
     def inputs(self) -> Sequence[str]: ...  # noqa: D102 - same
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GraphFault:
     """A fault of a graph.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from duetime_common.frozen_classes import frozen
 from duetime_common.limits import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_BATCH_WAIT_SECONDS,
@@ -20,7 +20,7 @@ C = TypeVar("C")
 P = TypeVar("P")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """Which tasks of a type a handler is called with at once.
 

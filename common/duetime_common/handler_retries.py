@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from duetime_common.frozen_classes import frozen
 from duetime_common.limits import MAX_RETRY_WAIT_SECONDS
 
 Classes = tuple[type[BaseException], ...]
@@ -65,7 +64,7 @@ def requested_wait(error: BaseException) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryRule:
     """Which exceptions of a handler are retried; by default all. A `RetryIn` always is.
 

@@ -6,8 +6,9 @@ HTTP API in us-east-1 were compared with a published list; all others are assump
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ WORKER_MB = 512
 """Default memory of a worker, in MB."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prices:
     """Price per unit, in dollars.
 

@@ -9,8 +9,10 @@ and the one before the last rotation of any kind.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +30,7 @@ class SigningKeysFull(Exception):
         super().__init__("too many owners were rotated one by one; rotate the secrets of all owners")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SecretVersion:
     """Identifies a secret of an owner.
 
@@ -43,7 +45,7 @@ class SecretVersion:
     period: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SigningKey:
     """A key of the deployment.
 
@@ -69,7 +71,7 @@ class SigningKey:
         return SecretVersion(self.key, turn, max(0, at - since) // length if length else 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SigningKeys:
     """The keys of a deployment, the current one first, then the one before."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic
 
 from typing_extensions import TypeVar  # with a default, before Python 3.13
@@ -33,6 +33,7 @@ from duetime.domain.operating_parameters import API_KEY_SESSION
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.times import SECOND
 from duetime.settings import Authentication
+from duetime_common.frozen_classes import frozen
 from duetime_common.payload_codecs import BASE64, CONTENT_TYPE, ENCRYPTED
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ _ARN_PARTS = 6
 _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sender:
     """Who sends a request, and for whom.
 
@@ -81,7 +82,7 @@ class Sender:
         return self.caller.owner
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """What the gateway's authorizer verified.
 
@@ -287,7 +288,7 @@ _ULIDS = ("task_id", "topology_id", "operation_id")
 """Path parameters that ignore upper and lower case."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request(Generic[Q]):
     """The request for an operation.
 

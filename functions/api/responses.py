@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from duetime.contract.tasks.encoding import task_text
 from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 from .requests import header_of, request_id
 
@@ -48,7 +49,7 @@ _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
 """Headers that a 304 also has (RFC 9110, 15.4.5); the others describe a body."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Response:
     """The response to a request."""
 

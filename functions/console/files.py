@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ _PACKED = ".gz"
 _HASHED = re.compile(r"-[A-Z0-9]{8}\.(js|css)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     """A file, uncompressed and gzipped."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import ChainMap
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from duetime.domain.times import SECOND
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.handlers.options import description
+from duetime_common.frozen_classes import frozen
 from duetime_testing.executions import Executions, ObservedTargets
 from duetime_testing.faults import Faults
 from duetime_testing.http_endpoints import HttpEndpoints
@@ -259,7 +260,7 @@ class _TestedHandlers(ChainMap[str, Registered]):
         return _TestedHandler(**given, account=self._account)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _TestedHandler(Registered):
     """A handler that may end the test, which an attempt would otherwise treat as its failure."""
 

@@ -9,6 +9,7 @@ from greenlet import GreenletExit
 
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.times import to_datetime
+from duetime_common.frozen_classes import frozen
 from duetime_common.payload_codecs import value_in
 from duetime_testing.simulation.machines import MortalTargets
 
@@ -87,7 +88,7 @@ class Executions:
         return iter(self.every)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObservedTargets(MortalTargets):
     """The targets of a simulated process; records each phase and injects the test's faults."""
 

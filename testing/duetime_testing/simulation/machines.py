@@ -15,6 +15,7 @@ from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.worker import TargetServices
+from duetime_common.frozen_classes import frozen
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.code_versions import Generation
 from duetime_testing.simulation.event_loop import without_event_loop
@@ -118,7 +119,7 @@ class SimulatedHttp(HttpServices):
         return SimulatedCaller(machine)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MortalTargets(Targets):
     """Targets whose handlers end with their machine; a killed machine does not process their exceptions."""
 

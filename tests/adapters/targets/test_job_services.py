@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def test_parameters_go_with_the_request(service: str) -> None:
 
 
 def _fields(target: AwsTarget) -> dict[str, Any]:
-    return {name: getattr(target, name) for name in AwsTarget.__slots__}
+    return {each.name: getattr(target, each.name) for each in fields(target)}
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class Dimension(StrEnum):
     """Name and version of the Lambda function that ran an attempt, as `name:version`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Metric:
     """A metric.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from duetime.domain.tasks.targets import ArnPatterns
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, Millis
 from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ def with_settings_module(environ: Mapping[str, str]) -> Mapping[str, str]:
     return {**importlib.import_module(module).VARIABLES, **environ} if module else environ
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OptionalText:
     """A setting with the text of a variable, or the empty string if that is not set."""
 
@@ -66,7 +66,7 @@ class OptionalText:
         return settings.environ.get(self.variable, "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """The environment of one function, read once at start."""
 

@@ -31,6 +31,7 @@ from duetime.domain.schedules.time_zones import (
     zone_named,
 )
 from duetime.domain.times import Millis, from_datetime
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -152,7 +153,7 @@ _LONGEST_ZONE = 255
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event; its times are naive, in its zone.
 

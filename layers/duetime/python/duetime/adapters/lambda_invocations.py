@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -12,6 +11,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.domain.bulk.operation import OPERATION
 from duetime.domain.dispatch.cursors import GROUP
 from duetime.domain.errors import Unavailable
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Telemetry
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LambdaFanOut:
     """Invokes the trigger function once for each group, without waiting."""
 
@@ -41,7 +41,7 @@ class LambdaFanOut:
             self.executor.map(invoke, groups)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LambdaBulkStarter:
     """`duetime.ports.stores.BulkStarter` over one function; without its name, only timers start operations."""
 
@@ -66,7 +66,7 @@ _SECONDS = 10
 """Timeout of the monitor's response in seconds; only the egress function waits for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EgressHeartbeat:
     """`duetime.ports.runtime.Heartbeat` with the egress function, which may reach public addresses only.
 

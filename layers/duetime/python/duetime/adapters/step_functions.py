@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from mypy_boto3_stepfunctions import SFNClient
@@ -18,7 +18,7 @@ _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
 _ABORTED = "ABORTED"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepFunctionsStateMachine:
     """`duetime.ports.topologies.StateMachine` over one state machine.
 

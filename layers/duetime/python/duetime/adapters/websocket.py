@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.ports.stores import Delivery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.ports.runtime import Telemetry
@@ -28,7 +28,7 @@ class ConnectionsClient(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiGatewaySender:
     """`duetime.ports.stores.ConnectionSender` over API Gateway."""
 

@@ -15,7 +15,7 @@ from duetime.adapters.runtime import garbage_collection
 garbage_collection.postpone()
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 
@@ -24,6 +24,7 @@ from duetime.adapters.runtime.process import LambdaProcess, SystemClock, SystemR
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
 from duetime.settings import Settings, with_settings_module
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -46,7 +47,7 @@ class FlushedTelemetry(Telemetry, Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Platform:
     """The platform of a process.
 

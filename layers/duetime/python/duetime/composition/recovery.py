@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import boto3
@@ -20,6 +20,7 @@ from duetime.environment_variables import Variable
 from duetime.services.region_takeover import RegionSide, RegionTakeover
 from duetime.services.restore import Restore
 from duetime.services.switch_admin import SwitchAdmin
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,7 +75,7 @@ def restore_of(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TwoRegions:
     """A deployment in two Regions.
 

@@ -1,4 +1,7 @@
-"""Composes the use cases of tasks."""
+"""Composes the use cases of tasks.
+
+Most requests create or read tasks, so what changes and controls them is imported within its property.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition import Part
-from duetime.composition.attempts import LockServices, OccurrenceServices, OutcomeServices
 from duetime.composition.core import CoreServices
-from duetime.services.tasks.attempt_reports import AttemptReports
-from duetime.services.tasks.control import TaskControl, TaskReopener
 from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
-from duetime.services.tasks.update import TaskEraser, TaskUpdater
 
 if TYPE_CHECKING:
     from duetime.domain.cost_estimates import TaskWorkloads
     from duetime.services.dependencies import DependencyReader
     from duetime.services.explanations.tasks import TaskExplainer
     from duetime.services.tasks.approvals import Approvals
+    from duetime.services.tasks.attempt_reports import AttemptReports
+    from duetime.services.tasks.control import TaskControl
     from duetime.services.tasks.read import TaskReader
+    from duetime.services.tasks.update import TaskEraser, TaskUpdater
     from duetime.services.uploads import Uploads
 
 
@@ -30,7 +32,7 @@ class TaskServices(Part):
     def creator(self) -> TaskCreator:
         """Creates tasks."""
         core = self.part(CoreServices)
-        conflicts = KeyConflicts(self.updater, core.stores.keys, self.runtime)
+        conflicts = KeyConflicts(lambda: self.updater, core.stores.keys, self.runtime)
         return TaskCreator(
             stores=core.stores,
             enqueuer=core.enqueuer,
@@ -60,6 +62,9 @@ class TaskServices(Part):
     @cached_property
     def updater(self) -> TaskUpdater:
         """Changes and cancels tasks."""
+        from duetime.composition.attempts import LockServices, OccurrenceServices
+        from duetime.services.tasks.update import TaskUpdater
+
         core = self.part(CoreServices)
         return TaskUpdater(
             stores=core.stores,
@@ -75,6 +80,9 @@ class TaskServices(Part):
     @cached_property
     def control(self) -> TaskControl:
         """Pauses, resumes, runs, retries and stops tasks."""
+        from duetime.composition.attempts import LockServices
+        from duetime.services.tasks.control import TaskControl, TaskReopener
+
         core = self.part(CoreServices)
         return TaskControl(
             stores=core.stores,
@@ -95,6 +103,8 @@ class TaskServices(Part):
     @cached_property
     def eraser(self) -> TaskEraser:
         """Erases tasks."""
+        from duetime.services.tasks.update import TaskEraser
+
         return TaskEraser(self.part(CoreServices).stores, self.updater, self.runtime)
 
     @cached_property
@@ -109,6 +119,9 @@ class TaskServices(Part):
     @cached_property
     def attempt_reports(self) -> AttemptReports:
         """Processes heartbeats and notifications of asynchronous targets."""
+        from duetime.composition.attempts import LockServices, OutcomeServices
+        from duetime.services.tasks.attempt_reports import AttemptReports
+
         core, outcomes = self.part(CoreServices), self.part(OutcomeServices)
         return AttemptReports(
             task_reader=self.reader,

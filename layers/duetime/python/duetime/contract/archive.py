@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from types import UnionType
@@ -20,6 +20,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause, ScheduleRef
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import from_datetime
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +73,7 @@ FORMAT = 1
 """Version of the format, stored in each line: fields may be added, but not renamed or removed, and keep their types."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JsonLines:
     """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON.
 

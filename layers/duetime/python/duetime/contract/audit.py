@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AuditRecord:
     """One request that controls or administers something.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -40,6 +39,7 @@ from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, to_iso
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
@@ -115,7 +115,7 @@ class GroupCancel(GroupRetry):
     force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Closing:
     """A decoded request to close a group.
 

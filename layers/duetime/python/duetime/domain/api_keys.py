@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import API_KEY_KEPT, API_KEY_USE_PRECISION
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class ApiKeyState(StrEnum):
     REVOKED = "revoked"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewApiKey:
     """What a new key should be.
 
@@ -54,7 +54,7 @@ class NewApiKey:
     expires_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiKey:
     """A key, without its secret.
 

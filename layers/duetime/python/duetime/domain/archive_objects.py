@@ -10,10 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.times import DAY, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ _DIGEST_BYTES = 12
 _KEPT = re.compile(r"-([0-9]+)d\.jsonl\.gz$")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemovedTask:
     """A record that TTL removed.
 
@@ -50,7 +50,7 @@ class RemovedTask:
         return to_iso(self.task.finished_at or self.removed_at)[:10]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnreadableRecord:
     """A removed record that this code cannot read, as JSON text, as the stream delivered it."""
 
@@ -62,7 +62,7 @@ class UnreadableRecord:
         return f"{UNREADABLE_PREFIX}{_digest([self.text])}.jsonl.gz"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemovedBatch:
     """The removed records in one delivery of the stream."""
 
@@ -70,7 +70,7 @@ class RemovedBatch:
     unreadable: Sequence[UnreadableRecord] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveObject:
     """One object of the archive.
 

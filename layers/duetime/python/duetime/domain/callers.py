@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import OperatorRequired, RoleRequired
 from duetime.domain.wildcards import wildcard_matcher
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +50,7 @@ _INCLUDED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """The sender of a request.
 
@@ -85,7 +86,7 @@ class Caller:
             raise OperatorRequired if role is Role.OPERATOR else RoleRequired(role)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admins:
     """The identities that may perform operations on all owners.
 
@@ -100,7 +101,7 @@ class Admins:
         return caller in self.names or EVERYBODY in self.names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnerPatterns:
     """Owners by patterns.
 
@@ -115,7 +116,7 @@ class OwnerPatterns:
         return any(wildcard_matcher(pattern).fullmatch(owner) for pattern in self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reservations:
     """What is reserved for some owners; everything else is free to all.
 

@@ -7,7 +7,7 @@ any other change requires a new version of the kind.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - the documentation reads the annotations
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypedDict, TypeVar
 
@@ -15,6 +15,7 @@ from duetime.domain.tasks.action_history import NO_ACTIONS
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task import lateness_of
 from duetime.domain.times import to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -129,7 +130,7 @@ DOCUMENTS: Mapping[EventKind, type] = {
 """The type of the detail, by kind."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """An event for other systems.
 
@@ -240,7 +241,7 @@ def _of_skips(change: ScheduleChange, before: ScheduleSnapshot, schedule: Schedu
 S = TypeVar("S")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change(Generic[S]):
     """One write of one record. It may be delivered more than once; writes of different records come in any order.
 
@@ -261,7 +262,7 @@ TaskChange: TypeAlias = "Change[TaskSnapshot]"
 ScheduleChange: TypeAlias = "Change[ScheduleSnapshot]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangeBatch:
     """One delivery of the stream. The writes of each record are in order.
 
@@ -274,7 +275,7 @@ class ChangeBatch:
     schedules: tuple[ScheduleChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TaskSnapshot:
     """A task in one version of its record.
 
@@ -321,7 +322,7 @@ class TaskSnapshot:
         return lateness_of(self.started_at, self.due_at, self.created_at, self.schedule_ref, self.actions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class ScheduleSnapshot:
     """A schedule in one edition of its record.
 

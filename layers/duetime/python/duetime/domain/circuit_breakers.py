@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from duetime.domain.limits import MAX_HOST_LENGTH
 from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded
 from duetime.domain.tasks.targets import CallbackTarget, HttpTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import TargetEnding
@@ -45,7 +46,7 @@ class Sign(StrEnum):
     NOTHING = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Circuit:
     """The circuit for one owner's calls to one host. It does not affect other owners.
 

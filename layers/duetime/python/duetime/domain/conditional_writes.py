@@ -5,10 +5,11 @@ A store turns a `Write` into one request.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.task_changes import TaskChanges
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """Conditions of a write, in addition to a legal transition.
 
@@ -53,7 +54,7 @@ class Guard:
     acknowledged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Write:
     """One conditional write to one existing record; it also sets the nonce and increments the version.
 
@@ -76,14 +77,14 @@ class Write:
     adds: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Applied:
     """The write was applied; `task` is the record after the write."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConditionFailed:
     """The write was not applied; `task` is the current record, `None` if it does not exist."""
 
@@ -93,7 +94,7 @@ class ConditionFailed:
 WriteResult = Applied | ConditionFailed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Incarnation:
     """The resource under a name, as it was read. Writes name it, and are rejected if it has changed.
 

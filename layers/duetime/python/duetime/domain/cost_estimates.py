@@ -7,7 +7,7 @@ expected duration. `docs/reference/costs.md` lists the units that are counted he
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import INLINE_CONTENT_BYTES
@@ -29,6 +29,7 @@ from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.graph import Graph
 from duetime_common.cost_estimate import LONGEST_SECONDS, MONTH_DAYS, MONTH_SECONDS, TASK_WRITES, Workload
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -68,7 +69,7 @@ _PAUSE_ON_FAILURE = 1
 """Additional write units of an occurrence's run."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Circumstances:
     """The deployment and time for which costs are estimated.
 
@@ -87,7 +88,7 @@ class Circumstances:
     workload: Workload
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestWorkload:
     """The workload of a request's tasks.
 
@@ -104,7 +105,7 @@ class RequestWorkload:
     left_out: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskWorkloads:
     """Derives workloads of tasks in a deployment."""
 

@@ -7,13 +7,14 @@ members. A closed group is complete once no member is open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import GROUP_CHECK_FIRST, GROUP_CHECK_LONGEST, GROUP_MEMBER_LOST
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.topologies.trigger_rules import Counts, TriggerRule, Verdict, verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +42,7 @@ RULES = tuple(rule for rule in TriggerRule if rule is not TriggerRule.ALWAYS)
 """Rules for the task of a group's completion; they are evaluated once all members have ended."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Group:
     """A group as stored, without its members.
 
@@ -102,7 +103,7 @@ def outcome_counts(counts: Mapping[State, int]) -> Counts:
     return Counts(total=total, succeeded=succeeded, skipped=skipped, failed=total - succeeded - skipped)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """The item of a member.
 
@@ -132,7 +133,7 @@ class Member:
         return task.is_terminal and (task.version >= self.version or is_settled)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupStatus:
     """A group with the number of its members.
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.domain.errors import RequestError
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.creation import Origin
@@ -340,7 +341,7 @@ class IntakeAction(StrEnum):
     SIGNAL = "signal"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntakeEvent:
     """An event for intake rules.
 
@@ -353,7 +354,7 @@ class IntakeEvent:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntakeRule:
     """A declaration of what events that match a pattern do.
 
@@ -381,7 +382,7 @@ class IntakeRule:
     updated_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntakeRules:
     """All rules of a deployment.
 

@@ -7,7 +7,6 @@ stored beside the digest, so nothing that its holder sends can change it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
@@ -20,6 +19,7 @@ from duetime.domain.tasks.approvals import is_awaited, is_being_checked
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import ApprovalTarget, TopologyTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -59,7 +59,7 @@ _KINDS = (
 _WITH_PAYLOAD = frozenset({LinkAction.APPROVE, LinkAction.COMPLETE})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewLink:
     """What a new link should permit.
 
@@ -88,7 +88,7 @@ class NewLink:
             raise FieldInvalid("takes_payload", "is allowed with approve or complete only", FaultCode.CONFLICT)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """A link, without its secret.
 
@@ -172,7 +172,7 @@ class Link:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkUse:
     """A request of a link's holder.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from duetime.domain.change_events import ScheduleSnapshot, TaskSnapshot
 from duetime.domain.limits import MAX_PUSHED_CHANGES, WATCH_CONNECTION_LIFE, WATCH_TICKET_LIFE
 from duetime.domain.tasks.filters import TaskFilter
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ Watched: TypeAlias = TaskSnapshot | ScheduleSnapshot
 """Records that can be watched."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchedChange:
     """One write, or several consecutive writes, of one record.
 
@@ -41,7 +42,7 @@ class WatchedChange:
     after: Watched | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """A change that is sent to a connection.
 
@@ -55,7 +56,7 @@ class Notice:
     left: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Push:
     """The changes of a batch that are sent to one connection.
 
@@ -207,7 +208,7 @@ class TopicKind(StrEnum):
     MINE = "mine"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Topic:
     """The topic of a subscription.
 
@@ -223,7 +224,7 @@ class Topic:
         return f"{self.kind}:{self.name}" if self.name else self.kind.value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ticket:
     """A ticket that opens one connection, once.
 
@@ -244,7 +245,7 @@ class Ticket:
         return cls(digest_of(text), owner, expires_at=now + WATCH_TICKET_LIFE, session_ends_at=session_ends_at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Connection:
     """An open connection. It receives only its owner's changes, and none after the token of its caller has expired."""
 
@@ -259,7 +260,7 @@ class Connection:
         return cls(id_, ticket.owner, expires_at=min([now + WATCH_CONNECTION_LIFE, *ends]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subscription:
     """A subscription of a connection.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import LOCK_LIFE, LONGEST_LOCK_HOLD, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.task_options import LockMode
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ RESERVED = 0
 """Fence of a holder that was admitted but has not claimed yet; a claim's fence is never 0."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class LockName:
     """Name of a lock; keys are unique per owner."""
 
@@ -30,7 +31,7 @@ class LockName:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockClaim:
     """A task's request for a lock.
 
@@ -46,7 +47,7 @@ class LockClaim:
     is_shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holder:
     """A task that holds a lock.
 
@@ -62,7 +63,7 @@ class Holder:
     is_shared: bool = False
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Waiter:
     """A task that waits for a lock. Lines are ordered by due time.
 
@@ -77,7 +78,7 @@ class Waiter:
     is_shared: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lock:
     """The holders and waiters of a lock.
 
@@ -196,7 +197,7 @@ def is_dead(holder: Holder, task: Task | None) -> bool:
     return is_over and task.lease_expires_at is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandOver:
     """Progress of admitting waiting tasks to a lock.
 

@@ -7,7 +7,6 @@ attempt needs no write if its task has the turn already.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import AfterFailure
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ WAITS_FOR_ITS_TURN = "order "
 """Beginning of the wait reason of a task that is not its key's next one; the key follows."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class LineName:
     """Name of a line; keys are unique per owner."""
 
@@ -39,7 +39,7 @@ class LineName:
     key: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class LinePlace:
     """The place of a task in a line.
 
@@ -57,7 +57,7 @@ class LinePlace:
         return now < self.since + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderLine:
     """The first tasks in a line, as read.
 
@@ -87,7 +87,7 @@ class OrderLine:
         return sum(1 for place in self.places if place.number < number)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderedKey:
     """An ordered key as users see it.
 

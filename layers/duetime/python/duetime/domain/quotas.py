@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import QUOTA_WINDOW
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ class Quota(StrEnum):
     PULL_LEASES = "pull_leases"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quotas:
     """The quotas of an owner, or the defaults of a deployment; `None` for no limit."""
 
@@ -74,7 +75,7 @@ _NAMES = tuple(each.name for each in fields(Quotas))
 _NONE = Quotas()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnerQuotas:
     """Quotas that an operator has set for one owner.
 
@@ -92,7 +93,7 @@ class OwnerQuotas:
     updated_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredQuotas:
     """The quotas of all owners that differ from the defaults.
 
@@ -114,7 +115,7 @@ class StoredQuotas:
         return defaults if own is None else own.own.over(defaults)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaStatus:
     """The quotas of an owner, and what it uses.
 
@@ -142,7 +143,7 @@ def window_at(now: Millis) -> int:
     return now // QUOTA_WINDOW
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WindowCounts:
     """What an owner has used in the present window and in the two before it.
 
@@ -216,7 +217,7 @@ def portion(limit: int, *, close: bool) -> int:
     return max(1, limit // (_FINE if close else _COARSE))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hold:
     """Something that an owner has at once: a place, a topology that runs, or a lease.
 

@@ -6,7 +6,7 @@ decides about concurrent actions; the others take what has the greatest number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_RATE_LIMIT
@@ -26,6 +26,7 @@ from duetime.domain.rates import (
     parts_of,
 )
 from duetime.domain.tasks.task_options import Priority
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +44,7 @@ def parts(owner: str, key: str) -> Sequence[RateName]:
     return [RateName(owner, key, part) for part in range(MOST_PARTS)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateControl:
     """What an owner has set for a rate.
 
@@ -94,7 +95,7 @@ class RateControl:
         return RateUpdate(sets, {}, required, {CONTROL: at_most}, needed_until, is_listed=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateStatus:
     """The present state of a rate.
 
@@ -146,7 +147,7 @@ class RateStatus:
         return cls(key, control, rate, asked, used, available, waiting, -(-min(turns) // MICROS))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateWaiter:
     """A task that waits for a rate.
 

@@ -22,7 +22,7 @@ All times here are in microseconds: at 250 starts a second, a millisecond would 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -34,6 +34,7 @@ from duetime.domain.operating_parameters import (
     RATE_SLACK,
 )
 from duetime.domain.tasks.task_options import Priority, Rate
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,7 @@ _SLACK_SHARE = 20
 """The slack is at most this fraction (1 divided by this) of a window."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateName:
     """Name of a part of a rate; keys are unique per owner. A rate that is too fast for one item has several parts."""
 
@@ -76,7 +77,7 @@ class RateName:
     part: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pace:
     """How fast attempts may start under one part of a rate.
 
@@ -121,7 +122,7 @@ def pace_of(rate: Rate, part: int) -> Pace:
     return Pace(-(-(window + slack) // limit), burst, slack)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateState:
     """The stored state of one part of a rate."""
 
@@ -154,7 +155,7 @@ class RateState:
         return Rate(key, limit, per_seconds, burst) if limit else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateUpdate:
     """One conditional write: fields to set, to add to, and conditions.
 
@@ -183,35 +184,35 @@ class RateUpdate:
         return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Start:
     """The attempt may start: this update grants it, if nothing has changed."""
 
     update: RateUpdate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Convert:
     """The part is counted at a slower rate: this update converts it to the present one, if nothing has changed."""
 
     update: RateUpdate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Join:
     """The attempt must wait: this update takes the next place in its line, if nothing has changed."""
 
     update: RateUpdate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """The attempt has a place in line, and must wait until this time, in milliseconds."""
 
     until: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartRequest:
     """A request of an attempt to start.
 

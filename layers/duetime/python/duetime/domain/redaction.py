@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.wildcards import ANY, wildcard_matcher
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ def marker() -> dict[str, bool]:
     return {REDACTED: True}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Paths:
     """What is not shown.
 
@@ -71,7 +72,7 @@ class Paths:
         return marker() if step in self.names or () in below else self._without(value, below)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Redaction:
     """What is not shown of the contents of tasks.
 

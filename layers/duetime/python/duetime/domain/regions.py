@@ -6,7 +6,7 @@ missing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Timer
@@ -15,6 +15,7 @@ from duetime.domain.restore import freed
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import minute_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import Cursors
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActiveRegion:
     """The Region that may work, as recorded in the replicated table.
 
@@ -55,7 +56,7 @@ def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: M
     return ActiveRegion(target, epoch, now, is_open=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakenOver:
     """How a record is taken over.
 

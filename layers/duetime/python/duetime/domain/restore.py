@@ -6,7 +6,7 @@ may still run. The fence of every open record is raised into a new epoch, so the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import DAY, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
@@ -71,7 +72,7 @@ class Change(StrEnum):
 _MAY_HAVE_RUN = frozenset({Change.BEGUN, Change.ENDED, Change.REMOVED})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Takeover:
     """How a restored record is taken over.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from duetime.domain.wildcards import wildcard_matcher
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetentionPolicy:
     """How long the record of an ended task is kept, in milliseconds.
 

@@ -7,7 +7,7 @@ step must be added once, even if the stream delivers it again.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from duetime.domain.operating_parameters import (
     SUMMARY_SPANS,
     SUMMARY_STEPS_TOGETHER,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ MARK_BYTES = 8
 """Size of a step's mark in bytes: small enough to store, and large enough that no two marks of a minute are equal."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Group:
     """A group of tasks that are counted together."""
 
@@ -46,7 +47,7 @@ class Group:
     priority: Priority
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """The effect of one write on the counts.
 
@@ -68,7 +69,7 @@ class Step:
         return {group.type for group in (self.left, self.entered) if group is not None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepSet:
     """Steps that are counted and stored together: steps of one owner's part, written in the same span of time.
 
@@ -103,7 +104,7 @@ class StepSet:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CountedSteps:
     """The steps of a set that are counted.
 
@@ -129,7 +130,7 @@ class CountedSteps:
         return CountedSteps(self.marks | {step.mark for step in steps}, self.version + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """An owner's counts.
 
@@ -222,7 +223,7 @@ def are_old(steps: Iterable[Step], now: Millis) -> bool:
     return any(now - step.at > SUMMARY_GAP for step in steps)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recount:
     """One recount, which reads the whole table.
 
@@ -243,7 +244,7 @@ class Recount:
     busy_since: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OlderTasks:
     """Older tasks that were read from one part of the table.
 
@@ -256,7 +257,7 @@ class OlderTasks:
     cursor: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EndedCounts:
     """Progress of setting the TTL of ended generations' counts.
 
@@ -269,7 +270,7 @@ class EndedCounts:
     owner: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Generation:
     """A generation of counts.
 

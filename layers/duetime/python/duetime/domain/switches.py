@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.locks import LockClaim, LockName
 from duetime.domain.tasks.task_options import LockScope
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class SwitchScope(StrEnum):
     """All tasks of one owner."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class SwitchKey:
     """Name of a switch.
 
@@ -62,7 +63,7 @@ ALL_TASKS = SwitchKey(SwitchScope.ALL, "all")
 """The switch for all tasks of all owners."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Switch:
     """An operator's decision about some tasks.
 
@@ -96,7 +97,7 @@ class SwitchSetter(StrEnum):
     OWNERS = "owners"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Switches:
     """The switches of one kind of setter, or those in force.
 
@@ -146,7 +147,7 @@ class Switches:
         return self.with_switch(Switch(key))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredSwitches:
     """All switches of a deployment."""
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import traceback
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from duetime.domain.json_values import writable
 from duetime.domain.limits import MAX_LOGGED_TRACEBACK_LENGTH
+from duetime_common.frozen_classes import frozen
 
 _CLASS_NAME = type.__dict__["__name__"]
 """Python's own name of a class, because a metaclass may override it."""
@@ -84,7 +84,7 @@ def _places(error: BaseException) -> str:
     return " < ".join([f"{class_name(error)}{message}", *places[:_PLACES]])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptTraceback:
     """The traceback of a failed attempt.
 

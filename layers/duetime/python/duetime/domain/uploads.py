@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_UPLOAD_ID_LENGTH
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ UPLOADS = "uploads/"
 """Prefix of the keys of uploads, which expire unless a task is created with them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Upload:
     """An upload of an owner.
 
@@ -40,7 +40,7 @@ class Upload:
         return f"{UPLOADS}{hashlib.sha256(self.owner.encode()).hexdigest()[:32]}/{self.id}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignedUpload:
     """The one request that writes an upload.
 

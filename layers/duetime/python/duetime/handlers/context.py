@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, cast, overload
 
 from duetime.handlers.errors import AttemptCancelled, AttemptPaused, ClientMissing
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,7 @@ class Accepted:
     """The return value of a handler that has only accepted the work: `return context.defer()`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunSchedule:
     """The schedule of a task's run, or of the run of its topology.
 
@@ -42,7 +43,7 @@ class RunSchedule:
     cause: str = "schedule"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunTopology:
     """The topology of a node's task: its id, the number of its run, and the node's name."""
 
@@ -51,7 +52,7 @@ class RunTopology:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Context:
     """The running attempt, as seen by its handler.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from duetime.handlers.errors import HandlerIncomplete, HandlerTimeout, PayloadInvalid
+from duetime_common.frozen_classes import frozen
 from duetime_common.handler_batches import BatchItem, batch_outcomes, error_of
 from duetime_common.handler_retries import RETRY_ALL
 
@@ -85,7 +86,7 @@ class BatchHandler(TaskHandler[P, Any]):
         return self.function(items)  # type: ignore[call-arg, arg-type]  # a function of items
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Registered:
     """The handler of a task type, with a callable for each phase that it offers.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Delivery:
     """One delivery of a message to a worker.
 
@@ -31,7 +32,7 @@ class Delivery:
     sent_at: Millis = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outgoing:
     """A message to send with a delay of whole seconds, 0 to 900."""
 
@@ -99,7 +100,7 @@ class PullQueues(WorkQueues, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reject:
     """An event that cannot become a task.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, Self
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ class TableFailed(Exception):
     """AWS rejected the restore of a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordPage:
     """Some records of a segment of a table.
 
@@ -135,7 +136,7 @@ class RegionStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakeoverPage:
     """Some items of a segment of the table.
 

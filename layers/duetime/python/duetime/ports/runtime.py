@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,7 +26,7 @@ class SpanKind(Enum):
     CLIENT = "client"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """A timed section of a trace.
 
@@ -182,7 +184,7 @@ class Telemetry(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Runtime:
     """The environment of every use case.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -47,7 +48,7 @@ def _always() -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Work:
     """The input of a target: the same for a Python handler and for an HTTP service.
 
@@ -147,7 +148,7 @@ class Jobs(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryResponse:
     """An endpoint's response to a query about a task.
 

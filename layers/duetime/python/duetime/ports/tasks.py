@@ -5,8 +5,9 @@ Every method may raise `duetime.domain.errors.Unavailable` if the store throttle
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     MinuteItem: TypeAlias = Entry | Timer | ScheduleTimer | BulkTimer | LateTimer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListQuery:
     """Selects and orders an owner's tasks for a list.
 
@@ -54,7 +55,7 @@ class ListQuery:
     by_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MinutePage:
     """A part of one shard of a minute.
 
@@ -67,7 +68,7 @@ class MinutePage:
     last: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Insertions:
     """The known results of inserting records with few requests; any other record may or may not be written.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.api_keys import ID_RANDOM_BITS, SECRET_BITS, ApiKey, digest_of, id_in, is_id, key_text, new_id
 from duetime.domain.errors import ApiKeyNotFound, ApiKeysOff
 from duetime.domain.operating_parameters import API_KEY_USE_PRECISION
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import ApiKeyStore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiKeyAdmin:
     """Creates, lists and revokes keys.
 
@@ -78,7 +79,7 @@ class ApiKeyAdmin:
         return revoked
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiKeyCheck:
     """Checks the keys of requests."""
 

@@ -7,7 +7,7 @@ crashes or is rejected therefore leaves nothing behind for ever, and no open tas
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from duetime.domain.tasks.creation import KeyTaking, holds_key
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import ContentPlace, after_record, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.services.groups import Mover
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyStatus:
     """A unique key as read.
 

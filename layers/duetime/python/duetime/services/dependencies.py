@@ -8,7 +8,7 @@ conditional write.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ from duetime.domain.tasks.states import Move
 from duetime.domain.times import DAY
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict
 from duetime.services.content_retention import note_end
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,7 +55,7 @@ _AT_ONCE = 100
 """Dependents that are checked together."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DependencyReader:
     """Reads what tasks wait for.
 
@@ -114,7 +115,7 @@ class DependencyReader:
         return Found(dependency, dropped, Outcome.SKIPPED, reason=run.reason)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DependencyChecker:
     """`duetime.ports.targets.DependencyListener`: releases and ends tasks with dependencies.
 

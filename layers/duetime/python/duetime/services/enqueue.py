@@ -23,6 +23,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import SHARDS_KNOWN, TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
 from duetime.domain.tasks.states import LEGAL, STARTABLE, Move, State
 from duetime.ports.queues import Outgoing
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -130,7 +131,7 @@ _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
 """Moves that users can make repeatedly on one task; all others follow a message that is used up or lost."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Enqueuer:
     """Schedules checks of tasks so that every task is checked in time, even after a crash.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, GroupClosed, GroupNotFound, Unavailable
@@ -12,6 +12,7 @@ from duetime.domain.limits import MAX_COUNTED_OPEN
 from duetime.domain.tasks.creation import Order, Origin
 from duetime.services.groups import opened
 from duetime.services.tasks.read import FIRST_PAUSE, LONGEST_PAUSE
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ _SOURCE = "duetime.group"
 _PLACE = "on_complete.task"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClosingRequest:
     """A request to close a group.
 
@@ -50,7 +51,7 @@ class ClosingRequest:
     traceparent: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupManager:
     """Manages an owner's groups. Every method raises `Unavailable` if the store does not answer."""
 

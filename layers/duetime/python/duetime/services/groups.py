@@ -10,7 +10,7 @@ member is open; then whoever checks the group reads the records of its first ope
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Applied, Guard
@@ -20,6 +20,7 @@ from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECKED, GROUP_WAKE_PAUSE, GROUP_WAKE_TRIES
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.states import LEASED, STARTABLE, Move, State
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
@@ -84,7 +85,7 @@ def opened(stores: Stores, runtime: Runtime, owner: str, group_id: str, due_at: 
     raise Unavailable(f"the group {group_id!r} has too many concurrent writes")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupMembers:
     """Notes the ends of members, and completes closed groups whose members have all ended."""
 
@@ -203,7 +204,7 @@ class GroupMembers:
         self.stores.groups.note(group.owner, group.id, outcome, now + GROUP_LIFE, member)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompletionGate:
     """Holds the task of a group's completion until all members have ended."""
 

@@ -13,6 +13,7 @@ from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Reject
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _TRIES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IntakeRuleAdmin:
     """Shows and sets the rules of a deployment."""
 
@@ -125,7 +126,7 @@ def _rule(rules: IntakeRules, name: str) -> IntakeRule:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """A delivered event.
 
@@ -140,7 +141,7 @@ class Arrival:
     wanted: Order | IntakeEvent | Exception
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Request:
     """One request of an arrival: its own, or that of a rule which its event matches."""
 
@@ -161,7 +162,7 @@ class RuleReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventTaskCreator:
     """Creates a task for each event, or does what the rules say; a repeated delivery changes nothing.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -18,6 +17,7 @@ from duetime.domain.tasks.states import Move, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.watchdog_times import job_deadline, reminders, search_ends_at
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Ending, Succeeded
@@ -35,7 +35,7 @@ _EVENT_RETURNS = 5 * SECOND
 _UNANSWERED = "the start of its job got no response"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobWatcher:
     """Watches jobs. An event only triggers a look-up of the job, so a lost, late or repeated event does no harm.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import (
@@ -31,6 +31,7 @@ from duetime.domain.links import (
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.services.tasks.approvals import Decision
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +52,7 @@ FAILED_BY_LINK = "ReportedByLink"
 """Error type of an attempt that the holder of a link has reported as failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskLinks:
     """Creates, lists and deletes the links of an owner's tasks."""
 
@@ -116,7 +117,7 @@ class TaskLinks:
         self.store.delete(task_id, id_)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkHolders:
     """Carries out what the holder of a link requests, which may concern its task only.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.change_events import schedule_snapshot, task_snapshot
@@ -22,6 +22,7 @@ from duetime.domain.live_updates import (
     watched,
 )
 from duetime.ports.stores import Delivery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchConnections:
     """The connections of all clients."""
 
@@ -123,7 +124,7 @@ class WatchConnections:
         return [each for each in subscriptions if each.connection.id == connection.id]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchTickets:
     """Issues tickets, each of which opens one connection.
 
@@ -145,7 +146,7 @@ class WatchTickets:
 OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangePusher:
     """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
 

@@ -7,7 +7,7 @@ that no newcomer overtakes it.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, WriteResult
@@ -31,6 +31,7 @@ from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import STARTABLE, Move
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -52,7 +53,7 @@ _BUSY_PAUSE = SECOND
 """How long a task waits if concurrent changes kept it from taking its lock."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockManager:
     """Takes, renews and hands on locks.
 
@@ -264,7 +265,7 @@ class LockManager:
 _LINE_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockAdmin:
     """Shows an owner's locks, and releases them by force."""
 

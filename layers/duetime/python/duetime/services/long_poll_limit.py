@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ _TRIES = 3
 """Places tried at random: with half of them taken, seven of eight requests find one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LongPolls:
     """Assigns places to requests that want to wait.
 

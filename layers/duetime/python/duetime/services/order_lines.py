@@ -7,7 +7,6 @@ end is found by that check, so no step here has to be repeated.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
@@ -30,6 +29,7 @@ from duetime.domain.order_lines import (
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.states import LEASED, LEGAL, Move
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _SHOWN = 25
 """Places read at once: their items fit into the one read unit that a query costs anyway."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Ahead:
     """What a task waits for.
 
@@ -59,7 +59,7 @@ class _Ahead:
     task: Task | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderLines:
     """Keeps the order of tasks with an ordered key."""
 
@@ -201,7 +201,7 @@ class OrderLines:
 _LINE_SHOWN = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderedKeyReader:
     """Shows an owner's ordered keys."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.tasks.states import Move
 from duetime.services.content_retention import write_checkpoint
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.packaged_types import AttemptToken
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_common.steps import StepKeeper
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackagedAttempts:
     """Processes the reports of attempts; their leases are renewed by the workers that wait for them.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.bulk.operation import BulkKind, BulkProgress, FilterAction
@@ -23,6 +23,7 @@ from duetime.domain.tasks.states import NOT_STARTED, State
 from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, MINUTE
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,7 +51,7 @@ REQUEST = "request"
 _ANY_STATE = tuple(State)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Purges:
     """Accepts purges."""
 
@@ -88,7 +89,7 @@ class Resources(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskPurger:
     """Purges one task with its contents, attempts, nodes, unique key, ordered key and place in its group."""
 
@@ -121,7 +122,7 @@ class TaskPurger:
             self.stores.order_lines.let_expire(LineName(task.owner, task.order.key), self.runtime.now())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PurgeSteps:
     """`duetime.ports.stores.BulkSteps` of purges.
 
@@ -146,7 +147,7 @@ class PurgeSteps:
         return _PurgeStep(self, operation, replace(request, by=by), until).result()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _PurgeStep:
     steps: PurgeSteps
     operation: BulkOperation
@@ -256,7 +257,7 @@ class _PurgeStep:
         return replace(progress, after_name="", is_complete=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnerResources:
     """Removes what an owner has besides tasks: what uses something comes before it."""
 

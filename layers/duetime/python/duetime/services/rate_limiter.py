@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
@@ -12,6 +12,7 @@ from duetime.domain.rates import CONTROL, MICROS, Convert, RateState, Start, Sta
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,7 @@ _MAX_KNOWN = 1_000
 """Number of rate parts whose last state a process caches."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Grant:
     """A start granted by one part of a rate.
 
@@ -45,7 +46,7 @@ class _Grant:
     latest: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Asked:
     """The part of a rate that decides about a task's start.
 
@@ -101,7 +102,7 @@ class _Asked:
         return self.owner != SYSTEM and not self.name.part and not is_first
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateLimiter:
     """`duetime.ports.targets.RateLimits`: grants starts, and places in line."""
 

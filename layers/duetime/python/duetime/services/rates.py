@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from duetime.domain.rates import CONTROL, MICROS, RateName, RateState, parts_of
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.ports.tasks import ListQuery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +32,7 @@ _MOST_PAGES = 10
 """Pages of 100 waiting tasks that are read to find those of one rate."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateAdmin:
     """Shows an owner's rates, and sets what holds instead of the rates of tasks.
 

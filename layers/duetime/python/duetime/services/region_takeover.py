@@ -16,6 +16,7 @@ from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REG
 from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
 from duetime.domain.tasks.task import ContentPlace
 from duetime.domain.times import SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +38,7 @@ class RegionsDiverge(Exception):
     """A takeover cannot go on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegionSide:
     """One Region: its replica of the table.
 
@@ -80,7 +81,7 @@ class TakeoverReport:
         self.unreadable += other.unreadable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegionTakeover:
     """The takeover by one Region.
 

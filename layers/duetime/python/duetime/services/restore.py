@@ -18,6 +18,7 @@ from duetime.domain.restore import (
 )
 from duetime.domain.switches import ALL_TASKS, Switch
 from duetime.domain.tasks.task import ContentPlace
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,7 +62,7 @@ class RestoreReport:
         self.unreadable += other.unreadable
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restore(Generic[R]):
     """Takes over the records of a restored table.
 

@@ -7,7 +7,6 @@ the first signal that is stored. A task that is just being checked is looked at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ from duetime.domain.tasks.event_waits import (
 )
 from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import EventTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ _CHECK_PAUSE: Millis = 100
 _BEFORE_ALL = TaskId.of(0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventWaits:
     """Lets claimed tasks wait for their event, and ends them with its first signal."""
 
@@ -101,7 +101,7 @@ class _Met(Enum):
     BUSY = "busy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signals:
     """Stores signals, and enqueues the tasks that wait for them."""
 

@@ -15,6 +15,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.tasks.attempt_results import Postponed
 from duetime.domain.tasks.targets import ApprovalTarget, EventTarget, HandlerTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.ports.targets import HandlerPackage, StartGate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalGate:
     """Holds tasks that wait for an approval until a decision or a timeout."""
 
@@ -47,7 +48,7 @@ class ApprovalGate:
         return waiting_time(task, self.clock.now())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventGate:
     """Holds tasks that wait for an event until a signal or a timeout.
 
@@ -62,7 +63,7 @@ class EventGate:
         return self.waits().held(task) if isinstance(task.target, EventTarget) else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandlerAvailability:
     """Decides which tasks cannot begin because the worker's package of handlers is broken."""
 
@@ -81,7 +82,7 @@ class HandlerAvailability:
         return Postponed(self.runtime.now() + HANDLERS_RETRY, f"HandlersUnavailable: {why}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartGates:
     """Several gates as one; the first that does not let a task begin decides.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import OperatorRequired, SwitchesFull, SwitchNotFound, Unavailable
 from duetime.domain.limits import MAX_PAGE, MAX_SWITCHES
 from duetime.domain.switches import ALL_TASKS, SwitchKey, SwitchScope, SwitchSetter
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _TRIES = 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SwitchAdmin:
     """Sets switches: operators set all, other owners only the one for their own tasks."""
 

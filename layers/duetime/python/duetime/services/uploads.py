@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.uploads import SignedUpload, Upload
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import UploadedBytes
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import UploadStore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uploads:
     """Begins uploads."""
 

@@ -7,7 +7,7 @@ is why the names are short.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from duetime_common.frozen_classes import frozen
 
 SCHEMA_VERSION = 1
 """Version in the attribute `VERSION_OF_SCHEMA` of every record; readers accept this one and the previous one."""
@@ -35,7 +35,7 @@ PARENT_KEY = "pt"
 """Id of the task that started the task: partition key of the sparse list of its children, written once at creation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     """A keys-only global secondary index: partition by `partition_key`, sorted by `SORT_KEY`."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import asdict, astuple
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -388,8 +388,8 @@ def _item_of(generation: Generation) -> Item:
         "number": generation.number,
         "since": generation.since,
         "seen_at": generation.seen_at,
-        "recounting": generation.recounting and _document(generation.recounting),
-        "recounted": generation.recounted and _document(generation.recounted),
+        "recounting": generation.recounting and asdict(generation.recounting),
+        "recounted": generation.recounted and asdict(generation.recounted),
         "ended_counts": astuple(generation.ended_counts),
     }
     version: Value = attribute_values.number(schema.SCHEMA_VERSION)
@@ -398,10 +398,6 @@ def _item_of(generation: Generation) -> Item:
         schema.VERSION_OF_SCHEMA: version,
         _STATE: attribute_values.text(json.dumps(state, separators=(",", ":"))),
     }
-
-
-def _document(recount: Recount) -> dict[str, Any]:
-    return {name: getattr(recount, name) for name in Recount.__slots__}
 
 
 def _stored_generation(item: StoredItem) -> Generation:

@@ -7,7 +7,6 @@ reserves hundreds of words, and the engines used in tests do not all reject them
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import LEGAL, STARTABLE, TERMINAL, Move, State
 from duetime.domain.tasks.task import RequestedAction, Task
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.conditional_writes import Guard, Write
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """The stored form of one field of `Task`.
 

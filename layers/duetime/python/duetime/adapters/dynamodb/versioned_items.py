@@ -7,11 +7,11 @@ the marker's version. So neither a late write to a deleted object nor a late cre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ VERSION = "e"
 _NONCE = "j"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """Identifies one of the objects that have had a name one after the other.
 
@@ -40,7 +40,7 @@ class Identity:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """A condition of a write, with its names and values."""
 

@@ -13,7 +13,7 @@ import logging
 import sys
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, TextIO, cast
@@ -23,6 +23,7 @@ from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 
 from duetime.domain.ids import trace_id_of
 from duetime.domain.json_values import writable
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,7 +38,7 @@ _METRICS = "_aws"
 """Key of a metrics line in the embedded metric format, which stays unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Attempt:
     """The attempt that lines belong to.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.attempt_results import NotSent, Succeeded
@@ -17,6 +16,7 @@ from duetime.domain.tasks.targets import (
     PullTarget,
     TopologyTarget,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.ports.targets import EventRunner, Work
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Targets:
     """Dispatches each kind of target to its runner.
 

@@ -6,12 +6,12 @@ It is the only function that a package may invoke. An invocation of the API func
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.packaged_types import AttemptToken
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,7 +24,7 @@ LOST: Mapping[str, Any] = {"lost": True}
 """Response to a request of an attempt that no longer has its task."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptFunction:
     """Answers the requests of packages.
 

@@ -6,7 +6,6 @@ The event has the form recommended by Standard Webhooks: `type`, `timestamp`, `d
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.adapters.targets.envelope import audience_of
@@ -16,6 +15,7 @@ from duetime.domain.operating_parameters import NOTICE_TIMEOUT
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.times import SECOND, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpCallbacks:
     """Encodes the events of outcomes; sends notices.
 

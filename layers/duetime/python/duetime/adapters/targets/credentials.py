@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote_plus, urlencode, urlsplit
 
@@ -19,6 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse
 from duetime.domain.tasks.targets import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -91,7 +92,7 @@ class CredentialRefused(Exception):
     """The settings do not allow the call to use its secret."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Credential:
     """The credentials of a call.
 
@@ -106,7 +107,7 @@ class Credential:
     made_at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kept:
     """A cached secret or token, and its expiry."""
 

@@ -26,6 +26,7 @@ from duetime.adapters.targets.http_messages import (
     packed_replies,
     replies_in,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +55,7 @@ class EgressUnavailable(Exception):
     """The egress function was not invoked: no call was made."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LambdaInvocation:
     """Invokes the egress function and waits for its response.
 
@@ -177,7 +178,7 @@ class EgressCaller:
             waiting.done.set()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Egress:
     """The egress function's side: makes the calls of an invocation in parallel."""
 

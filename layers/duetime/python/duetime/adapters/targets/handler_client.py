@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -17,6 +16,7 @@ from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.domain.times import SECOND
 from duetime.handlers.payload_codec import present_codec
 from duetime_client.attempt_client import AttemptClients, BlockingTransport, PhaseKeys
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ _NOT_PASSED_ON = frozenset({"accept-encoding", "connection", "host"})
 """Headers about a connection, which there is none of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandlerClients:
     """Makes the clients of attempts.
 
@@ -55,7 +55,7 @@ class HandlerClients:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiFunction:
     """Sends requests of one attempt to the API function."""
 

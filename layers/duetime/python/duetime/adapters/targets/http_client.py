@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, parse_headers
@@ -24,6 +23,7 @@ from duetime.adapters.targets.http_messages import SIGNING_KEY_MISSING, TIMEOUT,
 from duetime.adapters.targets.response_capture import ResponseTooLarge, kept_response
 from duetime.adapters.targets.signing import SigningKeyMissing
 from duetime.domain.tasks.allowed_targets import is_public, port_of, refusal
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class AddressForbidden(ValueError):
     """A URL leads to an address that a target must not call."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Destination:
     """The address to connect to, and the names to send.
 

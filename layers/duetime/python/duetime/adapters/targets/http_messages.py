@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from duetime.adapters.dynamodb.attribute_values import bytes_in, text_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ OURS = NOT_SENT | {EGRESS_FAILED}
 """Kinds of failures that the endpoint did not cause."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallAuth:
     """The secret of a call, by name; the function that makes the call turns it into a header.
 
@@ -42,7 +43,7 @@ class CallAuth:
     owner: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One HTTP call to make.
 
@@ -74,7 +75,7 @@ class Call:
     wants_headers: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpResponse:
     """The endpoint's response, with any status.
 
@@ -88,7 +89,7 @@ class HttpResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoResponse:
     """A failure without a response: the error's class and message, and whether a later call may succeed."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -31,6 +30,7 @@ from duetime.domain.tasks.placeholders import filled_payload, filled_text, fille
 from duetime.domain.tasks.targets import PAYLOAD_METHODS, BodyKind, Keep, Phase, form_fields
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
+from duetime_common.frozen_classes import frozen
 from duetime_common.payload_codecs import binary_in
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _RETRIABLE = frozenset({408, 425, 429})
 USER_AGENT = {"User-Agent": "duetime"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpRunner:
     """Calls HTTP endpoints.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ class NoJob(Exception):
     """The service has started something that is no job, and would do so again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobCalls:
     """The calls that start, read and stop jobs of a service.
 

@@ -18,6 +18,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND
 from duetime.handlers import LeaseLost
 from duetime.ports.targets import Work
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -201,7 +202,7 @@ class WorkerWatch:
             self.process.end()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackageFunction:
     """Runs the handlers of one package.
 

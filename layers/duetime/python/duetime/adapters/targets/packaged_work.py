@@ -8,7 +8,6 @@ The function's role has no table and no queues. What its handlers report meanwhi
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb.attribute_values import bytes_in, text_of
@@ -20,6 +19,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Cause, Content, ContentPlace, NodeRef, Progress, ScheduleRef, Task
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ _FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds",
 """Fields of a task that a package's function is sent as they are."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackagedTask(Task):
     """A task as the function of its package knows it: what its handler can read, and nothing else.
 
@@ -190,7 +190,7 @@ _TIMED_OUT: int = SECOND
 """A function that ends this close to the deadline, in milliseconds, has reached it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackagedHandlers:
     """Calls the handlers of packages.
 

@@ -7,7 +7,7 @@ import importlib
 import json
 import math
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -43,6 +43,7 @@ from duetime.handlers import (
     Unretriable,
 )
 from duetime.handlers.payload_codec import encoded, present_codec, readable
+from duetime_common.frozen_classes import frozen
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
 from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted, value_in
@@ -132,7 +133,7 @@ class HandlersPackage:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandlerRunner:
     """Calls the handler registered for the task's type, in this process.
 

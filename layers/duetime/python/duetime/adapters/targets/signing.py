@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from standardwebhooks.webhooks import Webhook
 
 from duetime.domain.times import MINUTE, SECOND, to_datetime
+from duetime_common.frozen_classes import frozen
 from duetime_common.signing_keys import SigningKeys
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SigningKeyMissing(Exception):
     """No signing secret can be read; calls are not sent unsigned instead."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnerSecret:
     """One live secret of an owner, and the key pair that belongs to it.
 
@@ -83,7 +83,7 @@ def _text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signer:
     """Signs with every live secret of an owner, so that receivers may change theirs at any time.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.attempt_results import Deferred, NotSent
 from duetime.domain.tasks.targets import Phase
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import StateMachine, TopologyQuota, TopologyRollback
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyRunner:
     """Starts a run of the state machine for each attempt, within the quota of its owner."""
 

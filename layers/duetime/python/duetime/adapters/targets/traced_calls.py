@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from duetime.adapters.targets.http_messages import NoResponse
 from duetime.domain.ids import TRACEPARENT, read_traceparent
 from duetime.ports.runtime import Span, SpanKind
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.http_messages import Call, Caller, Reply
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _FIRST_ERROR = 400
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracedCaller:
     """Makes calls, with a span each. The span has the host, not the URL, which may contain secrets."""
 
@@ -40,7 +41,7 @@ class TracedCaller:
         return reply
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpanPassingCaller:
     """Forwards calls to another function together with their parent span."""
 

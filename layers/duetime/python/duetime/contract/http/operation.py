@@ -47,6 +47,7 @@ from duetime.domain.limits import (
     MAX_OWNER_LENGTH,
 )
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -181,7 +182,7 @@ MERGE_PATCH = "application/merge-patch+json"
 Q = TypeVar("Q", bound="Parameters", default=Any)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """A request header."""
 
@@ -283,7 +284,7 @@ _NOT_FOUND: Mapping[str, tuple[type[Exception], ...]] = {
 """Errors by path parameter: the named resource may not exist."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Returns:
     """One successful response of an operation.
 

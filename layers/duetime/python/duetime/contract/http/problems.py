@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NotRequired
@@ -12,6 +11,7 @@ from typing_extensions import TypedDict
 from duetime.contract.http import request_errors
 from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
 from duetime.domain import errors
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -164,7 +164,7 @@ class ProblemCode(StrEnum):
     ENCODING_UNSUPPORTED = "encoding_unsupported"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """Common properties of all problems with one code."""
 

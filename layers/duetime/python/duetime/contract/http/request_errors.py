@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode as FaultCode  # noqa: PLC0414 - it is part of a fault
 from duetime.domain.errors import RequestError
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ MOST_FAULTS = 20
 """Maximum number of faults in a problem: longer lists would not help."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fault:
     """A field of a request and the reason of its rejection. `body` represents the whole body."""
 

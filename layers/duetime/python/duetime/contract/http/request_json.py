@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, islice
 from math import inf
@@ -37,6 +36,7 @@ from duetime.domain.json_values import (
 )
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 from duetime.domain.redaction import REDACTED
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -114,7 +114,7 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
 _NESTING = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """A parsed body.
 
@@ -286,7 +286,7 @@ def _reject_deep(text: str, limit: int) -> None:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mark:
     """Replaces an invalid value."""
 

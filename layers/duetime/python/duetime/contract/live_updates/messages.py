@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
@@ -24,6 +24,7 @@ from duetime.domain.live_updates import Topic, TopicKind
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.filters import TaskFilter
@@ -105,7 +106,7 @@ MESSAGES: Mapping[str, type[Body]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subscribe:
     """A client subscribes to changes."""
 
@@ -114,14 +115,14 @@ class Subscribe:
     task_filter: TaskFilter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unsubscribe:
     """A client ends a subscription."""
 
     ref: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ping:
     """A client keeps its connection alive."""
 

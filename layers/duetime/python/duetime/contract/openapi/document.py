@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from duetime.contract.unique_keys import UNIQUE_KEY_PATTERN
 from duetime.domain.limits import MAX_OWNER_LENGTH
 from duetime.domain.links import ID_PATTERN, TOKEN_PATTERN
 from duetime.domain.switches import SwitchScope
+from duetime_common.frozen_classes import frozen
 from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ SERVERS: list[Schema] = [{"url": "..", "description": "The deployment that serve
 _WITH_KEY: Schema = {"url": "../key", "description": "The same deployment, for requests with an API key."}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """How callers authenticate.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -38,6 +38,7 @@ from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import Permanent
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ _MADE = {"written", "task", "name", "clock", "changed_occurrences", *LISTS}
 _PLAIN_FIELDS = tuple(each.name for each in fields(ScheduleSpec) if each.name not in _MADE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreviewSpec:
     """A decoded request for a preview.
 
@@ -256,7 +257,7 @@ _BY_GRAPH = ("notify_within_seconds",)
 """Fields of a task that the graph of a topology determines, unless they are set."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimingPatch:
     """The update of a timing; another timing replaces the previous one."""
 
@@ -283,7 +284,7 @@ class TimingPatch:
         return readable(Written(**fields))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskPatch:
     """The update of a schedule's task, which is merged; its payload is replaced as a whole."""
 

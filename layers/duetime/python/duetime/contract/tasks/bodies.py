@@ -1,6 +1,6 @@
 """Request bodies of tasks. The descriptions of fields are also those of the OpenAPI document."""
 
-from __future__ import annotations
+# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
 
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -12,6 +11,7 @@ from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
 from duetime.contract.tasks.target_fields import TopologyTarget
 from duetime.domain.limits import MAX_JSON_DEPTH
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CONTAINERS = (dict, list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchItem:
     """One task of a batch: the decoded request, or the error.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -27,6 +27,7 @@ from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.targets import Query
 from duetime.domain.tasks.task import Progress
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
@@ -142,7 +143,7 @@ class ProgressReport(Body):
 _OF_A_FAILURE = ("error", "retriable")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """A report of an attempt.
 
@@ -155,7 +156,7 @@ class Report:
     progress: Progress | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """A report of an attempt's end.
 
@@ -232,7 +233,7 @@ def notice(document: Document) -> Notice:
     return Notice(body.fence, _success(body) if body.outcome == "succeeded" else _failure(body))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """A person's decision.
 

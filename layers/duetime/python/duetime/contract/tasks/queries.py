@@ -1,9 +1,10 @@
 """Query parameters for lists of tasks: filters, order and page."""
 
-from __future__ import annotations
+# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -23,15 +24,9 @@ from duetime.domain.limits import (
     MAX_TAGS,
     MAX_WAIT_SECONDS,
 )
-from duetime.domain.tasks.filters import Range, TaskFilter
+from duetime.domain.tasks.filters import MatchCount, Range, TaskFilter
 from duetime.domain.tasks.states import State
-from duetime.domain.times import to_iso
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from duetime.domain.tasks.filters import MatchCount
-    from duetime.domain.times import Millis
+from duetime.domain.times import Millis, to_iso
 
 
 def states_of(given: object) -> tuple[State, ...]:

@@ -1,11 +1,11 @@
 """Fields of targets: URLs, ARNs, options, and custom requests to HTTP endpoints with their rules."""
 
-from __future__ import annotations
+# No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
 
 import base64
 import json
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
@@ -36,10 +36,6 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks import placeholders
 from duetime.domain.tasks.targets import AwsService, arn_pattern, cluster_pattern, is_qualified, job_queue_pattern
-
-if TYPE_CHECKING:
-    from typing import Self
-
 
 TargetKind = Literal[
     "handler",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -21,6 +20,7 @@ from duetime.contract.tasks.field_decoding import (
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import TaskChange
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ _BY_GRAPH = "notify_within_seconds"
 """A field that the graph of a topology determines, unless it is set."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskFieldMerge:
     """The updates of fields that are merged.
 

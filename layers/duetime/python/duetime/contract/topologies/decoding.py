@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -19,6 +19,7 @@ from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
 from duetime.domain.topologies.graph import GRAPH_FIELDS, Graph, Node
 from duetime.domain.topologies.maps import ITEMS, NodeMap, graph_of_map, is_map, with_sample_items
 from duetime.domain.topologies.validation import validated_graph
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.type_defaults import TaskSpec
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyRequest:
     """A decoded request for a topology: its task, and its graph."""
 

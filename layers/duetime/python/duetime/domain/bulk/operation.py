@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import BULK_RETENTION, MAX_PAGE, PURGE_RETENTION
 from duetime.domain.operating_parameters import BULK_LEASE, BULK_STEP, MAX_CLOCK_DIFFERENCE
 from duetime.domain.tasks.action_history import BY_SYSTEM
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,7 @@ class BulkState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkProgress:
     """Progress of an operation.
 
@@ -101,7 +102,7 @@ class BulkProgress:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkOperation:
     """A bulk operation as stored.
 
@@ -173,7 +174,7 @@ class BulkOperation:
         return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latest:
     """The latest operation that was started on a topology.
 
@@ -187,7 +188,7 @@ class Latest:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterAction:
     """Selects tasks of an owner, and limits how many are processed in one piece.
 
@@ -223,7 +224,7 @@ class FilterAction:
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkRequest:
     """A user's request.
 
@@ -244,7 +245,7 @@ class BulkRequest:
     signal: Signal | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventRequest:
     """An event's request to cancel tasks, or to wake those that wait for it.
 
@@ -257,7 +258,7 @@ class EventRequest:
     key: IdempotencyKey
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterResult:
     """The result of one piece of a bulk operation.
 

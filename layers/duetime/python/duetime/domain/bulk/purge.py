@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from duetime.domain.operating_parameters import DELETION_MARKER_LIFE, EVENT_WAIT
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import DAY
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -54,7 +55,7 @@ class Removed(StrEnum):
     ARCHIVE_ROWS = "archive_rows"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PurgeRequest:
     """Selects what is purged.
 
@@ -104,7 +105,7 @@ class LeftData(StrEnum):
     BACKUPS = "backups"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leftover:
     """Data that is left after a purge, and the latest time until which it is."""
 

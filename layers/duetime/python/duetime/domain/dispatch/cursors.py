@@ -5,11 +5,12 @@ The dispatch status shows operators whether dispatch lags for tasks of all owner
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import DIRECT_SLACK, RECOVERY_SCAN_DELAYS, SHARDS_SETTLE
 from duetime.domain.times import Millis, minute_of, start_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ ALL = ""
 """Stands for all queues that do not lag."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far one reading has come. Progress of two readers can be joined, to contain what either has done.
 
@@ -97,7 +98,7 @@ class Progress:
         return Progress(upto, {minute: shards for minute, shards in self.open.items() if minute <= upto})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cursors:
     """How far a group of shards has been read.
 
@@ -210,7 +211,7 @@ def shards_in(group: int, shards: int) -> range:
     return range(group * GROUP_SIZE, min((group + 1) * GROUP_SIZE, shards))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Growth:
     """The number of shards from an instant on."""
 
@@ -218,7 +219,7 @@ class Growth:
     at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShardHistory:
     """History of the number of shards. Processes that create ids announce their number here before the first id.
 
@@ -256,7 +257,7 @@ class ShardHistory:
         return settled[-1] if settled else self.steps[0].shards
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueueDepth:
     """Approximate number of messages in a queue.
 
@@ -271,7 +272,7 @@ class QueueDepth:
     in_flight: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkQueue:
     """A queue of tasks.
 
@@ -285,7 +286,7 @@ class WorkQueue:
     pulled_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShardGroup:
     """A group of shards and the invocation of the trigger that reads it.
 
@@ -306,7 +307,7 @@ class ShardGroup:
     dispatched_until: Millis | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DispatchStatus:
     """Dispatch status.
 

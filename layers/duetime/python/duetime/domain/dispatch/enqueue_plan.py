@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.targets import pull_queue_of
 from duetime.domain.tasks.task_options import Priority, fair_share
 from duetime.domain.times import SECOND, Millis, minute_of, start_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,7 +66,7 @@ BULK_OPERATIONS = "bulk operations"
 """Used in place of a queue name for resuming bulk operations."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """A message on a queue: check this task, at this generation, no earlier than `due`.
 
@@ -91,7 +92,7 @@ class Message:
     fair_share: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timer:
     """A timer in the minute of `at` for a task whose record is in another minute.
 
@@ -110,7 +111,7 @@ class Timer:
     fair_share: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleTimer:
     """A timer in the minute of `at` for checking a schedule.
 
@@ -126,7 +127,7 @@ class ScheduleTimer:
     at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LateTimer:
     """A timer in the minute of `at` for checking whether a task has started, or an attempt has ended, by `late_at`.
 
@@ -160,7 +161,7 @@ def long_run_timer(task: Task, now: Millis, look_ahead: Millis) -> LateTimer | N
     return LateTimer(task.id, task.owner, task.long_at, first_unread(task.long_at, look_ahead))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkTimer:
     """A timer in the minute of `at` for checking whether a bulk operation is still running.
 
@@ -172,7 +173,7 @@ class BulkTimer:
     at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnqueuePlan:
     """The writes and messages that make sure that a task is checked in time.
 
@@ -236,7 +237,7 @@ def on_the_minute(at: Millis, now: Millis, look_ahead: Millis) -> Millis:
     return at if is_direct(at, now, look_ahead) else start_of(minute_of(at - 1) + 1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SendGroup:
     """Messages that are sent together.
 
@@ -279,7 +280,7 @@ def _step(message: Message, now: Millis) -> Millis:
 _PULLED = "pulled:"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """The fields of a record that the trigger reads.
 

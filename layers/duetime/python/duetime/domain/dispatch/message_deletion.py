@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import (
@@ -15,20 +14,21 @@ from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.tasks.task import Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteMessage:
     """The message may be deleted."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RedeliverMessage:
     """The message must be delivered again, no earlier than `at`."""
 
@@ -36,42 +36,42 @@ class RedeliverMessage:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowUp:
     """The task has an outcome, but its follow-ups are unfinished: take them over."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Undo:
     """The task waits for its rollback, or its rollback was interrupted: take it over."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckTopology:
     """The task is a running topology: check whether its execution is still running."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckJob:
     """AWS runs a job for the task: check whether it is still running."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TakeOver:
     """The task's lease has ended without being acknowledged by its client: take it over."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckDependencies:
     """The task waits for others: check whether they have ended."""
 

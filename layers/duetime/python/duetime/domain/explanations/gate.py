@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.switches import SYSTEM, Switches
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.circuit_breakers import Circuit
@@ -110,7 +111,7 @@ class GateState(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherTask:
     """Another task that a task waits for.
 
@@ -127,7 +128,7 @@ class OtherTask:
     expires_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HeldLock:
     """A lock held by other tasks.
 
@@ -146,7 +147,7 @@ class HeldLock:
     position: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarlierTasks:
     """The line of an ordered key in which a task waits.
 
@@ -163,7 +164,7 @@ class EarlierTasks:
     is_stopped: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpentRate:
     """A rate that is paused or used up.
 
@@ -178,7 +179,7 @@ class SpentRate:
     paused_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SetSwitch:
     """A switch that stops a task, or limits concurrency.
 
@@ -192,14 +193,14 @@ class SetSwitch:
     position: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenCircuit:
     """The circuit of a host that gets no calls, or one probe at a time."""
 
     circuit: Circuit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HoldingSchedule:
     """A schedule that prevents its occurrence from running.
 
@@ -214,14 +215,14 @@ class HoldingSchedule:
     since: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherTasks:
     """Tasks that must end first."""
 
     tasks: tuple[OtherTask, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeasedBy:
     """A worker that holds the task's lease.
 
@@ -234,7 +235,7 @@ class LeasedBy:
     heartbeat_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NextAttempt:
     """The next attempt after a failed one.
 
@@ -248,7 +249,7 @@ class NextAttempt:
     function_version: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OnQueue:
     """The queue of a task.
 
@@ -278,7 +279,7 @@ Blocker: TypeAlias = (
 """What a task waits for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Gate:
     """One gate in a task's life.
 
@@ -300,7 +301,7 @@ class Gate:
     waits_for: Blocker | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockFacts:
     """A lock that a task needs.
 
@@ -331,7 +332,7 @@ class LockFacts:
         return self.lock.is_closed_for(self.claim, task_id, self.line[:ahead])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateFacts:
     """A rate that limits a task's starts.
 
@@ -356,7 +357,7 @@ class RateFacts:
         return f"{pinned}{self.rate.limit} per {self.rate.per_seconds} s"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class Facts:
     """The state of everything that a task may wait for.
 

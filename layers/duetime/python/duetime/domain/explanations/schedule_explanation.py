@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +49,7 @@ _MOST_OTHERS = 3
 _ENDS = {"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceFacts:
     """The stored data about one time of a schedule.
 
@@ -67,7 +68,7 @@ class OccurrenceFacts:
     is_complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleExplanation:
     """Explains why a schedule did or did not run at a time.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from duetime.domain.tasks.states import LEASED, NOT_STARTED, State
 from duetime.domain.tasks.task_options import OnConflict
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import SECOND, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskExplanation:
     """Why a task has not run yet, or where its time went.
 
@@ -140,7 +141,7 @@ _ENDED = (GateName.ENDED, "ended, until it was retried or rolled back")
 _DISPATCH = (GateName.DISPATCH, "on its way to a worker: the trigger, the queue and the worker")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A part of a task's life.
 
@@ -159,7 +160,7 @@ class Part:
         return self.until - self.since
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mark:
     """The gate of a task from an instant on."""
 
@@ -331,7 +332,7 @@ def summary_of(task: Task, parts: Sequence[Part]) -> str:
     return f"It ended {span(end - task.due_at)} after its due time: {listed}."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SpentQuota:
     """A quota of which an owner has nothing left.
 
@@ -345,7 +346,7 @@ class SpentQuota:
     refuses: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartConditions:
     """What decides about the start of a task that is not created yet.
 
@@ -368,7 +369,7 @@ class StartConditions:
     backlog: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartPreview:
     """When a task would start.
 

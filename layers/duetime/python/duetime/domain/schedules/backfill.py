@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -10,6 +10,7 @@ from duetime.domain.limits import MAX_BACKFILL_PER_MINUTE
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import Occurrence, count_between, forward
 from duetime.domain.times import MINUTE, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ HAS_A_RUN = "has a run already"
 """Why a backfill of missing runs passes over an occurrence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backfill:
     """A requested backfill; created by `requested`.
 
@@ -50,7 +51,7 @@ class Backfill:
         return count_between(schedule, self.start - 1, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackfillCursor:
     """Progress of a backfill.
 
@@ -65,7 +66,7 @@ class BackfillCursor:
     runs_known: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownRuns:
     """Occurrences of a backfill that already have a run.
 

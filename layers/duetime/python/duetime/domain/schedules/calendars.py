@@ -14,6 +14,7 @@ from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_
 from duetime.domain.operating_parameters import WORKING_MOMENT_HORIZON
 from duetime.domain.schedules.time_zones import UTC_ZONE, Zone, clock_text, day_of, wall_of
 from duetime.domain.times import DAY, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,7 +46,7 @@ EMPTY_CALENDAR = {
 """Consequence of a calendar without times, for the error that rejects it."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Window:
     """A time of day by the calendar's clock.
 
@@ -67,7 +68,7 @@ class Window:
         return f"{clock_text(self.start)} to {clock_text(self.end) if self.end < DAY else '24:00'}"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Span:
     """A period [start, end) with its reason."""
 
@@ -76,7 +77,7 @@ class Span:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Calendar:
     """A named set of times.
 

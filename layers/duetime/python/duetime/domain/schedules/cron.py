@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from calendar import monthrange
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.time_zones import LAST_YEAR, Wall, day_of, wall_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,7 @@ _WEEK = 7
 _SATURDAY = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cron:
     """The wall times of a cron expression.
 

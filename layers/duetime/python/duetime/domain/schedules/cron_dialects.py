@@ -6,9 +6,10 @@ only if all dialects that accept it agree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +53,7 @@ class Days(StrEnum):
     AGREED = "agreed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DialectRules:
     """How a dialect parses an expression.
 
@@ -97,7 +98,7 @@ RULES: dict[Dialect, DialectRules] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """An expression that crons interpret differently.
 

@@ -15,6 +15,7 @@ from duetime.domain.limits import MAX_EXPRESSION_LENGTH
 from duetime.domain.schedules.cron import LAST_OF_MONTH, Cron
 from duetime.domain.schedules.cron_dialects import RULES, Days, Dialect, DialectRules
 from duetime.domain.schedules.time_zones import LAST_YEAR
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ _SPREADS = {"minute": 60, "hour": 3_600}
 _SUNDAY_TOO = 7
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Field:
     """One field of a cron expression.
 
@@ -299,7 +300,7 @@ def parse_cron(text: str, dialect: Dialect = Dialect.CRON) -> Cron:
     return _cron(f"cron({written})" if dialect is Dialect.EVENTBRIDGE else written, columns, RULES[dialect])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Columns:
     """The texts of the fields, in a fixed order.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +10,7 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.timings import SEVERAL, Several, SingleTiming, Timing, parse_timing
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,7 +81,7 @@ class CatchUpMode(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A timing as written: exactly one field is set, except for the dialect, which belongs to `cron`."""
 
@@ -123,7 +124,7 @@ class Written:
         return timing
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleSpec:
     """A client's request for a schedule.
 
@@ -212,7 +213,7 @@ class TaskUpdate(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleUpdate:
     """A client's request to update a schedule.
 
@@ -241,7 +242,7 @@ class ScheduleUpdate:
         return replace(replace(spec, clock=replace(spec.clock, **clock)), **others)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangedOccurrence:
     """A user's change of one occurrence.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.schedules.time_zones import Wall, day_of
 from duetime.domain.schedules.timings import parse_moment
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.schedules.time_zones import Zone
@@ -20,7 +20,7 @@ FIELD = "excluded_dates"
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExcludedDates:
     """The excluded days and times.
 

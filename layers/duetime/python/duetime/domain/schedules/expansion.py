@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.backfill import KnownRuns, steps
@@ -20,6 +20,7 @@ from duetime.domain.schedules.occurrences import (
 from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +34,7 @@ MAX_EXPANSION = 1_000
 """Maximum number of occurrences per expansion; a schedule with one per second has sixty a minute."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CatchUp:
     """The decision about missed occurrences.
 
@@ -55,7 +56,7 @@ class CatchUp:
         return self.missed - (self.run is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expansion:
     """The occurrences of a period.
 
@@ -148,7 +149,7 @@ def _words(schedule: Schedule, run: Occurrence | None, missed: int) -> str:
     return f"{count}: the one at {run.key} runs" + (f", {missed - 1} skipped" if missed > 1 else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimingExpansion:
     """An expansion of the timing of a schedule.
 
@@ -165,7 +166,7 @@ class TimingExpansion:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackfillExpansion:
     """The next part of a backfill.
 

@@ -7,13 +7,14 @@ found, however many runs failed after it. Changing, pausing or resuming a schedu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.time_zones import day_of, wall_of
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +29,7 @@ MAX_OPEN_RUNS = 20
 """Runs that were open when they were read, and are read again the next time: the latest, if there are more."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """A period in which a success is expected.
 

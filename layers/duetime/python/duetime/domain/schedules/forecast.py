@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.schedules.occurrences import count_between, forward
 from duetime.domain.times import HOUR, MINUTE
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ MAX_LISTED_RUNS = 300
 and the schedule is ignored for collisions, since it coincides with everything."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedPeriod:
     """A period, with the number of planned runs per schedule; schedules without any are left out."""
 
@@ -34,7 +34,7 @@ class PlannedPeriod:
     runs: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Collision:
     """A minute in which several schedules start a run."""
 
@@ -42,7 +42,7 @@ class Collision:
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Forecast:
     """Planned runs from an instant on.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from duetime.domain.limits import MAX_CHANGED_OCCURRENCES
 from duetime.domain.operating_parameters import CHANGED_OCCURRENCE_LIFE, MAX_CLOCK_DIFFERENCE
 from duetime.domain.schedules.definition import ChangedOccurrence, changed_of
 from duetime.domain.times import SECOND, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,7 @@ _NOW = SECOND
 stored."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManualRun:
     """A run of a schedule's task that its owner requests.
 
@@ -56,7 +56,7 @@ class OccurrenceAction(StrEnum):
     RESTORE = "restore"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceRequest:
     """A request to change one occurrence.
 

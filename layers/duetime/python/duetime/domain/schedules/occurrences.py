@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.schedule import derived, revision_of, spread_offset
 from duetime.domain.schedules.time_zones import LAST_WALL
 from duetime.domain.times import SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ STOPPED = "its task was stopped or run early by a user"
 """Why an occurrence does not run if its task was placed before the schedule was changed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Occurrence:
     """One time of a schedule.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_WAITING_RUNS
@@ -14,6 +14,7 @@ from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -31,7 +32,7 @@ LATEST_RUNS = frozenset({Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER})
 """Policies with which a later occurrence replaces an earlier one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherRuns:
     """The other runs of a schedule, from the view of an occurrence that wants to start.
 
@@ -44,7 +45,7 @@ class OtherRuns:
     latest: Task | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartDecision:
     """The decision about an occurrence that wants to start.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import date, timedelta, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -33,6 +32,7 @@ from duetime.domain.schedules.time_zones import (
 )
 from duetime.domain.schedules.timings import Dates, Interval, Permanent, Rate, Several, Timing, parse_dates
 from duetime.domain.times import DAY, SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ _COMPARED = 3_600
 """Maximum number of skipped wall times that are compared with those after the gap: patterns differ early."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ZonedRecurrence:
     """The instants at which a zone's clock shows a time of a pattern."""
 
@@ -304,7 +304,7 @@ _MONTH = 30.436875 * DAY
 """Mean length of a month in the Gregorian calendar, as the start of a search."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """Wall times `start`, `start` plus one period, `start` plus two periods, and so on.
 

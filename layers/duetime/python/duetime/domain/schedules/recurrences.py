@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.schedules.time_zones import LAST_WALL, UTC_ZONE, Fold, Gap, Zone
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Clock:
     """The time zone of a timing, and its rules for clock changes.
 
@@ -34,7 +34,7 @@ _WALKED = 10_000
 """Maximum number of instants that are compared with each other to count a union."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lost:
     """Wall times that did not occur because the clock skipped them.
 
@@ -73,7 +73,7 @@ class Recurrence(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvenRecurrence:
     """Instants at a constant distance of elapsed time."""
 
@@ -110,7 +110,7 @@ class EvenRecurrence:
         return passed if self.times is None else min(passed, self.times)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedRecurrence:
     """A sorted list of instants, with the decisions about them."""
 
@@ -141,7 +141,7 @@ class ListedRecurrence:
         return [each for each in self.losses if after < each.at <= until]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnionRecurrence:
     """The instants of several recurrences, without repeats."""
 

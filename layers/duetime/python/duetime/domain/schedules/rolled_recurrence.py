@@ -5,7 +5,7 @@ Only times near excluded ones are enumerated; elsewhere, the underlying recurren
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +14,7 @@ from duetime.domain.schedules.calendars import Calendar, Span, covering, free_ar
 from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.time_zones import Gap
 from duetime.domain.times import DAY
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ _NAMED = 3
 """Maximum number of instants rolled to the same time that are named; the others are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RolledRecurrence:
     """The instants of another recurrence, with excluded ones rolled; several that are rolled to one time are merged.
 
@@ -142,7 +143,7 @@ class Roll(NamedTuple):
     end: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RollRule:
     """Rolls excluded instants to the nearest day on which their time is not excluded.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.task import Cause
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +19,7 @@ RUN_BY_HAND = "run by hand: task "
 """Prefix of a remark about a run that its owner started."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LastRun:
     """The latest placed occurrence, which may be in the future.
 
@@ -31,7 +32,7 @@ class LastRun:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BegunRun:
     """A run that has started.
 
@@ -53,7 +54,7 @@ def begun_run(task: Task) -> BegunRun | None:
     return BegunRun(task.id, task.schedule_ref.nominal, started[0])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remark:
     """A remark: why something did not run, or another event in a schedule's life.
 
@@ -68,7 +69,7 @@ class Remark:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackfillRun:
     """A backfill with its progress.
 
@@ -85,7 +86,7 @@ class BackfillRun:
     finished_at: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Activity:
     """The started runs of a schedule whose runs must not overlap, or whose number is limited.
 
@@ -156,7 +157,7 @@ NO_ACTIVITY = Activity()
 """The activity of a schedule without counted runs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CalendarEnd:
     """A reported end of a calendar's known times.
 
@@ -169,7 +170,7 @@ class CalendarEnd:
     known_until: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpectationState:
     """Progress of checking a schedule's expectations.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from statistics import median
@@ -16,6 +16,7 @@ from duetime.domain.tasks.attempt_records import SKIPPED
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,7 +64,7 @@ _ENDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleRun:
     """An occurrence and its status.
 
@@ -81,7 +82,7 @@ class ScheduleRun:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleStatus:
     """Current status of a schedule: its started runs, and the next one.
 
@@ -98,7 +99,7 @@ class ScheduleStatus:
     next_at: Millis | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunPage:
     """A page of runs, newest first.
 

@@ -25,6 +25,7 @@ from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_
 from duetime.domain.schedules.timings import Permanent, Timing, parse_dates
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ NO_REVISION = 0
 _STOPPED = LEASED | {State.PAUSED, State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RevisionEnd:
     """The end of a revision with the same timing as the later ones: occurrences that it placed up to the end still run.
 
@@ -57,7 +58,7 @@ class RevisionEnd:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoppedOccurrence:
     """A placed occurrence that its user stopped, or ran early, before the schedule was changed.
 
@@ -122,7 +123,7 @@ def is_stopped(task: Task) -> bool:
     return bool(task.attempt_history)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Derivation:
     """Bits derived from a schedule, its revision and the key of an occurrence.
 

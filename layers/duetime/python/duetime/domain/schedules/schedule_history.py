@@ -5,13 +5,14 @@ As with tasks, an action is stored by the write that it causes, and the schedule
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
 from duetime.domain.schedules.time_zones import Zone
 from duetime.domain.tasks.action_history import Attribution
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ class ScheduleAction(StrEnum):
     BACKFILL_CANCELLED = "backfill_cancelled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewValue:
     """The value of a field before and after an update.
 
@@ -69,7 +70,7 @@ class NewValue:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleActionRecord:
     """One action.
 
@@ -97,7 +98,7 @@ class ScheduleActionRecord:
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleHistory:
     """The latest actions, oldest first.
 

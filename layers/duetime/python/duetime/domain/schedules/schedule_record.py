@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
@@ -27,6 +27,7 @@ from duetime.domain.schedules.schedule_history import (
     ScheduleHistory,
 )
 from duetime.domain.tasks.task import Cause, ScheduleRef
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +49,7 @@ _MARK = 6
 """Length of the part of `uid` that distinguishes occurrences from those of an earlier schedule with the same name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleFilter:
     """Which schedules are listed; one without conditions matches all.
 
@@ -88,7 +89,7 @@ class ScheduleFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RemovedSchedule:
     """A recently removed schedule, because the process that removed it may not have set the expiry of its payloads.
 
@@ -101,7 +102,7 @@ class RemovedSchedule:
     outside_payloads: tuple[Content, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredSchedule:
     """A schedule as stored.
 

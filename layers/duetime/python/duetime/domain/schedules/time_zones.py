@@ -6,7 +6,6 @@ their version can be stored with computed times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
@@ -18,6 +17,7 @@ from zoneinfo import ZoneInfo
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_ZONE_LENGTH
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis, from_datetime, to_datetime
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ class Fold(StrEnum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UtcOffsetPeriod:
     """A period with a constant UTC offset; a year of a zone consists of one or a few of them.
 
@@ -146,7 +146,7 @@ class UtcOffsetPeriod:
         return (self.start + self.offset, self.start + self.before) if self.offset < self.before else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Zone:
     """A time zone of the IANA database; created by `zone_named`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +14,7 @@ from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, wall_from
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ UNITS: Mapping[str, Millis] = {
 }
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class Moment:
     """A date-time as written.
 
@@ -53,7 +53,7 @@ class Moment:
     offset: Millis | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Period:
     """The time between occurrences; either calendar days or elapsed time, never both.
 
@@ -168,14 +168,14 @@ _NAMES = ("cron", "rate", "interval", "dates", "permanent")
 SEVERAL = "timings"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """Constant intervals of elapsed time from the schedule's start."""
 
     every: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interval:
     """An ISO 8601 repeating interval.
 
@@ -190,14 +190,14 @@ class Interval:
     times: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dates:
     """A sorted list of date-times without duplicates."""
 
     moments: tuple[Moment, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Permanent:
     """Each run starts a given time after the previous one has ended."""
 
@@ -207,7 +207,7 @@ class Permanent:
 SingleTiming: TypeAlias = Cron | Rate | Interval | Dates | Permanent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Several:
     """Several timings whose occurrences are merged."""
 

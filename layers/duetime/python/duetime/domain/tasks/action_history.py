@@ -6,11 +6,12 @@ without actions do not have the attribute.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import ACTIONS_INLINE, ACTIONS_INLINE_BYTES
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -66,7 +67,7 @@ class ActorType(StrEnum):
     SYSTEM = "system"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribution:
     """Who performs an action, and why.
 
@@ -87,7 +88,7 @@ BY_SYSTEM = Attribution(ActorType.SYSTEM)
 """An action of the scheduler itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActionRecord:
     """One action.
 
@@ -112,7 +113,7 @@ class ActionRecord:
         return _FIXED_BYTES + sum(len(text.encode()) + 1 for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ActionHistory:
     """The last actions, oldest first.
 

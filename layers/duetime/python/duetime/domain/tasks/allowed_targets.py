@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -24,6 +24,7 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
     service_of,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -158,7 +159,7 @@ def _number(part: str) -> int | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpSecret:
     """A secret in Secrets Manager.
 
@@ -173,7 +174,7 @@ class HttpSecret:
     owners: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpSecrets:
     """The secrets that HTTP calls may use, by the names used in tasks."""
 
@@ -217,7 +218,7 @@ _MOST_LISTED = 20
 """Maximum number of types that a rejection lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetRules:
     """The targets that tasks may call.
 

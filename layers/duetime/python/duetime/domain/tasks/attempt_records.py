@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.json_values import writable
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskError:
     """The type and message of an attempt's error.
 
@@ -65,7 +65,7 @@ class AttemptOutcome(StrEnum):
     """The target's `rollback` returned."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptRecord:
     """The stored summary of one attempt.
 
@@ -105,7 +105,7 @@ FORGOTTEN = ""
 """Reason of earlier waits that did not fit into the record."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """A wait of a task; it ended at the task's next claim.
 

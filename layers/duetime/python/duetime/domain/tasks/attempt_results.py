@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from duetime.domain.json_values import writable
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _CUT = " [cut]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Succeeded:
     """The target returned; `result` is JSON text in UTF-8."""
 
     result: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The target failed.
 
@@ -55,7 +55,7 @@ class Failed:
         return max(ended_at + wait, after_it)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Deferred:
     """The target has accepted the work and will send a notification.
 
@@ -67,14 +67,14 @@ class Deferred:
     job: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Yielded:
     """The target stopped because a pause was requested; `checkpoint` is JSON text in UTF-8, or `None`."""
 
     checkpoint: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stopped:
     """The target stopped because a cancel was requested.
 
@@ -85,7 +85,7 @@ class Stopped:
     error: TaskError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Postponed:
     """The target was not called, because something that it needs is not available or is switched off. Not an attempt.
 
@@ -126,7 +126,7 @@ class SkipCode(StrEnum):
     GROUP = "group"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """The target was not called, and will not be: the task's schedule or its group does not want it to run.
 
@@ -139,7 +139,7 @@ class Skipped:
     code: SkipCode
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expired:
     """The target was not called, and will not be: this attempt did not start in time.
 
@@ -155,7 +155,7 @@ class Expired:
 Ending = Succeeded | Failed | Deferred | Yielded | Stopped | Postponed | Skipped | Expired
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotSent:
     """The target's call was certainly not sent, because the receiving service rejected it. Not an attempt.
 

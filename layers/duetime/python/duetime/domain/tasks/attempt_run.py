@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
@@ -28,6 +28,7 @@ from duetime.domain.tasks.aws_jobs import is_job, seeks_job
 from duetime.domain.tasks.states import LEASED, TERMINAL, Move, State
 from duetime.domain.tasks.targets import outlives_workers
 from duetime.domain.times import SECOND, to_iso
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,7 +78,7 @@ def ended_attempts(task: Task, older: Iterable[AttemptRecord]) -> list[AttemptRe
     return [lines[fence] for fence in sorted(lines)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claimant:
     """The process that claims a task, and the time.
 
@@ -152,7 +153,7 @@ class Claimant:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """How a message reached a worker.
 
@@ -165,7 +166,7 @@ class Arrival:
     received_at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """One run of a target, as recorded in the attempt history.
 

@@ -7,11 +7,11 @@ entries.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from duetime.domain.tasks.targets import AwsService, AwsTarget
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ NAME_VARIABLE = "DUETIME_JOB"
 """Environment variable, or argument, with the job's name, for services that do not let us name jobs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobGrant:
     """Actions on jobs that use resources in the settings.
 
@@ -54,7 +54,7 @@ class JobGrant:
 _FUNCTION = r"(.*):function:([^:]*).*"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobService:
     """A service that runs jobs.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import ConditionFailed
@@ -12,6 +11,7 @@ from duetime.domain.tasks.states import GOING_ON, LEGAL, Move, State
 from duetime.domain.tasks.targets import TopologyTarget, WaitingTarget, pull_queue_of
 from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
 from duetime.domain.tasks.task_options import fair_share
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ NO_EXPIRY: TaskChanges = {"expires_seconds": None}
 """Changes by a request to run a task now, or to retry it: the user wants it to run, however late."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlRequest:
     """A user's request for an action on a task.
 

@@ -11,7 +11,7 @@ that item.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
@@ -23,6 +23,7 @@ from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task import Task, fence_of_epoch, unless_referenced
 from duetime.domain.tasks.task_options import Until, unique_of
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Target
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IdempotencyKey:
     """A client's key for a request, the hash of the request's body, and how long the key is stored."""
 
@@ -46,7 +47,7 @@ class IdempotencyKey:
     life: Millis = IDEMPOTENCY_KEY_LIFE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Accepted(Generic[T]):
     """The result of a request that may be repeated.
 
@@ -65,7 +66,7 @@ class Accepted(Generic[T]):
         return not self.is_replay and self.on_conflict is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyRedirect:
     """Redirects an idempotency key to an existing task, in place of the one that was to be created.
 
@@ -82,7 +83,7 @@ class KeyRedirect:
     on_conflict: OnConflict
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RememberedKey:
     """The value of an idempotency key. It is stored before its task, so that a replay writes the same task.
 
@@ -104,7 +105,7 @@ class RememberedKey:
     on_conflict: OnConflict | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyHolder:
     """The item of a unique key.
 
@@ -117,7 +118,7 @@ class KeyHolder:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyTaking:
     """A task takes a unique key, in the write that makes it hold the key.
 
@@ -151,7 +152,7 @@ def has_begun(task: Task) -> bool:
     return task.state in LEASED or task.started_at is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """The event from which a task is created: creating from the same event again leads to the same task.
 
@@ -183,7 +184,7 @@ class Origin:
             raise FieldInvalid("time", "lies in the future", FaultCode.OUT_OF_RANGE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """Attributes of a task that stay the same if its creation is repeated."""
 
@@ -202,7 +203,7 @@ class Identity:
         return unless_referenced(max(self.due_at, self.created_at))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Order:
     """A client's request for one task.
 
@@ -236,7 +237,7 @@ class Order:
         return "payload." if self.graph is None else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """A record that is ready to be written, with its nonce and the order from which it was created."""
 
@@ -261,7 +262,7 @@ class FieldMerge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskChange:
     """A client's update of a task.
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceRef:
     """An occurrence of a schedule, which may be in the future.
 
@@ -24,7 +25,7 @@ class OccurrenceRef:
     nominal: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependency:
     """One thing that a task waits for: a task, or an occurrence of a schedule.
 
@@ -39,7 +40,7 @@ class Dependency:
     outcome: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dependencies:
     """All that a task waits for.
 

@@ -6,12 +6,13 @@ Rules, outcomes and verdicts are those of topologies (`duetime.domain.topologies
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.times import to_iso
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, Verdict, verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ SKIPPED = "skipped"
 """Error type of a task that can never start although no other has failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceRun:
     """What an occurrence has come to.
 
@@ -41,7 +42,7 @@ class OccurrenceRun:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A dependency as it is now.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
@@ -11,6 +10,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import EventTarget
 from duetime.domain.tasks.wait_reasons import EVENT_AWAITED
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Failed
@@ -21,7 +21,7 @@ TIMED_OUT = "EventTimedOut"
 """Error type of a task whose event did not happen in time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitedEvent:
     """What tasks wait for: an event of one owner, by its name and key.
 
@@ -34,7 +34,7 @@ class AwaitedEvent:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """A message that an event has happened.
 
@@ -47,7 +47,7 @@ class Signal:
     payload: bytes = b"null"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SentSignal:
     """A stored signal.
 
@@ -60,7 +60,7 @@ class SentSignal:
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaitingTask:
     """A task that waits for an event, as noted there.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """A range of time; without bounds it contains everything.
 
@@ -34,7 +36,7 @@ class Range:
         return (self.after is None or at >= self.after) and (self.before is None or at < self.before)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskFilter:
     """Conditions of a list, all of which must be met.
 
@@ -98,7 +100,7 @@ class TaskFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchCount:
     """How many tasks match a filter.
 

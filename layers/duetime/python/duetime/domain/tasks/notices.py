@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from duetime.domain.tasks.targets import AwsService, CallbackTarget, service_of
 from duetime.domain.tasks.task_options import RetryPolicy
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ class NoticeKind(StrEnum):
     LONG = "task.running_long"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice:
     """A notice to one address.
 
@@ -163,7 +163,7 @@ def outcome_origin(task: Task) -> Origin:
     return Origin(CALLBACK_TYPE, f"{task.outcome_id}-{task.state}", task.outcome_at)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConsolePages:
     """Pages of a deployment's console.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.tasks.states import LEASED
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PackagedTypes:
     """The functions that run packages of handlers.
 
@@ -35,7 +35,7 @@ class PackagedTypes:
         return next(names, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptToken:
     """Lets a package's function act for one attempt, as long as that attempt has its task.
 

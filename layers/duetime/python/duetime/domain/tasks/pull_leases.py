@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import TypeNotPulled
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pullers:
     """Permissions to pull: patterns of the allowed callers by type, named as owners are."""
 
@@ -38,7 +38,7 @@ class Pullers:
                 raise TypeNotPulled(task_type)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseKey:
     """Key of a lease that its worker sends: an attempt, and the delivery that led to it.
 
@@ -64,7 +64,7 @@ class LeaseKey:
         return task.fence != self.fence or task.lease_nonce == self.nonce
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseRequest:
     """A pull worker's request for leases.
 

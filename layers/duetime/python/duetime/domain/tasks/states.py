@@ -6,8 +6,9 @@ in the docs is generated from it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from duetime_common.frozen_classes import frozen
 
 
 class State(StrEnum):
@@ -56,7 +57,7 @@ GOING_ON = STARTABLE | _ATTEMPTED
 """States of a task that is not held by anyone: it waits for its time, or is being worked on."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """The effect of a move: the states it may leave and the resulting state (`None`: unchanged)."""
 

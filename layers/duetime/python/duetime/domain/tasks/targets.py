@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from functools import cache
 
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.wildcards import translated
+from duetime_common.frozen_classes import frozen
 
 EVENT_SOURCE = "duetime"
 """Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
@@ -102,7 +103,7 @@ def service_of(arn: str) -> AwsService | None:
     return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArnPatterns:
     """The resources that tasks may call.
 
@@ -143,7 +144,7 @@ class BodyKind(StrEnum):
         return self in (BodyKind.JSON, BodyKind.FORM)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RequestBody:
     """The body of a request.
 
@@ -171,7 +172,7 @@ class AuthScheme(StrEnum):
     OAUTH_CLIENT = "oauth_client"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Auth:
     """Authentication of a request; the secret itself is in Secrets Manager.
 
@@ -199,7 +200,7 @@ class Keep(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResponseOptions:
     """The part of a response to keep.
 
@@ -213,7 +214,7 @@ class ResponseOptions:
     truncates: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpRequest:
     """Differences from duetime's default request, which is a signed `PUT` of the envelope.
 
@@ -253,7 +254,7 @@ def form_fields(body: RequestBody) -> list[tuple[str, str]]:
     return list(json.loads(body.text).items())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandlerTarget:
     """The Python handler that the worker function has registered for the task's type."""
 
@@ -288,7 +289,7 @@ class Query(StrEnum):
     SUMMARY = "summary"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallBatch:
     """How tasks share the calls of an endpoint.
 
@@ -301,7 +302,7 @@ class CallBatch:
     max_wait_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HttpTarget:
     """An HTTP endpoint.
 
@@ -337,12 +338,12 @@ class HttpTarget:
         return next((name for name, value in of_one.items() if value), "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PullTarget:
     """A worker anywhere that leases tasks of this type: see `services/pull/lease.py`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwsTarget:
     """A resource of AWS that is called with the task.
 
@@ -366,7 +367,7 @@ class AwsTarget:
     parameters: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefinitionRef:
     """The definition that a topology is a run of.
 
@@ -380,7 +381,7 @@ class DefinitionRef:
     parameters: str = "{}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyTarget:
     """The state machine that runs a graph of tasks; the graph is the task's payload.
 
@@ -405,7 +406,7 @@ class OnTimeout(StrEnum):
     APPROVE = "approve"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApprovalTarget:
     """A person who approves or rejects; nothing is called.
 
@@ -417,7 +418,7 @@ class ApprovalTarget:
     on_timeout: OnTimeout = OnTimeout.FAIL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventTarget:
     """An event that is waited for; nothing is called.
 
@@ -434,7 +435,7 @@ class EventTarget:
     lookback_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallbackTarget:
     """A URL that receives the outcome of another task; requests cannot name such a target."""
 

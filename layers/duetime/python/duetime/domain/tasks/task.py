@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import HandlerTarget, Target, TopologyTarget, definition_of, pull_queue_of
 from duetime.domain.tasks.task_options import TaskOptions, fair_share
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +47,7 @@ class ContentPlace(StrEnum):
         return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UploadedBytes:
     """What is known of an uploaded payload without reading it.
 
@@ -73,7 +74,7 @@ class UploadedBytes:
         return cls(int(size), urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Content:
     """A payload or a result: opaque bytes (JSON text in UTF-8), in the record or outside it.
 
@@ -100,7 +101,7 @@ class Content:
         return UploadedBytes.of_name(self.name) if self.place is ContentPlace.OBJECT else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expiry:
     """When content may be removed.
 
@@ -145,7 +146,7 @@ class Cause(StrEnum):
     BACKFILL = "backfill"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleRef:
     """The reference of a task to the schedule that created it.
 
@@ -177,7 +178,7 @@ class ScheduleRef:
         return self.cause in {Cause.SCHEDULE, Cause.CATCH_UP}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeRef:
     """The reference of a task to its node in a topology.
 
@@ -197,7 +198,7 @@ class NodeRef:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """Progress of an attempt: 0 to 100, and a short message. Characters that UTF-8 cannot encode are escaped."""
 
@@ -216,7 +217,7 @@ class RequestedAction(StrEnum):
     CANCEL = "cancel"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task(TaskOptions):
     """The record of a task: the single source of truth about it.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.attempt_records import SKIPPED, AttemptOutcome
 from duetime.domain.tasks.states import LEASED, State
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +49,7 @@ class EventType(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptPart:
     """The attempt of an event, and how it ended if the event is its end."""
 
@@ -59,7 +59,7 @@ class AttemptPart:
     line: AttemptRecord | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskEvent:
     """One event.
 

@@ -14,7 +14,7 @@ An owner has lists from about a thousand tasks on. Below that, one page reads al
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from duetime.domain.operating_parameters import (
     LIST_SWEEP_EVERY,
 )
 from duetime.domain.tasks.states import TERMINAL, State
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,7 +73,7 @@ class ListKind(StrEnum):
     MOVED = "moved"
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(order=True)
 class ListName:
     """One list of one owner.
 
@@ -87,7 +88,7 @@ class ListName:
     of_nodes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Posting:
     """A task in a list.
 
@@ -107,7 +108,7 @@ class Posting:
         return place_of(self.at, self.task_id)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A task in the list of a state.
 
@@ -120,7 +121,7 @@ class Entry:
     expires_at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """Postings of one list within `LIST_SPAN`, stored as one item.
 
@@ -146,7 +147,7 @@ class Block:
         return max(each.expires_at for each in self.postings)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListWrites:
     """Changes of lists; repeating them changes nothing more.
 
@@ -324,7 +325,7 @@ def _entry(task: TaskSnapshot, at: Millis, retention: RetentionPolicy) -> Entry:
     return Entry(list_of_state(task), task.id, max(at, task.id.home) + kept)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListHead:
     """The progress of an owner's lists.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from duetime.domain.limits import MAX_ATTEMPTS, MAX_LOCK_HOLDERS
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryPolicy:
     """How often and at which intervals a task is retried.
 
@@ -91,7 +92,7 @@ class LockMode(StrEnum):
     SHARED = "shared"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockSpec:
     """A named resource that a task needs while it runs.
 
@@ -124,7 +125,7 @@ def one_form(lock: LockSpec | None, locks: Iterable[LockSpec]) -> tuple[LockSpec
     return (several[0], ()) if len(several) == 1 else (lock, several)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rate:
     """Limits the starts of attempts for all tasks of an owner with the same key.
 
@@ -166,7 +167,7 @@ class OnConflict(StrEnum):
     REFUSE = "refuse"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unique:
     """Makes a task the only one with its key among its owner's tasks.
 
@@ -179,7 +180,7 @@ class Unique:
     on_conflict: OnConflict = OnConflict.KEEP
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Debounce:
     """Delays a task with each further creation with its key, until there has been none for a while.
 
@@ -215,7 +216,7 @@ class AfterFailure(StrEnum):
     STOP = "stop"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OrderKey:
     """Makes the tasks of an owner with the same key run one after another, in the order of their creation.
 
@@ -227,7 +228,7 @@ class OrderKey:
     on_failure: AfterFailure = AfterFailure.CONTINUE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotifyOn:
     """Which events of a task are notified, and to whom.
 
@@ -244,7 +245,7 @@ class NotifyOn:
     running_seconds: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen(kw_only=True)
 class TaskOptions:
     """Options of a task that have the same name in requests, records and responses.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, TopologyTarget
@@ -21,6 +21,7 @@ from duetime.domain.tasks.task_options import (
     Until,
     one_form,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,7 @@ DEFAULTED = (
 """The options that a type can have defaults for: those that describe the work, and not one task."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskSpec(TaskOptions):
     """A client's request, decoded and within limits.
 
@@ -103,7 +104,7 @@ _LOCKS = ("lock", "locks")
 _ROLLS_BACK = (HandlerTarget, HttpTarget)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnDefaults:
     """Defaults that an owner gives to the owner's tasks of one type."""
 
@@ -112,7 +113,7 @@ class OwnDefaults:
     updated_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnerTypes:
     """All defaults of an owner, by type.
 
@@ -124,7 +125,7 @@ class OwnerTypes:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HandlerDescription:
     """What a deployment knows about the handler of a type.
 
@@ -198,7 +199,7 @@ def _kept(spec: TaskSpec) -> set[str]:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeStatus:
     """What an owner can know about a type.
 

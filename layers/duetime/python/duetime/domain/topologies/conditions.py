@@ -7,12 +7,12 @@ deterministic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_NODES
 from duetime.domain.topologies.maps import MapFailed
 from duetime_common.conditions import PARAMETERS, PARENTS, evaluate
+from duetime_common.frozen_classes import frozen
 from duetime_common.payload_codecs import is_encrypted
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ConditionFailed(Exception):
     """A condition returned neither true nor false; the message gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParentEnd:
     """How a parent ended.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -12,6 +11,7 @@ from duetime.domain.tasks.targets import DefinitionRef, TopologyTarget
 from duetime.domain.topologies.graph import GRAPH_FIELDS
 from duetime.domain.topologies.parameters import compact_json, parameters_of, values_of, with_values
 from duetime.domain.topologies.validation import TOO_MANY_LEVELS
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionInfo:
     """Metadata of a version.
 
@@ -35,7 +35,7 @@ class VersionInfo:
     created_by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """One version of a definition.
 
@@ -93,7 +93,7 @@ class Definition:
         return {**graph, "nodes": with_values(document["nodes"], values)}, values
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A difference between two versions.
 

@@ -16,6 +16,7 @@ from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.maps import NodeMap, graph_of_map, is_map
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +40,7 @@ class OnFailure(StrEnum):
     ROLLBACK = "rollback"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """One node of a graph.
 
@@ -76,7 +77,7 @@ class Node:
         return (self.map is not None) + (0 if self.subgraph is None else self.subgraph.levels)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """A dependency, from the view of its parent.
 

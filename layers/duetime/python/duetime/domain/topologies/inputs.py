@@ -7,10 +7,10 @@ A node lists in `inputs` the parents whose results it needs, and receives one ob
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_INPUTS_BYTES
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ class InputsTooLarge(Exception):
         self.sizes = sizes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reference:
     """Reference to an input: the result of a task."""
 

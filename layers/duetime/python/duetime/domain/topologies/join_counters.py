@@ -18,13 +18,14 @@ left unfinished.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.operating_parameters import EDGES_PER_CHUNK
 from duetime.domain.tasks.states import NOT_STARTED, State
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -48,7 +49,7 @@ WHOLE = 100
 """Percentage of a succeeded node, whatever it reported last."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeStatus:
     """The status of a node: the relevant part of its task's record.
 
@@ -168,7 +169,7 @@ def chunks_for(edges: int) -> int:
     return -(-edges // EDGES_PER_CHUNK)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chunk:
     """A group of a node's edges, with the outcomes of arrived ones.
 
@@ -220,7 +221,7 @@ class Chunk:
         return Counts(self.edges, len(self.succeeded), len(self.failed), len(self.skipped))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JoinCount:
     """The reports of a node's chunks.
 

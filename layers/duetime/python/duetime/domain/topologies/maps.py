@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_GRAPH_BYTES, MAX_MAP_BYTES
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.placeholders import PREFIX
 from duetime.domain.topologies.parameters import Replacement, compact_json
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ class MapFailed(Exception):
     """The list of items is missing or too long; the message gives the reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeMap:
     """The map options of a node.
 

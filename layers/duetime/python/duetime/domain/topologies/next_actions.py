@@ -6,7 +6,6 @@ it again returns the remaining actions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, TERMINAL, State
@@ -14,6 +13,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.join_counters import Reason
 from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED, Outcome
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.join_counters import NodeStatus, Statuses
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NextAction:
     """The state of the run, and the next actions on its nodes, in order.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -17,6 +16,7 @@ from urllib.parse import quote
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_PARAMETERS_BYTES
 from duetime.domain.tasks.placeholders import PREFIX, refusal, texts_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -30,7 +30,7 @@ OF_A_TARGET = frozenset({URL, BODY, "headers", "query", "key"})
 """Fields of a target whose texts may contain placeholders."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Replacement:
     """Replaces placeholders by values.
 
@@ -147,7 +147,7 @@ _SAMPLES: Mapping[ParameterType, Any] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parameter:
     """One parameter of a definition.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_RESULT_BYTES
@@ -14,6 +13,7 @@ from duetime.domain.times import SECOND, Millis
 from duetime.domain.topologies.join_counters import WHOLE
 from duetime.domain.topologies.next_actions import unhandled
 from duetime.domain.topologies.trigger_rules import TriggerRule
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -80,7 +80,7 @@ def _named(keys: Sequence[str], one: str, many: str = "") -> str:
     return f"the nodes {', '.join(keys[:_SHOWN])}{more} {many or one}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CriticalPath:
     """The chain of nodes that determines the duration of the run.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.join_counters import WHOLE, NodeStatus, Reason, chunk_of, counts_for, kept_edges
 from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Outcome, Verdict, verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ ROLLBACK_FAILED = "rollback_failed"
 _PAUSES = frozenset({Action.PAUSED, Action.PAUSE_REQUESTED})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Begun:
     """Constants of a run, stored before anything of it is created.
 
@@ -44,7 +45,7 @@ class Begun:
     shards: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunState:
     """The state of a topology.
 
@@ -178,7 +179,7 @@ def _ended_at(task: Task) -> Millis | None:
     return task.attempt_history[-1].started_at + task.attempt_history[-1].took
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Run:
     """One run of a topology: its first, or a retry.
 
@@ -202,7 +203,7 @@ class Run:
         return TaskId.of(self.begun_at, spread % self.shards, tail)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrival:
     """Edges of one chunk that count from the start of a run: their parents are kept from an earlier one."""
 
@@ -275,7 +276,7 @@ _MADE_BY = {Outcome.SUCCEEDED: Verdict.READY, Outcome.SKIPPED: Verdict.SKIPPED}
 """The verdict of a node's rule that is required for each outcome."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetryPlan:
     """The plan of a retry, parents before children.
 
@@ -343,7 +344,7 @@ def _stands(node: Node, statuses: Statuses, kept: Collection[str]) -> bool:
     return outcome in _MADE_BY and found is _MADE_BY[outcome]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """A topology with the status of its nodes.
 

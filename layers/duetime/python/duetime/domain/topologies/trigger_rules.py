@@ -19,8 +19,9 @@ verdict.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from duetime_common.frozen_classes import frozen
 
 
 class TriggerRule(StrEnum):
@@ -69,7 +70,7 @@ class Verdict(StrEnum):
     """It can never start, and no ancestor has failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Counts:
     """Counts of a node's ended parents by outcome.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind, BulkState
@@ -10,6 +10,7 @@ from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.operating_parameters import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
 from duetime.services.bulk.manage import REPLACED
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ class Replaced(Exception):
     """A later request has replaced this operation."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkExecutor:
     """Runs bulk operations. Two executors may briefly run the same one: every step may be done twice.
 

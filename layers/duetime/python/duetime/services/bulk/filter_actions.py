@@ -18,6 +18,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +43,7 @@ REQUEST = "request"
 """Name of the stored request body among an operation's contents."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkRequests:
     """Accepts requests, and continues them in the background.
 
@@ -200,7 +201,7 @@ class FilteredTaskEraser(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilteredTasks:
     """Applies one action to all of an owner's tasks that match a filter; repeating a piece is safe."""
 

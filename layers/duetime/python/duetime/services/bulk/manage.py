@@ -7,7 +7,7 @@ the operation has ended, so an executor may crash at any time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
@@ -17,6 +17,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ _TAIL_BITS = 64
 REPLACED = "a later request replaced it"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BulkOperations:
     """Manages bulk operations; `BulkExecutor` runs them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, ScheduleNotFound
@@ -16,6 +15,7 @@ from duetime.domain.explanations.schedule_explanation import (
 )
 from duetime.domain.schedules.occurrences import preceding
 from duetime.services.schedules.runs import OF_ITS_TIMING, RunsQuery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.retention import RetentionPolicy
@@ -32,7 +32,7 @@ _LATEST = 20
 """Runs read to find the latest one of the schedule's timing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleExplainer:
     """Explains why a schedule did or did not run at a time, from the runs of the schedule.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.circuit_breakers import host_of
@@ -31,6 +31,7 @@ from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import minute_of
 from duetime.services.content_retention import key_status
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskExplainer:
     """Explains why a task has not run yet, or where its time went.
 
@@ -256,7 +257,7 @@ _LAST_NUMBER = 10**15 - 1
 _DELAYING = (Quota.CONCURRENT_ATTEMPTS,)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartPreviewer:
     """Estimates when a task would start if it were created now.
 

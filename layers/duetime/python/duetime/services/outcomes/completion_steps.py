@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,6 +33,7 @@ from duetime.ports.queues import Outgoing
 from duetime.ports.targets import Work
 from duetime.services.content_retention import let_expire, retain_open
 from duetime.services.enqueue import message_for
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ class CompletionSteps(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InlineCompletion:
     """Does what follows an outcome in this process, under the attempt's lease, as workers do.
 
@@ -181,7 +182,7 @@ class InlineCompletion:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DelegatedCompletion:
     """Leaves the steps after an outcome to a worker, for functions that cannot call targets."""
 
@@ -239,7 +240,7 @@ def _ask_nothing() -> None:
 _PAYLOAD = "payload"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallbackTasks:
     """Creates the task that posts an outcome: once for each outcome, even if this is repeated."""
 
@@ -274,7 +275,7 @@ class CallbackTasks:
         self.enqueuer.send_due([made])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repeater:
     """Repeats a call a few times, with a pause that doubles, until the other side accepts or rejects it."""
 
@@ -293,7 +294,7 @@ class Repeater:
         return failed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoticeSender:
     """Sends notices at least once, unless the receiver rejects them; the task continues in any case."""
 
@@ -326,7 +327,7 @@ class NoticeSender:
         return failed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LateNotices:
     """Sends one notice for each task that has not started, or attempt that has not ended, in time."""
 
@@ -357,7 +358,7 @@ class LateNotices:
         self.sender.send(task, long_run_notice(task, long_at))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TracebackRecorder:
     """Logs and stores tracebacks.
 

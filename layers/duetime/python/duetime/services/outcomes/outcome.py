@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write, WriteResult
@@ -41,6 +41,7 @@ from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from duetime.services import task_telemetry
 from duetime.services.content_retention import let_expire, note_end, write_checkpoint
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +62,7 @@ _FIRST_JOB_SEARCH = 10 * SECOND
 """When a job whose start got no response is first searched for; its service may list it then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeWriter:
     """Ends attempts, each with one conditional write on its fence.
 
@@ -375,7 +376,7 @@ def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RollbackWriter:
     """Ends rollbacks, which have their own lease, retries and outcome."""
 

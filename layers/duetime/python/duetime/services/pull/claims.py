@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied
@@ -34,6 +34,7 @@ from duetime.services import task_telemetry
 from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes import outcome
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -55,7 +56,7 @@ RUN_ONLY = frozenset({Phase.RUN})
 """Phases that pull workers offer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseClaims:
     """Claims tasks by the same conditional write that the worker functions make."""
 
@@ -201,7 +202,7 @@ class LeaseClaims:
         return self.stores.contents.fetch_or_link(task.id, content) if content.data is None else content.data
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Leased:
     """A task that was handed out.
 
@@ -226,7 +227,7 @@ class Leased:
         return (self.task.lease_expires_at or 0) - now
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClaimedDelivery:
     """The result of one delivery: a lease, or the message's disposition."""
 
@@ -234,7 +235,7 @@ class ClaimedDelivery:
     end: Leased | DeleteMessage | RedeliverMessage
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PullMessages:
     """Settles messages; an unsettled message comes back at its present visibility."""
 
@@ -271,7 +272,7 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
             return 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PullLocks:
     """Takes, renews and releases all locks of a pull worker's attempt.
 

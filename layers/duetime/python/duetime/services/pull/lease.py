@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.enqueue import message_for
 from duetime.services.pull.claims import ClaimedDelivery, Leased
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,7 @@ _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseService:
     """Leases due tasks of pulled types, with the same claim that worker functions make."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -27,6 +27,7 @@ from duetime.services.content_retention import write_checkpoint
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.outcome import says_the_same
 from duetime.services.pull.claims import RUN_ONLY
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ RELEASED = "a worker: the last one released it"
 """Reason for the wait of a task that its worker has released."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseReports:
     """Processes reports on leases.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid, QuotasFull, QuotasNotFound, Unavailable
@@ -10,6 +10,7 @@ from duetime.domain.limits import MAX_QUOTA_OWNERS
 from duetime.domain.operating_parameters import QUOTA_WINDOW
 from duetime.domain.quotas import OwnerQuotas, Quota, QuotaStatus
 from duetime.domain.times import SECOND
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,7 @@ _MOST_SCHEDULES = 10_000
 """Schedules that are counted at most to show their number."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaUsage:
     """Reads what owners use of their quotas."""
 
@@ -68,7 +69,7 @@ class QuotaUsage:
                 return sum(hold.until >= now for hold in self.use.holds(owner, quota).values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaAdmin:
     """Shows and sets quotas: operators those of all owners, other callers see their own."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import QuotaExceeded, Unavailable
@@ -18,6 +18,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.quotas import Hold, Quota
 from duetime.domain.tasks.attempt_results import Postponed
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ _FULL: Millis = 200
 """How long a process that has found no place does not look for one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunningTopologies:
     """Counts the nodes of the topologies that owners run at once."""
 
@@ -76,7 +77,7 @@ class RunningTopologies:
         return {name: hold for name, hold in holds.items() if name not in ended}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WaitingRequests:
     """Places for the requests of each owner that wait."""
 
@@ -107,7 +108,7 @@ class WaitingRequests:
                 self.use.drop(owner, quota, str(place), nonce)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A place that is wanted, or taken.
 
@@ -147,7 +148,7 @@ def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int)
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseQuota:
     """Counts the leases that pull workers have at once."""
 
@@ -200,7 +201,7 @@ def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
     return task is not None and task.fence == fence and (task.lease_expires_at or 0) > now and not task.is_terminal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptQuota:
     """Limits how many attempts of each owner worker functions run at once: each has a place, renewed with its lease.
 

@@ -15,6 +15,7 @@ from duetime.domain.errors import QuotaExceeded, Unavailable
 from duetime.domain.operating_parameters import QUOTA_COUNT_WAIT, QUOTA_COUNTS_KEPT, QUOTA_USE_LIFE
 from duetime.domain.quotas import OPEN_TASKS_PER_CREATE, Quota, WindowCounts, is_close, portion
 from duetime.domain.tasks.states import TERMINAL
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,7 @@ class _Use:
     granted: dict[Quota, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RateMeter:
     """Counts what owners use in a second. A store that does not answer limits nobody."""
 
@@ -151,7 +152,7 @@ def _counted(limits: Quotas, quota: Quota) -> int | None:
     return limit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpenTasks:
     """Counts the open tasks of owners: those in the summary, and those created since, which it lacks.
 
@@ -183,7 +184,7 @@ class OpenTasks:
         return number + self.rate_meter.counts(owner).lately(Quota.CREATES, now)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuotaGuard:
     """Admits requests of owners within their quotas, and rejects the others."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import CalendarExists, CalendarNotFound, CalendarUsed, CalendarVersionMismatch, Unavailable
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.times import DAY
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ class CalendarReader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Precondition:
     """Condition for writing a calendar.
 
@@ -64,7 +64,7 @@ class Precondition:
             raise CalendarVersionMismatch(name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionedCalendar:
     """A stored calendar.
 
@@ -78,7 +78,7 @@ class VersionedCalendar:
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CalendarManager:
     """Manages an owner's calendars.
 

@@ -7,7 +7,7 @@ stale. After a crash this timer's minute is read again: the same occurrences are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +16,7 @@ from duetime.domain.errors import FieldInvalid, Unavailable
 from duetime.domain.times import to_iso
 from duetime.domain.tracebacks import places_of
 from duetime.services.schedules.expansion_planner import ConcurrentWrite, ExpansionPass
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ _PASSES = 40
 """Passes over one schedule in one expansion, for large expansions and concurrent writes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expanded:
     """The result of an expansion.
 
@@ -45,7 +46,7 @@ class Expanded:
     done: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleExpander:
     """Expands schedules up to the horizon, many in parallel."""
 

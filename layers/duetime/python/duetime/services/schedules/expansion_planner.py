@@ -48,6 +48,7 @@ from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, to_iso
 from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, known_runs, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ class ConcurrentWrite(Exception):
     """A concurrent write changed the schedule: check it again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpansionPlanner:
     """Decides which occurrences of a schedule to place now, and when to expand it next.
 
@@ -441,7 +442,7 @@ def _is_planned(schedule: Schedule, window: Window) -> bool:
     return any(each.runs for each in found)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoppedOccurrences:
     """Finds upcoming occurrences that a user has stopped or run early. Reads only when a schedule changes.
 

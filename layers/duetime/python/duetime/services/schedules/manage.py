@@ -7,7 +7,7 @@ the trigger completes the change at that timer.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind, FilterResult
@@ -19,6 +19,7 @@ from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, resumed, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields, new_values
 from duetime.services.schedules.schedule_writer import TRIES, busy
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ def _accept(_stored: StoredSchedule) -> None:
     """Accepts any schedule."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
@@ -298,7 +299,7 @@ def _in_next_revision(
     return retimed if is_permanent or stored.state is ScheduleState.PAUSED else rescheduled
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceChanger:
     """Changes single upcoming occurrences for their schedule's owner."""
 
@@ -345,7 +346,7 @@ class _NotMeantError(Exception):
     """The schedule does not match the request in its present state."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilteredSchedules:
     """Pauses or resumes an owner's schedules; repeating a piece is safe."""
 

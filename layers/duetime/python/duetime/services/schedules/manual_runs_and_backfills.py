@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ from duetime.domain.tasks.creation import Accepted, due_of
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Cause
 from duetime.services.schedules.occurrence_tasks import Due
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +50,7 @@ _BY_HAND = "run"
 _NOW = ManualRun()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Period:
     """The period of a backfill, [start, end], and the number of occurrences per minute.
 
@@ -65,7 +66,7 @@ class Period:
     overlap: Overlap = Overlap.ALLOW_ALL
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManualRuns:
     """Runs of a schedule's task that its owner requests in addition to its timing.
 

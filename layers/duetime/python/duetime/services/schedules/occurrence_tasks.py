@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import Cause, unless_referenced
 from duetime.services.task_telemetry import MESSAGE_ID, run_span
 from duetime.services.tasks.creation_rules import payload_name
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.creation_rules import CreationRules
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Due:
     """An occurrence to place.
 
@@ -48,7 +49,7 @@ class Due:
     calendars: tuple[Calendar, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OccurrenceTasks:
     """Creates the tasks of occurrences.
 

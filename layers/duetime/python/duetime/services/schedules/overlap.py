@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
 from duetime.services.schedules.occurrence_tasks import Due
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,7 +66,7 @@ class _Again(Enum):
 _TRY_AGAIN = _Again.NOW
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OverlapControl:
     """Applies a schedule's present state and overlap policy to its occurrences.
 
@@ -301,7 +302,7 @@ class OverlapControl:
         return self.stores.schedules.save_activity(stored.owner, stored.name, activity, self.runtime.nonce())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunQueue:
     """Reads running and waiting runs. Every method may raise `Unavailable`."""
 

@@ -19,6 +19,7 @@ from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND, to_iso
 from duetime.services.schedules.known_runs import former_revisions, latest_run, possible_ids
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ _FEW = 3
 """Occurrences before and after now whose tasks are read first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """An occurrence as shown to its owner.
 
@@ -68,7 +69,7 @@ def seen_of(occurrence: Occurrence, task: Task) -> Seen:
     return Seen(occurrence, task.id, task, task.error.message if task.error and is_dropped else occurrence.note)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchedulePreview:
     """Shows past and future occurrences; creates nothing."""
 
@@ -280,7 +281,7 @@ class _ForecastReading:
         self.is_complete = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitedOccurrences:
     """`duetime.ports.tasks.OccurrenceFinder` for schedules of which neither knows that anybody waits."""
 

@@ -8,7 +8,7 @@ schedule's remarks for earlier times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ScheduleNotFound
@@ -32,6 +32,7 @@ from duetime.domain.times import LAST_INSTANT, SECOND
 from duetime.ports.tasks import ListQuery
 from duetime.services.schedules.known_runs import former_revisions, possible_ids
 from duetime.services.schedules.preview import seen_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -59,7 +60,7 @@ _MOST_AT_ONCE = 60
 """Occurrences whose tasks are read for one time: those of a minute."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunsQuery:
     """Selects runs.
 
@@ -85,7 +86,7 @@ class RunsQuery:
         return self.since <= at and (self.before is None or at < self.before)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunsAt:
     """The tasks that a schedule has created for a time, in any revision.
 
@@ -100,7 +101,7 @@ class RunsAt:
     is_complete: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleRuns:
     """Lists the runs of schedules.
 

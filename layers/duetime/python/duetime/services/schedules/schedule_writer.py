@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from duetime.domain.tasks.creation import Accepted, RememberedKey
 from duetime.domain.tasks.task import Content, ContentPlace, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.services.tasks.creation_rules import PAYLOAD
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RepeatedRequests:
     """Stores which object each idempotency key stands for."""
 
@@ -93,7 +94,7 @@ _PATIENCE = 3 * SECOND
 """How long a caller waits for a long expansion, such as a backfill at full rate; the trigger does the rest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleWriter:
     """Reads and writes schedules for their owners: conditionally, and with a timer first if one is needed.
 
@@ -263,7 +264,7 @@ _NOTHING = Content(ContentPlace.RECORD, PAYLOAD, b"")
 _TAIL_BITS, _NAME_LENGTH = 64, 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScheduleCreator:
     """Creates schedules.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +13,7 @@ from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of
 from duetime.domain.times import LAST_INSTANT
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,7 +34,7 @@ _MOST_MOVED = 1_000
 """Tasks with a changed due time that are read for a range of due times."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """The candidates of a list, in its order.
 
@@ -52,7 +53,7 @@ class Listed:
         return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskFinder:
     """Chooses where to find the tasks of a list."""
 

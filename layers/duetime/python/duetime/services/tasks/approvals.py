@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
@@ -15,6 +14,7 @@ from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.task import after_record, unless_referenced
 from duetime.services.content_retention import note_end
 from duetime.services.task_telemetry import count_outcome
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.conditional_writes import WriteResult
@@ -35,7 +35,7 @@ _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for anot
 """How a decision can differ from an earlier one on the same task."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """A person's decision.
 
@@ -47,7 +47,7 @@ class Decision:
     payload: bytes = b"null"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Approvals:
     """Records decisions: each is one write, which applies only while the task waits for it.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard, Write
@@ -16,6 +16,7 @@ from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
 from duetime.services.outcomes.outcome import says_the_same
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _TIME_IS_OVER = "the attempt's deadline is over"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptReports:
     """Processes reports of targets that work asynchronously: progress, and the end of an attempt.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarge
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskControl:
     """Controls tasks: each call makes one legal move, or raises an error with the reason.
 
@@ -269,7 +270,7 @@ _ACTIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskReopener:
     """Reopens ended tasks."""
 

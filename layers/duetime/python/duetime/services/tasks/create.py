@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -43,6 +43,7 @@ from duetime.domain.uploads import UPLOAD_FIELD, Upload, UploadMissing
 from duetime.services.content_retention import retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -66,7 +67,7 @@ _TRIES = 5
 """Attempts of a creation whose unique key is taken, or whose holder changes, concurrently."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskCreator:
     """Creates tasks: once it has answered, the record is durable and everything else can be recovered.
 
@@ -321,7 +322,7 @@ class TaskCreator:
 E = TypeVar("E", bound=Exception)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchCreator:
     """Creates many tasks independently: the failure of one does not affect the others."""
 
@@ -405,11 +406,11 @@ class BatchCreator:
 _BY_CREATION = Attribution(reason="a creation with its unique key")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeyConflicts:
     """Decides what happens to a creation whose unique key is held."""
 
-    task_updater: TaskUpdater
+    task_updater: Callable[[], TaskUpdater]
     keys: KeyStore
     runtime: Runtime
 
@@ -458,7 +459,7 @@ class KeyConflicts:
         # In one write: a repeat after the task's end must find the result even if the response was lost.
         change = TaskChange(fields, due_at=due, payload=spec.payload, redirect=redirect)
         try:
-            task = self.task_updater.update(holder.owner, holder.id, change, holder.version, _BY_CREATION)
+            task = self.task_updater().update(holder.owner, holder.id, change, holder.version, _BY_CREATION)
         except (StateConflict, TaskNotFound, VersionMismatch):
             return None
         return Accepted(task, on_conflict=OnConflict.REPLACE)

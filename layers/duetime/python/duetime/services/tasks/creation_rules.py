@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.errors import FaultCode, FieldInvalid, TypeNotFound, TypesFull, Unavailable
@@ -19,6 +19,7 @@ from duetime.domain.tasks.type_defaults import (
     merged,
     with_defaults,
 )
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,7 +44,7 @@ _NONE = OwnerTypes()
 _NO_HANDLER = HandlerDescription()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Known:
     """The defaults of an owner as read.
 
@@ -56,7 +57,7 @@ class _Known:
     asked_at: Millis
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeDefaults:
     """Gives tasks the defaults of their types. Each owner's are read at most every `TYPE_DEFAULTS_LIFE`.
 
@@ -115,7 +116,7 @@ class TypeDefaults:
         self._known[owner] = _Known(types, now, now)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TypeAdmin:
     """Lists types, and sets the defaults that an owner gives them.
 
@@ -240,7 +241,7 @@ def payload_name(target: Target | None) -> str:
     return PAYLOAD if ref is None else f"{PAYLOAD}.{ref.version}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreationRules:
     """Accepts new tasks; for a topology, also the tasks of its nodes.
 

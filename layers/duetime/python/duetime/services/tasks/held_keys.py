@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import UniqueKeyNotFound
@@ -11,6 +11,7 @@ from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.ports.tasks import ListQuery
 from duetime.services.content_retention import key_status
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,7 @@ _MOST_PAGES = 10
 """Pages of 100 open tasks that are read for one page of keys."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UniqueKeyReader:
     """Shows the unique keys that an owner's tasks hold."""
 

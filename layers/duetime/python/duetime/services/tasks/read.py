@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_lists import place_of
 from duetime.domain.times import SECOND
 from duetime.services.task_lists.reader import TaskFinder
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.services.long_poll_limit import LongPolls
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """A page of listed tasks.
 
@@ -49,7 +50,7 @@ class Page:
     by_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ArchiveAge:
     """The age from which a task may be in the archive.
 
@@ -66,7 +67,7 @@ class ArchiveAge:
         return task_id.home + self.retention.shortest < self.clock.now()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskReader:
     """Reads an owner's tasks; those of other owners count as missing.
 
@@ -203,7 +204,7 @@ LONGEST_PAUSE: Millis = SECOND
 """Each read of the record costs money: pauses double from the first to the longest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeWaiter:
     """Waits for outcomes."""
 
@@ -240,7 +241,7 @@ class OutcomeWaiter:
         return task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetQueryService:
     """Sends queries to the endpoints of an owner's tasks."""
 

@@ -7,7 +7,7 @@ nor a late attempt. The record expires when the task would have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ from duetime.domain.tasks.task_changes import NOTHING_LEFT
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.services.content_retention import let_expire, note_end, replace_content
 from duetime.services.tasks.creation_rules import PAYLOAD
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +59,7 @@ _TRIES = 5
 """How often a change is repeated after a concurrent write between its read and its write."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskUpdater:
     """Changes and cancels tasks; until a worker's claim, a change or cancellation wins.
 
@@ -271,7 +272,7 @@ class TaskUpdater:
 _ERASE_TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TaskEraser:
     """Erases ended tasks with their contents and attempts."""
 

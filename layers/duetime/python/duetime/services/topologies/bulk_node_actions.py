@@ -6,13 +6,14 @@ take over, and nodes that became ready meanwhile are found as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.tasks.states import LEASED
 from duetime.services.bulk.executor import Replaced
 from duetime.services.topologies.reconciler import KINDS
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation, BulkProgress
@@ -25,7 +26,7 @@ STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.item
 """The request on the topology's task for which an operation still applies."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologySteps:
     """Runs steps of operations on topologies."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from duetime.domain.operating_parameters import CHILDREN_AT_ONCE, MOST_CHILDREN_
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.ports.tasks import ListQuery
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _ENDED, _CANCELLED, _STOPPING, _RUNNING = "ended", "cancelled", "stopping", "running"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CancelledChildren:
     """What one request has done with the children of a task.
 
@@ -45,7 +45,7 @@ class CancelledChildren:
     has_more: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChildCanceller:
     """Cancels the descendants of a task, some hundreds in one request.
 

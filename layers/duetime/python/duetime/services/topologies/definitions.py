@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
 from duetime.domain.tasks.targets import definition_of, names_definitions
 from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _TRIES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Precondition:
     """Condition for writing a definition.
 
@@ -57,7 +58,7 @@ class Precondition:
             raise DefinitionVersionMismatch(name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredDefinition:
     """A stored definition.
 
@@ -69,7 +70,7 @@ class StoredDefinition:
     is_new: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyDefinitions:
     """Manages an owner's topology definitions."""
 

@@ -7,7 +7,7 @@ the end of the outermost one does. A retry removes the expiry of the nodes that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from duetime.domain.tasks.states import Move
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.run_state import Run
 from duetime.services.content_retention import let_expire, retain
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -41,7 +42,7 @@ _PAGE = 100
 """Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeEraser:
     """Erases the nodes of erased topologies.
 
@@ -117,7 +118,7 @@ class NodeEraser:
             self.task_eraser.erase_record(node, {"node_ref": None, "expires_at": node.expires_at or kept_until})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyEraser:
     """Erases tasks, including topologies with their nodes."""
 
@@ -197,7 +198,7 @@ def _task_ids(run_state: RunState) -> Iterator[TaskId]:
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retention:
     """Keeps nodes, and lets them expire. Each call may be repeated.
 

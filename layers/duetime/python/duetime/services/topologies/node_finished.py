@@ -5,7 +5,6 @@ It also handles the end of a topology's task: no node is left waiting.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.join_counters import counts_for, edges_to_count, group_around, is_counted
 from duetime.domain.topologies.run_state import counted_status, is_awaited, status_of
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ _AT_ONCE = 100
 """Children processed together: the first of many start before the last are processed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeFinished:
     """Does the steps after the end of a node or a topology.
 
@@ -119,7 +119,7 @@ def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
     return is_failure or topology_run.run_state.stopped or topology_run.task.requested_action is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Joins:
     """Starts children of an ended node that wait for no other parent. Repeating it is safe."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_state import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeTasks:
     """Creates the tasks of nodes. Creating one again changes nothing.
 
@@ -164,7 +165,7 @@ def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
     return spec.of_graph(map_payload(node_map, {}, None), MAX_DEADLINE_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeInputs:
     """Provides the inputs of nodes."""
 

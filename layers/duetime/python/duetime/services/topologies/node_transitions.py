@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from duetime.services.content_retention import extend, replace_content, retain_o
 from duetime.services.task_telemetry import count_outcome
 from duetime.services.topologies.node_tasks import result_of
 from duetime_common.conditions import parents_in
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -50,7 +51,7 @@ _MAP_PAYLOAD = "payload.items"
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeActions:
     """Acts on nodes.
 
@@ -230,7 +231,7 @@ class NodeActions:
         return task
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditions:
     """Evaluates conditions. A parent's outcome does not change, so repeating an evaluation gives the same result."""
 

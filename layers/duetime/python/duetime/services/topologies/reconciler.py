@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +18,7 @@ from duetime.domain.topologies.join_counters import Reason, decided
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress, never_begun
 from duetime.domain.topologies.trigger_rules import Verdict
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +41,7 @@ KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, Requested
 """The operation on the nodes for each request on the topology's task."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeRequests:
     """Sends requests to nodes on behalf of their topology; drops those that a node's state no longer allows."""
 
@@ -109,7 +110,7 @@ Work: TypeAlias = "Sequence[Callable[[], object]]"
 """Actions on nodes, in order; each may be repeated."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyReconciler:
     """Acts on nodes as the state of the run requires. It keeps no state: after a crash it is called again.
 
@@ -335,7 +336,7 @@ class TopologyReconciler:
 _GOES_ON = "its nodes are being rolled back"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyRollback:
     """`duetime.ports.topologies.TopologyRollback`. It keeps no state: each step reads the nodes' states."""
 

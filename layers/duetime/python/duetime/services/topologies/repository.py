@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import is_of_present_run, status_of
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,7 +36,7 @@ _PAGE = 100
 """Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyRun:
     """A topology that has begun."""
 
@@ -61,7 +62,7 @@ class TopologyRun:
         return None if seconds is None else self.run_state.begun_at + seconds * SECOND
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyRepository:
     """Reads topologies.
 

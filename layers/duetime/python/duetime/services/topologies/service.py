@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import BulkKind
@@ -22,6 +21,7 @@ from duetime.domain.topologies.run_state import (
     was_retried,
 )
 from duetime.services.topologies.reconciler import KINDS
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ControlResult:
     """The result of a request on a topology.
 
@@ -52,7 +52,7 @@ class ControlResult:
     operation: BulkOperation | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyService:
     """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import ContentExpired, FieldInvalid, RequestError
@@ -33,6 +33,7 @@ from duetime.domain.topologies.run_state import (
 from duetime.domain.topologies.watchdog_times import pause_before_check, reminders
 from duetime.services.topologies.node_tasks import results_of
 from duetime.services.topologies.repository import TopologyRun
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 _LAST_RUN = "nodes of its last run have not ended"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """The nodes that a run waits for.
 
@@ -75,7 +76,7 @@ class Plan:
         return len(self.chunks) > 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyCheck:
     """The result of a check of the run.
 
@@ -90,7 +91,7 @@ class TopologyCheck:
     again_after: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StateMachineSteps:
     """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
 
@@ -301,7 +302,7 @@ def _results_in_order(stores: Stores, items: Sequence[Reference]) -> Ending:
 EXECUTION_LOST = "its state machine's execution was lost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TopologyWatchdog:
     """Watches topologies. Each check sets the next one first, so a crash cannot end the checks."""
 

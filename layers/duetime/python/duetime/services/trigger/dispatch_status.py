@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import DispatchStatus, WorkQueue, dispatch_status, groups_of
 from duetime.domain.tasks.task_options import Priority
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Shards
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DispatchStatusReader:
     """Reads the trigger's cursors and the depths of the queues; writes nothing.
 

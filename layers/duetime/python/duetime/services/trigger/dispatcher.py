@@ -6,7 +6,6 @@ Each queue is sent to separately; due schedules and bulk operations are handled,
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import (
@@ -58,6 +57,7 @@ from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.task_telemetry import dispatch_span, expansion_span
 from duetime.services.trigger.shard_group_reader import GroupReader, Served
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DueMessages:
     """The common part of the first reading and the recovery scans.
 
@@ -163,7 +163,7 @@ _SAVES = 5
 """Attempts to store progress while other invocations store theirs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FirstReading:
     """Sends due tasks of a minute that is read for the first time."""
 
@@ -182,7 +182,7 @@ class FirstReading:
         return Served(sent.sent, sent.refused | refused)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dispatcher:
     """Reads the minutes of shard groups.
 
@@ -319,7 +319,7 @@ class Dispatcher:
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecoveryScan:
     """Sends messages again for overdue unclaimed tasks, expired leases and unfinished outcomes.
 
@@ -385,7 +385,7 @@ class RecoveryScan:
         self.tasks.add_timer(entry.timer(self.runtime.now() + DAY))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EarlyScan:
     """Sends messages again for tasks that should have started seconds ago, or whose lease has ended since.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.dispatch.cursors import ALL, DISPATCH
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import LARGE_MINUTE, LONGEST_PASSING, LONGEST_ROUND, OPEN_MINUTES, SLICE
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import MinuteItem, MinutePage, TaskStore
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Served:
     """The result of serving some items.
 
@@ -208,7 +209,7 @@ class GroupReader:
         self.runtime.telemetry.note(text, group=self.group, minute=minute, error=str(error))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     """Some items of a minute.
 

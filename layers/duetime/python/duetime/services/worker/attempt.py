@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, WriteResult
@@ -52,6 +52,7 @@ from duetime.services.content_retention import retain_paused
 from duetime.services.outcomes import outcome
 from duetime.services.task_telemetry import attempt_span, count_claim, note_end
 from duetime.services.worker.target_caller import timeout
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from duetime.services.worker.target_caller import TargetCaller
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptRunner:
     """Processes deliveries through their attempts.
 
@@ -278,7 +279,7 @@ _STORE_PAUSE: Millis = 200
 """First pause before repeating a write that the store did not answer; it doubles."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptPhases:
     """Takes claimed tasks through the phases of an attempt, and records how they ended.
 

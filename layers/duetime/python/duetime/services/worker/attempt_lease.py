@@ -13,6 +13,7 @@ from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND, Millis
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import AttemptQuota
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptLease:
     """Restricts the writes of an attempt to the time of its lease, and to its fence.
 
@@ -88,7 +89,7 @@ class AttemptLease:
         return self.tasks.apply(write)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AttemptLocks:
     """Takes, renews and releases the locks of attempts.
 
@@ -220,7 +221,7 @@ class DeliveryState:
         return task.overdue_at(started) + room
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watch:
     """What the watching thread of a batch provides to the thread of a delivery.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -22,6 +21,7 @@ from duetime.domain.tasks.attempt_run import late_start
 from duetime.domain.tasks.states import Move
 from duetime.domain.times import SECOND, Millis
 from duetime.services.worker.attempt_lease import DeliveryState, Watch
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ _CHECK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchWorker:
     """Processes batches of deliveries.
 
@@ -265,7 +265,7 @@ _RETRY_AFTER: Millis = 2 * SECOND
 """Delay before repeating a renewal that the store did not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseRenewal:
     """Renews leases.
 

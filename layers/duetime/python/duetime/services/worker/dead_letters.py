@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Applied, Guard
@@ -13,6 +12,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.outcome import fail_unwatched
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import Message
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.services.outcomes.outcome import OutcomeWriter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeadLetterService:
     """Decides what to do with the task of a dead letter."""
 

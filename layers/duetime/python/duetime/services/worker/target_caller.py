@@ -27,6 +27,7 @@ from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work
 from duetime.services.content_retention import write_checkpoint
+from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +61,7 @@ class _Known:
         self.usual = (4 * self.usual + took) // 5 if self.usual else took
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CircuitBreakers:
     """`duetime.ports.targets.TargetRunner` around another one: calls to a failing host are suspended for a while.
 
@@ -185,7 +186,7 @@ def _reason(ending: TargetEnding) -> str:
     return ending.error.type if isinstance(ending, Failed) else ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Given:
     """What a target gets besides the task's record."""
 
@@ -194,7 +195,7 @@ class _Given:
     inputs: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TargetCaller:
     """Calls targets with the stored contents of a task.
 

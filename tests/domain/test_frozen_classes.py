@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+
+import pytest
+
+from duetime_common.frozen_classes import frozen
+
+
+@frozen
+class Point:
+    """A class with every kind of field."""
+
+    x: int
+    y: int = 2
+    tags: list[str] = field(default_factory=list)
+    note: str = field(default="", compare=False, repr=False)
+    total: int = field(init=False)
+    reads: dict[str, int] = field(default_factory=dict, init=False)
+    kind: str = field(default="point", init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", self.x + self.y)
+
+
+@frozen(kw_only=True)
+class Named:
+    """A class whose arguments must be named."""
+
+    first: int = 1
+    second: int
+
+
+@frozen
+class Labelled(Point):
+    """A class with the fields of another one."""
+
+    label: str = "none"
+
+
+@frozen(order=True)
+class Version:
+    """A class with an order."""
+
+    number: int
+    name: str
+
+
+@frozen
+class Shown:
+    """A class with methods of its own."""
+
+    number: int
+
+    def __repr__(self) -> str:
+        return "shown"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shown)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@frozen
+class Nothing:
+    """A class without fields."""
+
+
+def test_fields_get_arguments_defaults_and_values_of_their_own() -> None:
+    """Each field has its argument or its default, and no two instances share what a factory made."""
+    point, other = Point(1, tags=["a"]), Point(1)
+    assert (point.x, point.y, point.tags, point.note, point.total, point.kind) == (1, 2, ["a"], "", 3, "point")
+    assert Point(1).tags is not other.tags
+    assert Point(1).reads is not other.reads
+
+
+def test_methods_of_the_class_are_kept() -> None:
+    """A class keeps its own representation, equality and hash."""
+    assert repr(Shown(1)) == "shown"
+    assert Shown(1) == Shown(2)
+    assert hash(Shown(1)) == hash(Shown(2))
+
+
+@pytest.mark.parametrize("arguments", [(), (1, 2, [], "", 3)])
+def test_missing_and_unknown_arguments_are_refused(arguments: tuple[object, ...]) -> None:
+    """A field without a default needs an argument, and a field that is not an argument accepts none."""
+    with pytest.raises(TypeError, match=r"Point\.__init__"):
+        Point(*arguments)  # type: ignore[arg-type]  # that is the mistake
+
+
+def test_arguments_must_be_named_where_the_class_says_so() -> None:
+    """`kw_only` refuses positional arguments, and lets a field without a default follow one with a default."""
+    assert Named(second=3).first == 1
+    with pytest.raises(TypeError):
+        Named(1, 3)  # type: ignore[call-arg]  # that is the mistake
+
+
+@pytest.mark.parametrize("name", ["x", "unknown"])
+def test_nothing_can_be_assigned_or_deleted(name: str) -> None:
+    """Neither a field nor another attribute of an instance can be assigned or deleted."""
+    point = Point(1)
+    with pytest.raises(FrozenInstanceError, match=name):
+        setattr(point, name, 5)
+    with pytest.raises(FrozenInstanceError, match=name):
+        delattr(point, name)
+    assert point.x == 1
+    assert not hasattr(point, "__dict__")
+
+
+def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
+    """Instances are equal if their class and all compared fields are, and then have the same hash."""
+    assert Point(1, note="a") == Point(1, note="b")
+    assert Point(1) != Point(2)
+    assert Point(1) != Labelled(1)
+    assert Point(1) != object()
+    assert hash(Named(second=3)) == hash(Named(second=3))
+    assert len({Nothing(), Nothing(), Named(second=1), Named(second=2)}) == 3
+
+
+def test_instances_are_ordered_where_the_class_says_so() -> None:
+    """With `order`, instances of a class compare like tuples of their fields, and without it not at all."""
+    first, second = Version(1, "b"), Version(2, "a")
+    assert sorted([second, first]) == [first, second]
+    assert max(first, second) is second
+    assert first <= Version(1, "b") >= first
+    with pytest.raises(TypeError):
+        _ = first < (2, "a")  # type: ignore[operator]  # that is the mistake
+    with pytest.raises(TypeError):
+        _ = Point(1) < Point(2)  # type: ignore[operator]  # that is the mistake
+
+
+def test_the_representation_names_the_fields() -> None:
+    """The representation is that of a dataclass."""
+    assert repr(Named(second=3)) == "Named(first=1, second=3)"
+    assert repr(Nothing()) == "Nothing()"
+    assert repr(Point(1)) == "Point(x=1, y=2, tags=[], total=3, reads={}, kind='point')"
+
+
+def test_the_functions_of_dataclasses_accept_it() -> None:
+    """`fields`, `replace`, `asdict`, `match` and `inspect.signature` work as with a dataclass."""
+    assert replace(Point(1), x=4).total == 6
+    assert asdict(Named(second=3)) == {"first": 1, "second": 3}
+    assert [each.name for each in fields(Labelled)][-1] == "label"
+    assert list(inspect.signature(Named).parameters) == ["first", "second"]
+    match Labelled(1, label="a"):
+        case Labelled(x, y):
+            assert (x, y) == (1, 2)
