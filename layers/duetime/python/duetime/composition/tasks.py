@@ -44,7 +44,6 @@ class TaskServices(Part):
         )
 
     def _dependency_reader(self) -> DependencyReader:
-        # Few tasks wait for others, so the module is imported only for them.
         from duetime.composition.attempts import DependencyServices
 
         return self.part(DependencyServices).reader
