@@ -179,6 +179,14 @@ def filters(account: Account) -> Iterator[TaskFilter]:
         yield TaskFilter(states=(state,))
     yield TaskFilter(states=(State.SCHEDULED, State.SUCCEEDED))
     yield TaskFilter(states=(State.RUNNING, State.WAITING, State.SCHEDULED))
+    yield TaskFilter(states=(State.SUCCEEDED, State.FAILED, State.PAUSED))
+    yield TaskFilter(states=(State.FAILED, State.CANCELLED))
+    for due in (Range(before=now), Range(now - HOUR, now + DAY), Range(after=now - MINUTE)):
+        yield TaskFilter(states=(State.SCHEDULED, State.WAITING), due=due)
+        yield TaskFilter(states=(State.SUCCEEDED,), due=due)
+        yield TaskFilter(states=(State.FAILED, State.RUNNING), due=due)
+    for state in (State.RUNNING, State.FAILED, State.SCHEDULED, State.CANCELLED):
+        yield TaskFilter(is_topology=True, states=(state,))
     for each in TYPES:
         yield TaskFilter(type=each)
         yield TaskFilter(type=each, states=(random.choice(list(State)),))
@@ -342,11 +350,11 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
     task = account.create(type="mail")
     account.deliver()
     account.pass_time(late)
-    account.move(task, State.FAILED)
+    account.move(task, State.CANCELLED)
     account.deliver()
     removed_at = account.clock.at + RETENTION
     items = [item for item in account.fake.tables[account.table].every() if item["p"]["S"].startswith("i#")]
-    for name in ("type=mail", "ended=", "state=failed"):
+    for name in ("type=mail", "ended=", "state=cancelled"):
         expiries = [int(each["x"]["N"]) * SECOND for each in items if each["p"]["S"].endswith(f"#{name}")]
         assert max(expiries) > removed_at, name
 
