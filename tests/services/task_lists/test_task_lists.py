@@ -342,6 +342,29 @@ def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
         assert (len(page.tasks), page.examined) == (10, 10), wanted
 
 
+def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -> None:
+    """Their indexes follow at once; a task that has left a state is not listed in it any more, whatever the lists say.
+
+    A task that has come to another state is listed there when its change is delivered.
+    """
+    account = Account(Random(0))  # noqa: S311 - as above
+    account.build()
+    task = account.create(due_at=account.clock.at + MINUTE)
+    query = ListQuery("ann", None)
+
+    def listed(state: State) -> bool:
+        found = account.reader.list(query, TaskFilter(states=(state,), due=Range(after=task.due_at)))
+        return task.id in {each.id for each in found.tasks}
+
+    assert listed(State.SCHEDULED)
+    account.move(account.records[task.id], State.RUNNING)
+    assert (listed(State.SCHEDULED), listed(State.RUNNING)) == (False, False)
+    account.deliver()
+    assert listed(State.RUNNING)
+    account.move(account.records[task.id], State.FAILED)
+    assert (listed(State.RUNNING), listed(State.FAILED)) == (False, True)
+
+
 @pytest.mark.parametrize("late", [0, DAY, 60 * DAY, 150 * DAY])
 def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None:
     """Whenever a task ends, some posting of each of its lists, and the entry of its state, outlive its record."""
