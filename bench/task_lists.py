@@ -277,7 +277,12 @@ def _timed(reads: Reads, call: Callable[[], Answer]) -> tuple[int, int, float, f
             answer = call()
         times.append(time.perf_counter() - began)
         assert answer.status == HTTPStatus.OK, answer.text  # noqa: S101 - a refused request is not measured
-    return sum(len(answer.body.get(each, ())) for each in ("tasks", "topologies")), reads.requests, reads.units, median(times)
+    return (
+        sum(len(answer.body.get(each, ())) for each in ("tasks", "topologies")),
+        reads.requests,
+        reads.units,
+        median(times),
+    )
 
 
 def units_per_task(rate: float) -> tuple[float, float]:

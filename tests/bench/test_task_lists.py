@@ -41,6 +41,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def measured() -> dict[str, tuple[int, int, float]]:
+    """Figures of each filter, of an owner with 1 600 tasks and 600 nodes."""
     return {name: (hits, requests, units) for name, hits, requests, units, _ in measure(1_600, on_engine=False)}
 
 

@@ -242,9 +242,9 @@ def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
 
 def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -> None:
     """Type, name, tags, state and due range each leave only what meets them; entries carry no payload."""
-    one = api.create({"type": "report", "name": "Monatsabschluß", "tags": {"a": "1", "b": "2"}, "due_at": "2026-12-01T00:00:00Z"})[
-        "id"
-    ]
+    one = api.create(
+        {"type": "report", "name": "Monatsabschluß", "tags": {"a": "1", "b": "2"}, "due_at": "2026-12-01T00:00:00Z"}
+    )["id"]
     two = api.create({"type": "backup", "tags": {"a": "1"}, "due_at": "2026-12-02T00:00:00Z"})["id"]
     clock.at += MINUTE
     api.send("POST", f"/v1/tasks/{two}/cancel")
