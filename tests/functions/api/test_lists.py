@@ -146,7 +146,8 @@ def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
     clock.at += HOUR
     since = to_iso(clock.at)
     composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [Order(TaskSpec("report", name="other"))] * 30)
-    query, pages = "name_contains=CLOSE&limit=5", []
+    query = "name_contains=CLOSE&limit=5"
+    pages: list[dict[str, Any]] = []
     while not pages or pages[-1]["next_token"]:
         token = f"&next_token={pages[-1]['next_token']}" if pages else ""
         pages.append(api.send("GET", "/v1/tasks", query=query + token).body)
