@@ -59,7 +59,7 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
 
 
 def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:
-    """A hundred tasks, the last ones or not: the sixteen parts of the list, and one request for the tasks."""
+    """A hundred tasks, the last ones or not: the parts of the list, and one request for the tasks."""
     order = Order(TaskSpec("report", delay=HOUR))
     composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [order] * MAX_PAGE)
     calls: Counter[str] = Counter()
