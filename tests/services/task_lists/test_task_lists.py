@@ -365,6 +365,21 @@ def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -
     assert (listed(State.RUNNING), listed(State.FAILED)) == (False, True)
 
 
+def test_scheduled_nodes_are_listed_although_their_part_of_the_owners_list_is_not_read() -> None:
+    """A node that is due later is found by its entry, among tasks in the order of due times, until it starts."""
+    account = Account(Random(0))  # noqa: S311 - as above
+    account.build()
+    later = account.clock.at + HOUR
+    node = account.create(due_at=later, node_ref=NodeRef(TOPOLOGY, 1, "n"))
+    others = [account.create(due_at=later + each) for each in (-1, 1)]
+    account.deliver()
+    query, wanted = ListQuery("ann", None), TaskFilter(states=(State.SCHEDULED,), due=Range(after=later - 1))
+    listed = [each.id for each in account.reader.list(query, wanted).tasks]
+    assert listed == [others[1].id, node.id, others[0].id]
+    account.move(account.records[node.id], State.RUNNING)
+    assert node.id not in {each.id for each in account.reader.list(query, wanted).tasks}
+
+
 @pytest.mark.parametrize("late", [0, DAY, 60 * DAY, 150 * DAY])
 def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None:
     """Whenever a task ends, some posting of each of its lists, and the entry of its state, outlive its record."""
