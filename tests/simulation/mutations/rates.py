@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         "a task that comes too late for its turn keeps its place for ever",
         "domain/rates.py",
-        "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * self.pace.interval",
+        "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * interval",
         "is_late = False",
         test="tests/domain/test_rates.py",
     ),
@@ -22,15 +22,15 @@ MUTANTS = (
     Mutant(
         "a task without a place overtakes the line",
         "domain/rates.py",
-        "has_line = any(state.of(line) > self.at + self.pace.interval for line in LINES[: rank + 1])",
+        "has_line = any(state.of(line) > self.at + interval for line in LINES[: rank + 1])",
         "has_line = False",
         test="tests/domain/test_rates.py",
     ),
     Mutant(
         "a start is given back although others have followed it",
         "domain/rates.py",
-        "return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))",
-        "return RateUpdate({}, adds, {}, {}, self._needed(after, counted))",
+        "return RateUpdate({}, {STARTS: -interval, **adds}, {STARTS: counted}, {STARTS: counted}, needed)",
+        "return RateUpdate({}, {STARTS: -interval, **adds}, {}, {}, needed)",
         test="tests/domain/test_rates.py",
     ),
     Mutant(
