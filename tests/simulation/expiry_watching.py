@@ -74,6 +74,14 @@ class ExpiryWatching:
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
+    def check_kept(self, task_id: str) -> None:
+        """What lies outside of a record that has no expiry has none: its user was just told that it is there."""
+        task = self._account.watching.record(task_id)
+        for content in _items_of(task) if task is not None and task.expires_at is None else ():
+            item = self._account.table.get((f"{schema.CONTENT_PREFIX}{task_id}", content.name))
+            is_kept = item is not None and expiry_of(item) is None
+            self._check(is_kept, f"{content.name} of {task_id} may be removed while its task is kept")
+
     def check_end(self) -> None:
         """What lies outside a record is there for as long as the record, and not for ever."""
         runtime: dict[str, list[Mapping[str, Any]]] = {}
