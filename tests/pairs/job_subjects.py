@@ -60,9 +60,9 @@ HEARD = Operation("job-succeeds-and-is-heard", _end_and_work, is_step=True)
 NEXT_ATTEMPT = Operation("job-event-and-next-attempt", _tell_and_work_on, is_step=True)
 
 
-def job_starting(world: World) -> None:
+def job_starting(world: World, pause: int = 1) -> None:
     """On the queue; its job has not begun."""
-    made(world, target=_MACHINE, notify_within_seconds=7200, retry={"max_attempts": 2, "initial_seconds": 1})
+    made(world, target=_MACHINE, notify_within_seconds=7200, retry={"max_attempts": 2, "initial_seconds": pause})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
@@ -117,15 +117,20 @@ def job_lost(world: World) -> None:
 
 def job_lost_again(world: World) -> None:
     """The same of its second attempt; the job of the first one has failed."""
-    job_failed(world)
+    job_starting(world, 30)
+    worked(world)
+    world.do(partial(_end, Status.FAILED, world))
+    world.time.run_until(world.time.now() + SECOND)
     world.do(partial(WORKER.act, world))
-    world.time.run_until(world.time.now() + 3 * SECOND)
+    state_is(world, "waiting")
+    world.time.run_until(world.time.now() + MINUTE)
     _lose_worker(world)
 
 
 def _lose_worker(world: World) -> None:
     """Let a worker die as soon as its job runs, and its lease end."""
     actor = world.begin(WORKER)
+    assert not world.executions_of_tasks.running()
     assert world.run_until(world.executions_of_tasks.running)
     for machine in list(world.machines):
         if machine.strand is not None:

@@ -638,6 +638,9 @@ def _lost(world: World, actor: Actor, call: Call) -> None:
 
 
 def _resent(world: World, actor: Actor, call: Call) -> None:
+    if call.service in {"ecs", *world.job_services}:
+        # The SDK sends no start of a job again that its service would take for another one.
+        return
     _made_unheard(world, call)
     world.stop(actor)
 

@@ -38,13 +38,14 @@ MUTANTS = (
         "services/rate_limiter.py",
         "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
         "if all(grant.earliest <= now * MICROS for grant in grants):",
-        test="tests/scenarios/test_rates.py::test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window",
+        pairs="^rate-queued worker trigger$",
     ),
     Mutant(
         "an attempt starts by a rate that its owner has paused since it was read",
         "domain/rates.py",
         "return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})",
         "return self",
+        pairs="^rate-queued (pause-rate worker|worker pause-rate)$",
     ),
     Mutant(
         "a start of a task with a place moves the lines below once more",
