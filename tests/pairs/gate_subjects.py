@@ -99,7 +99,6 @@ OF_EVENTS = (
 )
 OF_RATES = (
     Operation("pause-rate", lambda world: world.ask("POST", "/v1/rates/crm/pause"), is_repeatable=True),
-    Operation("reset-rate", lambda world: world.ask("POST", "/v1/rates/crm/reset"), is_repeatable=True),
     Operation("patch-rate", partial(_set_rate, 2)),
     Operation("switch-rate", lambda world: world.ask("PUT", _SWITCH, {"rate": {"limit": 1, "per_seconds": 90}})),
     Operation("switch-no-rate", lambda world: world.ask("DELETE", _SWITCH)),

@@ -29,6 +29,7 @@ from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
 from tests.simulation.endpoints import JOBS
+from tests.simulation.expiry_watching import is_controlled
 from tests.simulation.fault_simulation import Boom, FaultSimulation
 
 if TYPE_CHECKING:
@@ -386,9 +387,7 @@ class World(FaultSimulation):
         for poller in self._pollers.values():
             self.time.nudge(poller)
         end = self.time.now() + SETTLED
-        for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
-            if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
-                self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
+        self._lift_stops()
         self._end_jobs()
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
@@ -421,6 +420,14 @@ class World(FaultSimulation):
         super().begin_execution(execution)
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
+
+    def _lift_stops(self) -> None:
+        """Remove the switches, and resume the rate of the subjects."""
+        for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
+            if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
+                self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
+        if any(item["p"]["S"].startswith(schema.RATE_PREFIX) and is_controlled(item) for item in self.table.every()):
+            self.do(partial(self.users.ask, "POST", "/v1/rates/crm/resume"))
 
     def _end_jobs(self) -> None:
         """End the jobs that run, but for those that are to be stopped."""

@@ -65,9 +65,9 @@ class ExpiryWatching:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.RATE_PREFIX):
             ends = [int(new[name]["N"]) // 1_000 for name in ("a", "h", "n", "o") if name in new]
-            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not _is_controlled(new))
+            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not is_controlled(new))
             self._check(is_kept, f"{partition} is forgotten too soon")
-            self._check(expires_at is not None or _is_controlled(new), f"{partition} is kept for ever")
+            self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
             # A task that was erased cannot be retried, and takes no key again.
@@ -116,7 +116,7 @@ class ExpiryWatching:
         self._account.watching.check(holds, violation)
 
 
-def _is_controlled(item: Mapping[str, Any]) -> bool:
+def is_controlled(item: Mapping[str, Any]) -> bool:
     """Whether the owner of a rate has paused or pinned it."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 
