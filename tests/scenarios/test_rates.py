@@ -316,6 +316,22 @@ def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
         assert window(tasks, 1) <= 2
 
 
+def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
+    """A rate that nobody has used, and that was paused just now, is resumed: its items are read consistently."""
+    reads: list[bool] = []
+
+    def note(call: Call) -> None:
+        if call.operation == "batch_get_item":
+            reads.extend(asked["ConsistentRead"] for asked in call.request["RequestItems"].values())
+
+    with Tasks() as tasks:
+        tasks.before_call = note
+        for action in ("pause", "resume"):
+            assert tasks.ask("POST", f"/v1/rates/k/{action}").status == 200
+        assert reads
+        assert all(reads)
+
+
 @pytest.mark.parametrize("free", ["resume", "run", "due"])
 def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
     """Others have raised the rate: one that still names the old one starts in its turn, not at its old place."""
