@@ -33,7 +33,7 @@ def frozen(*, kw_only: bool = False, order: bool = False) -> Callable[[type[C]],
 def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) -> Any:
     """Make a class a dataclass with slots whose fields cannot be assigned; equal fields make equal instances.
 
-    `fields`, `replace`, `asdict` and `match` accept it like every dataclass. Methods that it defines itself are kept.
+    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` accept it like every dataclass. Methods that it defines itself are kept.
 
     Args:
         cls: the class.
@@ -44,7 +44,7 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) ->
     def decorated(plain: type[C]) -> type[C]:
         made: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=kw_only)(plain)
         methods = {"__init__": _init(made), "__repr__": _repr, "__setattr__": _refuse, "__delattr__": _refuse}
-        methods |= _comparisons(made, order=order)
+        methods |= {"__setstate__": _restore, **_comparisons(made, order=order)}
         for name in methods.keys() - vars(plain).keys():
             setattr(made, name, methods[name])
         return cast("type[C]", total_ordering(made) if order else made)
@@ -118,3 +118,9 @@ def _repr(self: Any) -> str:  # noqa: ANN401 - any instance
 def _refuse(_self: object, name: str, *_value: object) -> NoReturn:
     message = f"cannot assign to field {name!r}"
     raise FrozenInstanceError(message)
+
+
+def _restore(self: object, state: tuple[None, dict[str, Any]]) -> None:
+    """Set the fields of a copy (Source: Python documentation, `object.__getstate__`)."""
+    for name, value in state[1].items():
+        object.__setattr__(self, name, value)

@@ -1,11 +1,17 @@
 from __future__ import annotations
 
+import copy
 import inspect
+import pickle
 from dataclasses import FrozenInstanceError, asdict, field, fields, replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime_common.frozen_classes import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @frozen
@@ -147,3 +153,18 @@ def test_the_functions_of_dataclasses_accept_it() -> None:
     match Labelled(1, label="a"):
         case Labelled(x, y):
             assert (x, y) == (1, 2)
+
+
+def _pickled(value: Labelled) -> Labelled:
+    read: Labelled = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own
+    return read
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
+def test_it_is_copied_as_a_dataclass_is(copied: Callable[[Labelled], Labelled]) -> None:
+    """Copies have all fields, those of the base class as well, and are as frozen as the original."""
+    original = Labelled(1, tags=["a"], label="b")
+    made = copied(original)
+    assert (made, repr(made), made is original) == (original, repr(original), False)
+    with pytest.raises(FrozenInstanceError):
+        made.x = 2  # type: ignore[misc]  # that is the mistake
