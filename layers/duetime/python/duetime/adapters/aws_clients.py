@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.request import getproxies
 
 import botocore.session
 from botocore.config import Config
@@ -44,6 +45,9 @@ CONFIG = Config(
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
 """For duetime's own table and queues: its code is type-checked, and the services validate every request."""
+
+AFTER_DIRECT_CONFIG = Config(retries={"mode": "standard", "total_max_attempts": 2})
+"""For the table: the first of the three attempts is made by `DirectRequests`."""
 
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
@@ -120,7 +124,20 @@ class _BotocoreSession:
     def client(
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
     ) -> BaseClient:
-        return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        credentials = self._session.get_credentials() if service == "dynamodb" else None
+        if credentials is None or getproxies().keys() - {"no"}:
+            return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        from duetime.adapters.dynamodb.direct_requests import DirectRequests  # noqa: PLC0415 - as above
+
+        later = config.merge(AFTER_DIRECT_CONFIG)
+        client = self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=later)
+        authorities = self._session.get_config_variable("ca_bundle")
+        direct: Any = DirectRequests(
+            client.meta.endpoint_url, client.meta.region_name, credentials, config, authorities
+        )
+        # Last, because other handlers add headers.
+        client.meta.events.register_last("before-call.dynamodb.*", direct)
+        return client
 
 
 def _shareable(client: C) -> C:
