@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import botocore.session
 import pytest
 from moto import mock_aws
 from typer.testing import CliRunner
@@ -18,17 +19,23 @@ from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion
 from duetime.domain.tasks.states import State
+from duetime_cdk.content_replication import RegionalBucket
+from duetime_client import Client
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
+from duetime_client.doctor.checks import CHECKS, Finding, Severity, _findings
+from duetime_client.doctor.deployment import Deployment
 from duetime_testing.fakes.task_table import new_table
 from tests.domain.factories import ID, task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mypy_boto3_s3.type_defs import VersioningConfigurationTypeDef
     from typer.testing import Result
 
 FIRST, OTHER = "eu-west-1", "eu-central-1"
+ROLE = "arn:aws:iam::123456789012:role/replication"
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 
 
@@ -75,9 +82,15 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
         name = new_table(boto3.client("dynamodb", region_name=FIRST))
         _copy_table(name, OTHER)
         for region in (FIRST, OTHER):
+            outputs = {"BucketName": f"contents-{region}", "ReplicationRoleArn": ROLE}
             boto3.client("cloudformation", region_name=region).create_stack(
-                StackName="duetime-prod", TemplateBody=json.dumps(_template(name, f"{FIRST} {OTHER}"))
+                StackName="duetime-prod", TemplateBody=json.dumps(_template(name, f"{FIRST} {OTHER}", **outputs))
             )
+            objects = boto3.client("s3", region_name=region)
+            placed: Any = {"LocationConstraint": region}
+            objects.create_bucket(Bucket=f"contents-{region}", CreateBucketConfiguration=placed)
+            versions: VersioningConfigurationTypeDef = {"Status": "Enabled"}
+            objects.put_bucket_versioning(Bucket=f"contents-{region}", VersioningConfiguration=versions)
         yield Deployed(name)
 
 
@@ -94,8 +107,9 @@ def _copy_table(name: str, region: str) -> None:
     )
 
 
-def _template(table: str, regions: str) -> dict[str, Any]:
-    outputs = {"TableName": table, "BucketName": "contents", "Epoch": "0", **({"Regions": regions} if regions else {})}
+def _template(table: str, regions: str, **more: str) -> dict[str, Any]:
+    named = {"Regions": regions} if regions else {}
+    outputs = {"TableName": table, "BucketName": "contents", "Epoch": "0", **named, **more}
     return {
         "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
         "Outputs": {name: {"Value": value} for name, value in outputs.items()},
@@ -105,7 +119,7 @@ def _template(table: str, regions: str) -> dict[str, Any]:
 def test_before_the_first_takeover_the_first_region_is_active(deployed: Deployed) -> None:
     """Nothing is stored; without replication the exit code is 1, and the lag is unknown."""
     result = deployed.duetime("status", "--stack", "duetime-prod", "--json")
-    found = json.loads(result.output)
+    found = json.loads(result.stdout)
     assert (found["active"], found["standby"], found["epoch"], found["agree"]) == (FIRST, OTHER, 0, True)
     assert (result.exit_code, found["replication_lag_ms"]) == (1, None)
     shown = deployed.duetime("status", "--stack", "duetime-prod")
@@ -149,7 +163,7 @@ def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
         deployed.records(OTHER).insert(task(id=TaskId(f"{ID.text[:-1]}{number}"), state=State.SCHEDULED))
         result = deployed.duetime(*given)
         assert result.exit_code == 0, result.output
-        assert (json.loads(result.output)["epoch"], json.loads(result.output)["tasks"]["open"]) == (4, 1)
+        assert (json.loads(result.stdout)["epoch"], json.loads(result.output)["tasks"]["open"]) == (4, 1)
 
 
 def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
@@ -200,3 +214,71 @@ def test_adding_the_region_of_the_deployment_is_refused(deployed: Deployed) -> N
     result = deployed.duetime("add", "--stack", "duetime-prod", "--region", FIRST)
     assert result.exit_code == 1
     assert "name another Region" in result.output
+
+
+def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
+    """What was written before is copied with its tags, in both directions, once."""
+    clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
+    for region, client in clients.items():
+        client.put_object(Bucket=f"contents-{region}", Key=f"of-{region}", Body=b"x", Tagging="expires=yes")
+    before = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
+    copied = []
+    for _ in range(2):
+        result = deployed.duetime("replicate", "--stack", "duetime-prod")
+        assert result.exit_code == 0, result.output
+        copied += [line for line in result.output.splitlines() if "earlier objects" in line]
+    assert copied == ["2 earlier objects were copied", "0 earlier objects were copied"]
+    after = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
+    assert (before["contents_replicated"], after["contents_replicated"]) == (False, True)
+    for region, client in clients.items():
+        other = OTHER if region == FIRST else FIRST
+        tags = client.get_object_tagging(Bucket=f"contents-{region}", Key=f"of-{other}")["TagSet"]
+        assert tags == [{"Key": "expires", "Value": "yes"}]
+        (rule,) = client.get_bucket_replication(Bucket=f"contents-{region}")["ReplicationConfiguration"]["Rules"]
+        assert rule["Destination"]["Bucket"] == f"arn:aws:s3:::contents-{other}"
+
+
+def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
+    """S3 replicates no such bucket: the error names it, and no rule is made in the other direction."""
+    client = boto3.client("s3", region_name=OTHER)
+    suspended: VersioningConfigurationTypeDef = {"Status": "Suspended"}
+    client.put_bucket_versioning(Bucket=f"contents-{OTHER}", VersioningConfiguration=suspended)
+    result = deployed.duetime("replicate", "--stack", "duetime-prod")
+    assert result.exit_code == 1
+    assert f"contents-{OTHER} in {OTHER} keeps no versions" in result.output
+    shown = deployed.duetime("status", "--stack", "duetime-prod")
+    assert "contents above 200 KB are not replicated: run `duetime region replicate`" in shown.output
+
+
+def test_deletions_and_encrypted_objects_are_replicated() -> None:
+    """What a user deletes is deleted in both Regions; with a key of the user, S3 is given that of the other Region."""
+    here, there = (RegionalBucket(None, name, ROLE, key) for name, key in (("here", "key-1"), ("there", "key-2")))
+    rule = here.rule_to(there)
+    assert rule["DeleteMarkerReplication"] == {"Status": "Enabled"}
+    assert rule["Destination"]["EncryptionConfiguration"] == {"ReplicaKmsKeyID": "key-2"}
+    assert rule["SourceSelectionCriteria"] == {"SseKmsEncryptedObjects": {"Status": "Enabled"}}
+    assert "SourceSelectionCriteria" not in here.rule_to(RegionalBucket(None, "there", ROLE, ""))
+
+
+def _of_regions(client: Client) -> list[Finding]:
+    deployment = Deployment(botocore.session.get_session(), "duetime-prod", client, lambda: NOW)
+    (check,) = (each for each in CHECKS if each.name == "regions")
+    return _findings(check, deployment)
+
+
+def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
+    """It names contents that are not replicated, a stack with other Regions, and one that is not there."""
+    client = Client("https://tasks.example.org")
+    (found,) = _of_regions(client)
+    assert (found.severity, "eu-west-1 and eu-central-1" in found.seen) == (Severity.WARNING, True)
+    assert deployed.duetime("replicate", "--stack", "duetime-prod").exit_code == 0
+    (healthy,) = _of_regions(client)
+    assert (healthy.severity, healthy.seen) == (Severity.OK, f"{FIRST} and {OTHER}")
+    stacks = boto3.client("cloudformation", region_name=OTHER)
+    changed = _template(deployed.table, f"{OTHER} {FIRST}", BucketName=f"contents-{OTHER}")
+    stacks.update_stack(StackName="duetime-prod", TemplateBody=json.dumps(changed))
+    (differing,) = _of_regions(client)
+    assert (differing.severity, "deploy both" in differing.advice) == (Severity.PROBLEM, True)
+    stacks.delete_stack(StackName="duetime-prod")
+    (missing,) = _of_regions(client)
+    assert missing.severity is not Severity.OK

@@ -884,6 +884,64 @@ def _judge_letters(causes: Counter[tuple[str, str]]) -> Iterator[_Judged]:
         )
 
 
+# The other Region of a deployment with a standby.
+
+
+def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
+    here, names = deployment.region, deployment.outputs.get("Regions", "").split()
+    if not names:
+        return {"regions": names}
+    (there,) = (each for each in names if each != here)
+    (stack,) = deployment.call("cloudformation", "describe_stacks", region=there, StackName=deployment.stack)["Stacks"]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", ())}
+    table = deployment.call("dynamodb", "describe_table", region=there, TableName=deployment.outputs["TableName"])
+    buckets = {here: deployment.outputs["BucketName"], there: outputs.get("BucketName", "")}
+    return {
+        "regions": names,
+        "there": there,
+        "settings": [each.get("Regions", "") for each in (deployment.outputs, outputs)],
+        "stack": stack["StackStatus"],
+        "table": table["Table"]["TableStatus"],
+        "targets": {each: _targets_of(deployment, each, bucket) for each, bucket in buckets.items()},
+        "buckets": buckets,
+    }
+
+
+def _targets_of(deployment: Deployment, region: str, bucket: str) -> Sequence[str]:
+    """The buckets that a bucket is replicated to."""
+    try:
+        found = deployment.call("s3", "get_bucket_replication", region=region, Bucket=bucket)
+    except Exception as error:
+        code = getattr(error, "response", {}).get("Error", {}).get("Code")
+        if code != "ReplicationConfigurationNotFoundError":
+            raise
+        return ()
+    rules = found["ReplicationConfiguration"]["Rules"]
+    return [each["Destination"]["Bucket"].rpartition(":")[2] for each in rules if each["Status"] == "Enabled"]
+
+
+def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
+    if not found["regions"]:
+        return
+    there, (here, other) = found["there"], found["settings"]
+    if here != other:
+        yield _problem(
+            f"the stack in {there} has the Regions {other!r}, this one {here!r}",
+            "they disagree on which Region works: deploy both with the same `regions`",
+        )
+    if "FAILED" in found["stack"] or "ROLLBACK" in found["stack"]:
+        yield _warning(f"the stack in {there} is {found['stack']}", "deploy it again, as it was deployed here")
+    if found["table"] not in {"ACTIVE", "UPDATING"}:
+        yield _problem(f"the replica in {there} is {found['table']}", "a takeover would lose tasks: duetime region add")
+    every: Mapping[str, str] = found["buckets"]
+    lacking = [each for each, own in every.items() if not {*every.values()} - {own} <= {*found["targets"][each]}]
+    if lacking:
+        yield _warning(
+            f"contents above 200 KB are not replicated from {' and '.join(lacking)}",
+            "after a takeover their tasks fail: duetime region replicate --stack …",
+        )
+
+
 def _nothing(_found: object) -> Iterator[_Judged]:
     yield from ()
 
@@ -985,6 +1043,14 @@ CHECKS: Sequence[Check] = (
         _read_denials,
         _judge_denials,
         (*_STACK, "lambda:GetFunctionConfiguration", "logs:FilterLogEvents"),
+    ),
+    Check(
+        "regions",
+        _read_regions,
+        _judge_regions,
+        ("cloudformation:DescribeStacks", "dynamodb:DescribeTable", "s3:GetReplicationConfiguration"),
+        is_for_cloud=True,
+        healthy=lambda found: " and ".join(found["regions"]) or "one",
     ),
     Check("topologies", _read_machine, _judge_machine, (*_STACK, "states:DescribeStateMachine")),
 )

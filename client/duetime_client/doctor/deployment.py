@@ -63,7 +63,7 @@ class Deployment:
     is_broken_off: str = ""
     skew: timedelta | None = None
     """AWS's clock minus this machine's, from the last response."""
-    _clients: dict[str, Any] = field(default_factory=dict)
+    _clients: dict[tuple[str, str], Any] = field(default_factory=dict)
 
     @property
     def api(self) -> Client:
@@ -76,12 +76,20 @@ class Deployment:
             raise self.client
         return self.client
 
-    def call(self, service: str, operation: str, **parameters: Any) -> Mapping[str, Any]:  # noqa: ANN401 - any request
+    def call(
+        self,
+        service: str,
+        operation: str,
+        *,
+        region: str = "",
+        **parameters: Any,  # noqa: ANN401 - any request
+    ) -> Mapping[str, Any]:
         """Make one call of AWS.
 
         Args:
             service: its name in botocore.
             operation: method of botocore's client.
+            region: another Region than that of the environment.
             parameters: of the request.
 
         Raises:
@@ -89,7 +97,7 @@ class Deployment:
             BotoCoreError: no response came.
             ClientError: AWS refused (of botocore).
         """
-        client = self._client(service)
+        client = self._client(service, region)
         found: Mapping[str, Any] = getattr(client, operation)(**parameters)
         date = found["ResponseMetadata"]["HTTPHeaders"].get("date")
         if date:
@@ -102,15 +110,15 @@ class Deployment:
         for page in client.get_paginator(operation).paginate(**parameters):
             yield from page.get(key, ())
 
-    def _client(self, service: str) -> Any:  # noqa: ANN401 - botocore has no types
+    def _client(self, service: str, region: str = "") -> Any:  # noqa: ANN401 - botocore has no types
         if self.session is None:
             raise NotAsked('AWS is asked with botocore: pip install "duetime-client[aws]"')
         if self.is_broken_off:
             raise NotAsked(self.is_broken_off)
-        if service not in self._clients:
-            endpoint = {"endpoint_url": self.endpoint_url} if self.endpoint_url else {}
-            self._clients[service] = self.session.create_client(service, **endpoint)
-        return self._clients[service]
+        if (service, region) not in self._clients:
+            where = {"endpoint_url": self.endpoint_url} if self.endpoint_url else {}
+            self._clients[service, region] = self.session.create_client(service, region_name=region or None, **where)
+        return self._clients[service, region]
 
     @property
     def region(self) -> str:

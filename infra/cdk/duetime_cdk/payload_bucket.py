@@ -16,6 +16,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.times import DAY
 from duetime.domain.uploads import UPLOADS
+from duetime_cdk.content_replication import ContentReplication
 from duetime_cdk.private_bucket import private_bucket
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ class Content(Construct):
             if environment.content_bucket
             else self._created(environment)
         )
+        self.replication = (
+            ContentReplication(self, "Replication", environment=environment, bucket=self.bucket)
+            if environment.regions
+            else None
+        )
 
     def _created(self, environment: Environment) -> s3.Bucket:
         key, value = schema.EXPIRING_TAG
@@ -57,6 +63,7 @@ class Content(Construct):
                 s3.LifecycleRule(prefix=UPLOADS, expiration=Duration.days(ABANDONED_UPLOAD_DAYS)),
             ],
             why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
+            is_versioned=bool(environment.regions),
         )
 
     def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:

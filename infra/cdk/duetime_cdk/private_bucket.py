@@ -18,13 +18,25 @@ if TYPE_CHECKING:
 
     from duetime_cdk.environments import Environment
 
+_OLD_VERSIONS = s3.LifecycleRule(noncurrent_version_expiration=Duration.days(1), expired_object_delete_marker=True)
+
 
 def private_bucket(
-    scope: Construct, *, environment: Environment, lifecycle_rules: Sequence[s3.LifecycleRule], why_unlogged: str
+    scope: Construct,
+    *,
+    environment: Environment,
+    lifecycle_rules: Sequence[s3.LifecycleRule],
+    why_unlogged: str,
+    is_versioned: bool = False,
 ) -> s3.Bucket:
     """The bucket of a construct, which removes uploads that were never completed after a day.
 
-    `why_unlogged` is the reason for missing server access logs in the report of cdk-nag.
+    Args:
+        scope: the construct.
+        environment: says what encrypts it, and whether it outlives its stack.
+        lifecycle_rules: when objects expire.
+        why_unlogged: the reason for missing server access logs, for the report of cdk-nag.
+        is_versioned: whether S3 keeps what is replaced or deleted for another day, as replication requires.
     """
     key = key_of(scope, environment)
     bucket = s3.Bucket(
@@ -37,8 +49,10 @@ def private_bucket(
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
         object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
         enforce_ssl=True,
+        versioned=is_versioned,
         lifecycle_rules=[
             s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1)),
+            *([_OLD_VERSIONS] if is_versioned else []),
             *lifecycle_rules,
         ],
         removal_policy=removal_of(environment),

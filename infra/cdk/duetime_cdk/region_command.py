@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, timedelta
+from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import boto3
@@ -17,6 +18,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import REGION_OVERLAP
 from duetime.domain.times import MINUTE, SECOND, from_datetime, to_iso
 from duetime.services.region_takeover import RegionsDiverge, TakeoverReport
+from duetime_cdk.content_replication import RegionalBucket
 from duetime_cdk.stack_resources import StackUnreadable, outputs_of
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -99,6 +101,44 @@ def add(
         say(f"Then deploy a stack of the same name in {region}, with it and:")
         say(f'    table="{table}",')
         say(f'    table_stream_arn="{stream}",')
+        say(f"Then replicate large contents: duetime region replicate --stack {stack}")
+
+
+@app.command("replicate")
+@examples("duetime region replicate --stack duetime-prod")
+def replicate(*, stack: Stack) -> None:
+    """Replicate contents above 200 KB between the buckets of both Regions, in both directions.
+
+    S3 replicates what is written from now on; the command copies what is missing. It can be repeated.
+    """
+    with _Failures():
+        buckets = _buckets(_deployment(stack, ""), stack)
+        for region, bucket in buckets.items():
+            if not bucket.role:
+                raise RegionsRejected(f"{stack} in {region} was deployed without `regions`: deploy it again")
+            if not bucket.is_versioned:
+                raise RegionsRejected(f"{bucket.name} in {region} keeps no versions: turn versioning on")
+        directions = tuple(permutations(buckets, 2))
+        for source, target in directions:
+            buckets[source].replicate_to(buckets[target])
+            say(f"{buckets[source].name} is replicated from {source} to {target}")
+        with counting_bar() as bar:
+            row = bar.add_task("comparing objects", total=None)
+            copied = [
+                buckets[source].copy_missing(buckets[target], lambda done: bar.advance(row, done))
+                for source, target in directions
+            ]
+        say(f"{sum(copied)} earlier objects were copied")
+
+
+def _buckets(deployment: TwoRegions, stack: str) -> dict[str, RegionalBucket]:
+    """The buckets of contents by Region."""
+    found = {}
+    for region in deployment.names:
+        outputs = outputs_of(stack, region)
+        role, key = outputs.get("ReplicationRoleArn", ""), outputs.get("KmsKeyArn", "")
+        found[region] = RegionalBucket(boto3.client("s3", region_name=region), outputs["BucketName"], role, key)
+    return found
 
 
 def _state_of(client: Any, table: str) -> str | None:  # noqa: ANN401 - of boto3
@@ -160,6 +200,7 @@ def status(
         work = _takeover(deployment, standby, context.ensure_object(Clock), is_forced=False, drain=0)
         lag = _lag(work) if len(reachable) == len(sides) else None
         running = work.source.records.running_tasks(work.runtime.now()) if count and lag is not None else None
+        contents = _are_contents_replicated(deployment, stack) if len(reachable) == len(sides) else None
         document = {
             "active": latest.active,
             "standby": standby,
@@ -168,6 +209,7 @@ def status(
             "agree": agree,
             "regions": [asdict(each) for each in sides],
             "replication_lag_ms": lag,
+            "contents_replicated": contents,
             "running_tasks": running,
             "repeated_minutes": REGION_OVERLAP // MINUTE,
         }
@@ -177,6 +219,11 @@ def status(
             _show_status(document, sides)
     if not agree or lag is None:
         raise typer.Exit(1)
+
+
+def _are_contents_replicated(deployment: TwoRegions, stack: str) -> bool:
+    buckets = _buckets(deployment, stack)
+    return all(buckets[source].replicates_to(buckets[target]) for source, target in permutations(buckets, 2))
 
 
 def _lag(work: RegionTakeover) -> Millis | None:
@@ -196,6 +243,8 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
             say(f"{each.region} does not know it yet: for it, {each.active} is active (epoch {each.epoch})")
     lag, running = document["replication_lag_ms"], document["running_tasks"]
     say("nothing is replicated" if lag is None else f"an item is replicated within {lag} ms")
+    if document["contents_replicated"] is False:
+        say("contents above 200 KB are not replicated: run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (
         "what is not replicated is late, or lost with the Region" if lag is None else "loses nothing if it is planned"

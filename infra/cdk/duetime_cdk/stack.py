@@ -194,6 +194,7 @@ class DuetimeStack(Stack):
                 "AlarmTopicArn": alarms.topic.topic_arn,
                 **({"Regions": " ".join(environment.regions)} if environment.regions else {}),
                 **({"Epoch": str(environment.epoch)} if environment.regions else {}),
+                **(content.replication.outputs if content.replication else {}),
                 **({"IntakeQueueUrl": intake.queue.queue_url} if intake else {}),
                 **({"IntakeRejectsQueueUrl": intake.rejects.queue_url} if intake else {}),
                 **({"ArchiveBucketName": archive.bucket.bucket_name} if archive else {}),

@@ -1,0 +1,140 @@
+"""The replication of large contents between the buckets of a deployment in two Regions.
+
+S3 accepts a rule only if both buckets exist. So each stack creates a role, and `duetime region replicate` the rules.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from aws_cdk import Acknowledgment, Stack, Validations
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from aws_cdk import aws_s3 as s3
+
+    from duetime_cdk.environments import Environment
+
+RULE = "duetime-contents"
+_WHY = "The bucket of the other Region, and its key, have generated names; conditions restrict them to this account"
+_COPIES_AT_ONCE = 16
+
+
+class ContentReplication(Construct):
+    """The role by which S3 replicates the objects of this Region's bucket.
+
+    Source: Amazon S3 User Guide, "Setting up permissions for live replication".
+    """
+
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment, bucket: s3.IBucket) -> None:
+        super().__init__(scope, id_)
+        stack = Stack.of(self)
+        is_ours = {"StringEquals": {"aws:SourceAccount": stack.account}}
+        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("s3.amazonaws.com", conditions=is_ours))
+        self._allow(["s3:GetReplicationConfiguration", "s3:ListBucket"], bucket.bucket_arn)
+        self._allow(
+            ["s3:GetObjectVersionForReplication", "s3:GetObjectVersionAcl", "s3:GetObjectVersionTagging"],
+            bucket.arn_for_objects("*"),
+        )
+        self._allow(
+            ["s3:ReplicateObject", "s3:ReplicateDelete", "s3:ReplicateTags"],
+            f"arn:{stack.partition}:s3:::*/*",
+            {"StringEquals": {"aws:ResourceAccount": stack.account}},
+        )
+        if environment.kms_key_arn:
+            through_s3 = {
+                "StringEquals": {"kms:ViaService": [f"s3.{each}.amazonaws.com" for each in environment.regions]}
+            }
+            self._allow(["kms:Decrypt"], environment.kms_key_arn, through_s3)
+            self._allow(["kms:Encrypt"], f"arn:{stack.partition}:kms:*:{stack.account}:key/*", through_s3)
+        key = {"KmsKeyArn": environment.kms_key_arn} if environment.kms_key_arn else {}
+        self.outputs = {"ReplicationRoleArn": self.role.role_arn, **key}
+        """What `RegionalBucket` has to know of the stack."""
+        Validations.of(self.role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5", reason=_WHY))
+
+    def _allow(self, actions: Sequence[str], resource: str, conditions: Mapping[str, Any] | None = None) -> None:
+        self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=[resource], conditions=conditions))
+
+
+@dataclass(frozen=True, slots=True)
+class RegionalBucket:
+    """The bucket of contents in one Region.
+
+    Attributes:
+        client: of S3, in that Region.
+        name: the bucket.
+        role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
+        key: ARN of the KMS key that encrypts them; empty for S3's own keys.
+    """
+
+    client: Any
+    name: str
+    role: str
+    key: str
+
+    @property
+    def is_versioned(self) -> bool:
+        """Whether S3 keeps versions of the objects, as replication requires."""
+        return bool(self.client.get_bucket_versioning(Bucket=self.name).get("Status") == "Enabled")
+
+    def replicates_to(self, other: RegionalBucket) -> bool:
+        """Whether the rule to the other bucket is there."""
+        try:
+            found = self.client.get_bucket_replication(Bucket=self.name)["ReplicationConfiguration"]["Rules"]
+        except self.client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] != "ReplicationConfigurationNotFoundError":
+                raise
+            return False
+        wanted = f":s3:::{other.name}"
+        return any(each["Status"] == "Enabled" and each["Destination"]["Bucket"].endswith(wanted) for each in found)
+
+    def replicate_to(self, other: RegionalBucket) -> None:
+        """Replicate what is written and deleted from now on; other rules of the bucket are replaced."""
+        rules = {"Role": self.role, "Rules": [self.rule_to(other)]}
+        self.client.put_bucket_replication(Bucket=self.name, ReplicationConfiguration=rules)
+
+    def rule_to(self, other: RegionalBucket) -> dict[str, Any]:
+        """The rule of S3 for the objects of this bucket."""
+        partition = self.role.split(":")[1]
+        destination: dict[str, Any] = {"Bucket": f"arn:{partition}:s3:::{other.name}"}
+        encrypted = {}
+        if other.key:
+            destination["EncryptionConfiguration"] = {"ReplicaKmsKeyID": other.key}
+            encrypted = {"SourceSelectionCriteria": {"SseKmsEncryptedObjects": {"Status": "Enabled"}}}
+        return {
+            "ID": RULE,
+            "Priority": 1,
+            "Status": "Enabled",
+            "Filter": {"Prefix": ""},
+            "DeleteMarkerReplication": {"Status": "Enabled"},
+            "Destination": destination,
+            **encrypted,
+        }
+
+    def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
+        """Copy objects that were written before the rule; returns their number.
+
+        Args:
+            other: the bucket that may lack them.
+            progress: called with 1 for each object that was examined.
+        """
+        present = {*other.keys()}
+
+        def copy(key: str) -> int:
+            if is_missing := key not in present:
+                other.client.copy_object(Bucket=other.name, Key=key, CopySource={"Bucket": self.name, "Key": key})
+            progress(1)
+            return int(is_missing)
+
+        with ThreadPoolExecutor(_COPIES_AT_ONCE) as pool:
+            return sum(pool.map(copy, self.keys()))
+
+    def keys(self) -> Iterator[str]:
+        """The keys of all objects."""
+        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name):
+            yield from (each["Key"] for each in page.get("Contents", []))
