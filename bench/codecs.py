@@ -13,8 +13,8 @@ from duetime.adapters.dynamodb.task_items import item_of, task_of
 from duetime.contract.http import request_json
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.domain.limits import MAX_BATCH
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_id, new_task
+from duetime.domain.tasks.task import Content, ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from duetime.domain.schedules.recurrence_builder import recurrence_of
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.time_zones import zone_named
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, MINUTE, to_datetime
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from bench.stored_tasks import FAILED_TASKS, RARE, REPORT, SUCCEEDING, TEAMS
 from duetime.composition import composed
 from duetime.composition.topologies import TopologyServices
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import OWNER

@@ -25,7 +25,7 @@ from duetime.composition.core import CoreServices
 from duetime.composition.topologies import TopologyServices
 from duetime.contract.http import request_json
 from duetime.contract.topologies.decoding import topology_request
-from duetime.contract.topologies.responses import node_page, topology_response
+from duetime.contract.topologies.operations import node_page, topology_response
 from duetime.domain.limits import MAX_NODES, MAX_PAGE
 from duetime.domain.tasks.creation import new_id, new_task
 from duetime.domain.tasks.states import State

@@ -22,10 +22,10 @@ from duetime.domain.ids import TaskId
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.allowed_targets import TargetRules
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer, Shards
@@ -33,8 +33,7 @@ from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator, ScheduleWriter
-from duetime.services.task_types import TypeDefaults
-from duetime.services.tasks.creation_rules import CreationRules
+from duetime.services.tasks.creation_rules import CreationRules, TypeDefaults
 from duetime.services.topologies.definitions import TopologyDefinitions
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.s3 import FakeS3

@@ -21,7 +21,7 @@ from duetime.domain.dispatch.cursors import Cursors, horizons
 from duetime.domain.ids import TaskId
 from duetime.domain.summary import CountedSteps, Group, Step, StepSet
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, MINUTE, SECOND, minute_of, start_of
 from duetime.handlers import REGISTRY, Registered
 from tests.functions.stack import OWNER

@@ -41,9 +41,9 @@ from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN
 from duetime.domain.retention import RetentionPolicy
-from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import NodeRef, ScheduleRef
 from duetime.domain.tasks.task_lists import writes_of
 from duetime.domain.times import DAY, MINUTE, SECOND
 from duetime.environment_variables import QUEUE_VARIABLES, Variable

@@ -18,7 +18,7 @@ from duetime.composition.worker import WorkerServices
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.queues import Delivery

@@ -12,7 +12,7 @@ from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.handlers import REGISTRY, Registered
 from duetime_common.prices import DEFAULT_REGION, MILLION, PRICES
 from duetime_local import emulator

@@ -81,8 +81,8 @@ if TYPE_CHECKING:
     from duetime_client.task_types import TypeInfo
     from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology
     from duetime_client.unique_keys import HeldUniqueKey, UniqueKeyHolder
-    from duetime_common.binary_payloads import Binary
     from duetime_common.option_fields import LockSpec, NotifyOn, OrderedKey, RateSpec, RetryPolicy, UniqueKey
+    from duetime_common.payload_codecs import Binary
 
 __all__ = [
     "AddressInvalid",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime_common.binary_payloads import json_of_bytes
-from duetime_common.payload_codecs import decrypted_within, encrypted, is_encrypted
+from duetime_common.payload_codecs import decrypted_within, encrypted, is_encrypted, json_of_bytes
 
 if TYPE_CHECKING:
     import httpx

@@ -19,7 +19,7 @@ from duetime_client.open_literals import (
 )
 from duetime_client.request_estimates import RequestEstimate
 from duetime_client.task_definitions import ResultInvalid
-from duetime_common.binary_payloads import json_of_bytes, value_of
+from duetime_common.payload_codecs import json_of_bytes, value_of
 from duetime_common.payload_models import from_json
 
 M = TypeVar("M")

@@ -11,8 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NotRequired, Required, TypeAlias, TypedDict
 
-from duetime_common.binary_payloads import json_of_bytes
-
 # The package finds these names of its own here, when they are used.
 from duetime_common.option_fields import (  # noqa: TC001 - see above
     LockSpec,
@@ -22,6 +20,7 @@ from duetime_common.option_fields import (  # noqa: TC001 - see above
     RetryPolicy,
     UniqueKey,
 )
+from duetime_common.payload_codecs import json_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

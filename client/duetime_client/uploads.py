@@ -13,9 +13,8 @@ from duetime_client.io_operations import HttpCall, Request
 from duetime_client.responses import one
 from duetime_client.session import RandomKey
 from duetime_client.task import ResponseModel
-from duetime_common.binary_payloads import CONTENT_TYPE, OCTET_STREAM, Binary, value_of
 from duetime_common.limits import MAX_UPLOAD_BYTES
-from duetime_common.payload_codecs import decrypted
+from duetime_common.payload_codecs import CONTENT_TYPE, OCTET_STREAM, Binary, decrypted, value_of
 
 if TYPE_CHECKING:
     from duetime_client.io_operations import Steps

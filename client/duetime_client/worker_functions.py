@@ -67,7 +67,7 @@ def json_result(result: Any) -> object:  # noqa: ANN401 - same
     Raises:
         ResultNotJson: It cannot be converted.
     """
-    from duetime_common.binary_payloads import json_of_bytes  # noqa: PLC0415 - small, but read for workers only
+    from duetime_common.payload_codecs import json_of_bytes  # noqa: PLC0415 - small, but read for workers only
     from duetime_common.payload_models import plain  # noqa: PLC0415 - same
 
     if isinstance(result, bytes):

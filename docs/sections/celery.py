@@ -32,4 +32,8 @@ def settings() -> str:
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:
-    return table((of, "duetime"), [(code(name), text) for name, text in options.items()])
+    """One row for all options with the same answer."""
+    names: dict[str, list[str]] = {}
+    for name, text in options.items():
+        names.setdefault(text, []).append(code(name))
+    return table((of, "duetime"), [(", ".join(same), text) for text, same in names.items()])

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.api_keys import ApiKeyServices
+from duetime.composition.api import ApiKeyServices
 from duetime.contract import api_keys
 from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import json_text

@@ -8,18 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.audit import AuditServices
-from duetime.composition.links import LinkServices
+from duetime.composition.api import AuditServices, LinkServices
 from duetime.contract import links
-from duetime.contract.audit import is_recorded, record_text
+from duetime.contract.audit import AuditRecord, is_recorded, record_text
+from duetime.contract.http.operation import operation_at, path_within
 from duetime.contract.http.request_errors import BodyUnreadable
 from duetime.contract.http.request_json import text_of
-from duetime.contract.http.routes import operation_at, path_within
-from duetime.domain.audit import AuditRecord
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH
 
-from . import callers, requests
+from . import requests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,22 +79,22 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
     """The owner and the caller: empty if unknown, as the owner is if the caller may not act for it."""
-    handler = (event["requestContext"].get("authorizer") or {}).get(callers.HANDLER)
+    handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"
     settings = composed().settings
     owner, actor = "", ""
     with suppress(RequestError):
-        actor = callers.identity_of(event, settings).actor
-        owner = callers.caller_of(event, settings).owner
+        actor = requests.identity_of(event, settings).actor
+        owner = requests.caller_of(event, settings).owner
     return owner, actor
 
 
 def _reads_for_another(event: Mapping[str, Any]) -> bool:
     """Whether an administrator reads what another owner has."""
     with suppress(RequestError):
-        named = callers.header_of(event, callers.OWNER_HEADER) is not None
-        return named and not callers.caller_of(event, composed().settings).is_own
+        named = requests.header_of(event, requests.OWNER_HEADER) is not None
+        return named and not requests.caller_of(event, composed().settings).is_own
     return False
 
 

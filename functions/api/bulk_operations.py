@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 from duetime.composition.core import BulkServices
 from duetime.contract.bulk import operations
-from duetime.contract.bulk.responses import BulkOperationList, bulk_response
+from duetime.contract.bulk.operations import BulkOperationList, bulk_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.errors import BulkNotFound
+from duetime.domain.errors import BulkNotFound
 from duetime.domain.ids import InvalidTaskId, TaskId
 
 from .responses import Response, answer

@@ -17,11 +17,10 @@ from duetime.contract.deployment_settings import (
     UsableSecret,
 )
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.callers import Role
-from duetime.domain.owner_patterns import Reservations
+from duetime.domain.callers import Reservations, Role
 from duetime.domain.times import DAY, SECOND
 
-from .callers import owners_of_caller
+from .requests import owners_of_caller
 from .responses import Response, answer
 from .routing import route
 
@@ -45,7 +44,7 @@ def get_settings(request: Request) -> Response:
 
 def _quotas(owner: str) -> list[OwnQuota]:
     # Most deployments have no quotas.
-    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.limits import QuotaServices  # noqa: PLC0415 - see the line above
 
     services = composed(QuotaServices)
     limits = services.book.of(owner)

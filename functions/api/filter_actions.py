@@ -22,11 +22,11 @@ from duetime.contract.bulk.bodies import (
     request_of,
     scope_of,
 )
-from duetime.contract.bulk.responses import bulk_response, done_response, filter_action_response
+from duetime.contract.bulk.operations import bulk_response, done_response, filter_action_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 
 from .requests import body_hash
 from .responses import Response, answer, replayed
@@ -34,8 +34,7 @@ from .routing import route
 
 if TYPE_CHECKING:
     from duetime.contract.bulk.bodies import FilterActionBody
-    from duetime.domain.bulk.filter_action import BulkRequest
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk.operation import BulkOperation, BulkRequest
 
     from .requests import Request
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.composition.api import GroupServices
 from duetime.composition.bulk import read_bulk_request
-from duetime.composition.groups import GroupServices
 from duetime.contract import groups
 from duetime.contract.http import page_tokens
 from duetime.contract.http.validation_errors import read_body
@@ -18,8 +18,7 @@ from duetime.domain.times import SECOND
 from duetime.services.group_admin import ClosingRequest
 
 from .filter_actions import begin
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer
 from .routing import route
 

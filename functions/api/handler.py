@@ -12,7 +12,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
 
 from . import requests, tasks  # noqa: F401 - the most frequent operations are imported at start
-from .callers import OWNER_HEADER, header_of
+from .requests import OWNER_HEADER, header_of
 from .responses import delivered, problem_response, unless_known
 from .routing import respond, with_deprecation
 

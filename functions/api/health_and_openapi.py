@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.contract import health_and_openapi
-from duetime.contract.http.routes import CONTRACT_VERSION
+from duetime.contract.http.operation import CONTRACT_VERSION
 from duetime.contract.tasks.encoding import json_text
 
 from .responses import Response, answer

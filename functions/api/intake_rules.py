@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.intake import IntakeServices
+from duetime.composition.api import IntakeServices
 from duetime.contract import intake_rules
 from duetime.contract.intake_rules import IntakeRuleList, new_rule_name, rule_name, rule_of, rule_response
 from duetime.contract.tasks.encoding import json_text

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.attempts import PullServices
-from duetime.contract.pull import lease_decoding, operations
-from duetime.contract.pull.lease_decoding import key_of
+from duetime.contract import leases
+from duetime.contract.leases import key_of
 from duetime.domain.tasks.attempt_results import Stopped
 
 from .responses import Response, answer
@@ -20,72 +20,70 @@ if TYPE_CHECKING:
     from .requests import Request
 
 
-@route(operations.LEASE)
+@route(leases.LEASE)
 def acquire_leases(request: Request) -> Response:
     """Lease due tasks."""
-    wanted = lease_decoding.lease_request(request.document(), request.owner)
+    wanted = leases.lease_request(request.document(), request.owner)
     leased = composed(PullServices).leases.lease(request.owner, wanted)
-    return answer(lease_decoding.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
+    return answer(leases.leases_text((each.key, each.task, each.checkpoint, each.inputs) for each in leased))
 
 
-@route(operations.HEARTBEAT)
+@route(leases.HEARTBEAT)
 def renew_lease(request: Request) -> Response:
     """Renew a lease."""
     # A heartbeat may have an empty body.
-    reported = lease_decoding.lease_heartbeat(request.document()) if request.has_body else ()
+    reported = leases.lease_heartbeat(request.document()) if request.has_body else ()
     reports = composed(PullServices).reports
-    return answer(lease_decoding.lease_state(reports.heartbeat(request.owner, _key(request), *reported)))
+    return answer(leases.lease_state(reports.heartbeat(request.owner, _key(request), *reported)))
 
 
-@route(operations.LIST_STEPS)
+@route(leases.LIST_STEPS)
 def list_lease_steps(request: Request) -> Response:
     """Read the stored steps of a leased task."""
-    return answer(lease_decoding.stored_steps(composed(PullServices).reports.steps(request.owner, _key(request))))
+    return answer(leases.stored_steps(composed(PullServices).reports.steps(request.owner, _key(request))))
 
 
-@route(operations.PUT_STEP)
+@route(leases.PUT_STEP)
 def put_lease_step(request: Request) -> Response:
     """Store a step."""
-    key, name = _key(request), lease_decoding.step_name(request.parameters["step"])
-    result, took = lease_decoding.step_done(request.document())
+    key, name = _key(request), leases.step_name(request.parameters["step"])
+    result, took = leases.step_done(request.document())
     stored = composed(PullServices).reports.store_step(request.owner, key, name, result, took)
-    return answer(lease_decoding.stored_step(name, stored))
+    return answer(leases.stored_step(name, stored))
 
 
-@route(operations.COMPLETE)
+@route(leases.COMPLETE)
 def complete_lease(request: Request) -> Response:
     """Record a success."""
-    return _ended(request, lease_decoding.completion(request.document()))
+    return _ended(request, leases.completion(request.document()))
 
 
-@route(operations.FAIL)
+@route(leases.FAIL)
 def fail_lease(request: Request) -> Response:
     """Record a failure."""
-    return _ended(request, lease_decoding.lease_failure(request.document()))
+    return _ended(request, leases.lease_failure(request.document()))
 
 
-@route(operations.PAUSE)
+@route(leases.PAUSE)
 def acknowledge_lease_pause(request: Request) -> Response:
     """Record that a requested pause took place."""
-    return _ended(request, lease_decoding.lease_pause(request.document()))
+    return _ended(request, leases.lease_pause(request.document()))
 
 
-@route(operations.CANCEL)
+@route(leases.CANCEL)
 def acknowledge_lease_cancel(request: Request) -> Response:
     """Record that a requested cancellation took place."""
     return _ended(request, Stopped())
 
 
-@route(operations.RELEASE)
+@route(leases.RELEASE)
 def release_lease(request: Request) -> Response:
     """Release a task."""
-    return answer(lease_decoding.lease_state(composed(PullServices).reports.release(request.owner, _key(request))))
+    return answer(leases.lease_state(composed(PullServices).reports.release(request.owner, _key(request))))
 
 
 def _ended(request: Request, ending: Ending) -> Response:
-    return answer(
-        lease_decoding.lease_state(composed(PullServices).reports.finish(request.owner, _key(request), ending))
-    )
+    return answer(leases.lease_state(composed(PullServices).reports.finish(request.owner, _key(request), ending)))
 
 
 def _key(request: Request) -> LeaseKey:

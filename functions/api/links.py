@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.links import LinkServices
+from duetime.composition.api import LinkServices
 from duetime.contract import links
 from duetime.contract.http.problems import kind_of
 from duetime.contract.tasks.encoding import json_text

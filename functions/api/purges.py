@@ -11,8 +11,8 @@ from duetime.composition.bulk import PurgeServices
 from duetime.composition.core import BulkServices
 from duetime.contract.bulk import purges
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.errors import BulkNotFound
 from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.errors import BulkNotFound
 
 from .bulk_operations import id_of
 from .responses import Response, answer

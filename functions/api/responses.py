@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING, Any
 from duetime.composition import composed
 from duetime.contract.http import problems
 from duetime.contract.http.etags import etag_of, is_known_tag
-from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED
+from duetime.contract.http.operation import MERGE_PATCH, ON_CONFLICT, REPLAYED, reference_to
 from duetime.contract.http.request_errors import EncodingUnsupported, MediaTypeUnsupported, MethodUnsupported
-from duetime.contract.http.routes import reference_to
 from duetime.contract.tasks.encoding import task_text
 from duetime.domain.errors import QuotaExceeded
 from duetime.domain.tasks.poll_interval import poll_interval
 from duetime.domain.times import SECOND
 
-from .callers import header_of
-from .requests import request_id
+from .requests import header_of, request_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from duetime.domain.cost_estimates import RequestWorkload, TaskWorkloads
-    from duetime.domain.tasks.keys import Accepted
+    from duetime.domain.tasks.creation import Accepted
     from duetime.domain.tasks.task import Task
 
 _NO_STORE = {"Cache-Control": "no-store"}

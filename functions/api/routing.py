@@ -10,12 +10,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
+from duetime.contract.http.operation import methods_at, operation_at, path_within, subject_of
 from duetime.contract.http.request_errors import allowed
-from duetime.contract.http.routes import methods_at, operation_at, path_within, subject_of
 from duetime.domain.callers import Role
 from duetime.domain.errors import RequestError
 
-from . import quota_admission, requests
+from . import requests
 from .responses import Response
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def respond(event: Mapping[str, Any]) -> Response:
     request = requests.read(event, operation, parameters)
     if method not in _READS and (region := composed().region) is not None:
         region.check(is_report=event["rawPath"].rpartition("/")[2] in _REPORTS)
-    quota_admission.admit_read(request)
+    requests.admit_read(request)
     return _shown_to(request, _handler_of(operation, _path(event))(request))
 
 

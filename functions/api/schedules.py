@@ -33,14 +33,13 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 from duetime.domain.times import to_iso
 from duetime.services.schedules.manual_runs_and_backfills import Period
 from duetime.services.schedules.runs import RunsQuery
 
 from .filter_actions import begin
-from .quota_admission import admit_schedule
-from .requests import body_hash
+from .requests import admit_schedule, body_hash
 from .responses import Response, answer, replayed, task_response, with_estimate
 from .routing import route
 

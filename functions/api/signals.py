@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from duetime.composition import composed
 from duetime.composition.bulk import FilterActionServices
 from duetime.contract import signals
-from duetime.contract.bulk.responses import bulk_response
+from duetime.contract.bulk.operations import bulk_response
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.bulk.operation import BulkState
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey
 
 from .filter_actions import location
 from .requests import body_hash

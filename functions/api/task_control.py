@@ -9,9 +9,9 @@ from duetime.composition.core import CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.contract.mapping import response_of
-from duetime.contract.tasks import actions, history, operations
-from duetime.contract.tasks.actions import TaskCancel
+from duetime.contract.tasks import history, operations
 from duetime.contract.tasks.encoding import json_text, target_reply_text
+from duetime.contract.tasks.operations import TaskCancel
 from duetime.contract.tasks.responses import CancelledChildrenResponse
 from duetime.domain.errors import StateConflict
 from duetime.domain.tasks.states import State
@@ -21,7 +21,7 @@ from .routing import route
 from .topologies import control_response
 
 if TYPE_CHECKING:
-    from duetime.contract.tasks.actions import Report
+    from duetime.contract.tasks.operations import Report
     from duetime.domain.tasks.task import Task
 
     from .requests import Request
@@ -52,7 +52,7 @@ def resume_task(request: Request) -> Response:
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
     """Cancel a task that has not started; with force, ask a running one to stop."""
-    wanted = actions.cancellation(request.document()) if request.has_body else TaskCancel()
+    wanted = operations.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
     try:
@@ -97,7 +97,7 @@ def signal_task(request: Request) -> Response:
     # Few requests are decisions, so the module is imported only for them.
     from duetime.services.tasks.approvals import Decision  # noqa: PLC0415 - see the line above
 
-    signal = actions.signal(request.document())
+    signal = operations.signal(request.document())
     decision, by = Decision(signal.approve, signal.payload), request.attributed(signal.reason)
     decide = composed(TaskServices).approvals.decide
     return _response(request, decide(request.owner, request.task_id, decision, request.version, by))
@@ -106,7 +106,7 @@ def signal_task(request: Request) -> Response:
 @route(operations.NOTIFY)
 def notify_task(request: Request) -> Response:
     """Record the end of an attempt as reported by its target."""
-    notice = actions.notice(request.document())
+    notice = operations.notice(request.document())
     task = composed(TaskServices).attempt_reports.notify(request.owner, request.task_id, notice.fence, notice.ending)
     return _response(request, task)
 
@@ -114,13 +114,13 @@ def notify_task(request: Request) -> Response:
 @route(operations.HEARTBEAT)
 def heartbeat_task(request: Request) -> Response:
     """Record a heartbeat."""
-    return _reported(request, actions.heartbeat(request.document()))
+    return _reported(request, operations.heartbeat(request.document()))
 
 
 @route(operations.PROGRESS)
 def report_progress(request: Request) -> Response:
     """Record progress."""
-    return _reported(request, actions.progress(request.document()))
+    return _reported(request, operations.progress(request.document()))
 
 
 @route(operations.LIST_ATTEMPTS)
@@ -148,7 +148,7 @@ def list_task_events(request: Request) -> Response:
 @route(operations.QUERY)
 def query_task(request: Request) -> Response:
     """Send a query to the endpoint of a task."""
-    query = actions.query(request.document())
+    query = operations.query(request.document())
     reply = composed(TaskServices).target_queries.ask(request.owner, request.task_id, query)
     return answer(target_reply_text(reply.status, reply.body))
 

@@ -15,15 +15,13 @@ from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
 from duetime.contract.tasks.updates import task_change
 from duetime.domain.errors import FieldInvalid, QuotaExceeded
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import Accepted, IdempotencyKey
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.creation import Accepted, IdempotencyKey, Order
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.services.tasks.read import Page
 
 from .pages import page_response, read_page
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import (
     Response,
     answer,

@@ -14,15 +14,13 @@ from duetime.contract.tasks.encoding import json_text
 from duetime.contract.topologies import operations
 from duetime.contract.topologies.bodies import TopologyRetry
 from duetime.contract.topologies.decoding import retry_request, topology_request
-from duetime.contract.topologies.responses import TopologyPage, node_page, topology_entry, topology_response
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.contract.topologies.operations import TopologyPage, node_page, topology_entry, topology_response
+from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.services.topologies.service import ControlResult
 
 from .filter_actions import location
 from .pages import applied, next_token, read_page
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer, creation_headers, creation_status, no_content, task_response, with_estimate
 from .routing import route
 

@@ -26,15 +26,12 @@ from duetime.contract.topologies.definitions import (
     version_response,
 )
 from duetime.contract.topologies.operations import READ as READ_TOPOLOGY
-from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.errors import DefinitionNotFound, FieldInvalid
+from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.domain.topologies.definitions import differences
-from duetime.domain.topologies.errors import DefinitionNotFound
 from duetime.services.topologies.definitions import Precondition
 
-from .quota_admission import admit_tasks
-from .requests import body_hash
+from .requests import admit_tasks, body_hash
 from .responses import Response, answer, creation_headers, creation_status, task_response
 from .routing import route
 

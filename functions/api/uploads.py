@@ -10,7 +10,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.contract.tasks.encoding import json_text
 from duetime.contract.uploads import CREATE, new_upload, upload_response
 
-from .quota_admission import admit_upload
+from .requests import admit_upload
 from .responses import Response, answer
 from .routing import route
 

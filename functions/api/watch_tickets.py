@@ -10,7 +10,7 @@ from duetime.composition.stream import WatchTicketServices
 from duetime.contract.live_updates import operations
 from duetime.contract.tasks.encoding import json_text
 
-from .callers import session_end
+from .requests import session_end
 from .responses import Response, answer
 from .routing import route
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.api_keys import ApiKeyServices
+from duetime.composition.api import ApiKeyServices
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

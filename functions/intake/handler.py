@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.intake import IntakeServices
+from duetime.composition.api import IntakeServices
 from duetime.contract.tasks.intake_events import events_of_logs, read_record
 from duetime.domain.errors import RequestError
 from duetime.services.intake import Arrival

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.trigger import TriggerServices
+from duetime.composition.schedules import TriggerServices
 from duetime.domain.dispatch.cursors import GROUP
 
 if TYPE_CHECKING:

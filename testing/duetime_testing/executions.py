@@ -9,7 +9,7 @@ from greenlet import GreenletExit
 
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.times import to_datetime
-from duetime_common.binary_payloads import value_in
+from duetime_common.payload_codecs import value_in
 from duetime_testing.simulation.machines import MortalTargets
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from itertools import count
 from typing import Any
 
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task import Content, ContentPlace, Task
 
 HOME = 1_795_228_380_250
 """2026-11-21T02:33:00.250Z"""

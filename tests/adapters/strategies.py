@@ -11,31 +11,28 @@ from hypothesis import strategies as st
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.ids import MAX_SHARDS, TaskId
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionHistory, ActionRecord, ActorType, Attribution
-from duetime.domain.tasks.arns import AwsService, arn_pattern
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.http_requests import (
-    Auth,
-    AuthScheme,
-    BodyKind,
-    HttpRequest,
-    Keep,
-    RequestBody,
-    ResponseOptions,
-)
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import (
+    Auth,
+    AuthScheme,
+    AwsService,
     AwsTarget,
+    BodyKind,
     DefinitionRef,
     HandlerTarget,
+    HttpRequest,
     HttpTarget,
+    Keep,
     Phase,
     PullTarget,
     Query,
+    RequestBody,
+    ResponseOptions,
     TopologyTarget,
+    arn_pattern,
 )
-from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, RequestedAction, ScheduleRef, Task
 from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 

@@ -19,7 +19,7 @@ from duetime.adapters.runtime.process import SystemClock, Threads
 from duetime.adapters.sqs import SqsQueues
 from duetime.domain.dispatch.enqueue_plan import Entry, Message
 from duetime.domain.errors import ContentExpired, Unavailable
-from duetime.domain.tasks.content import Content, ContentPlace, after_record
+from duetime.domain.tasks.task import Content, ContentPlace, after_record
 from duetime.domain.tasks.task_options import Priority
 from duetime.ports.queues import Delivery, Outgoing
 from duetime.ports.tasks import Insertions

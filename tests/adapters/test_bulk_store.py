@@ -9,7 +9,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import REQUEST, DynamoBulkStore
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.times import DAY, SECOND
 from tests.adapters.examples import HOME
 from tests.metering import item_size

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.attribute_values import inflated
 from duetime.domain.errors import ContentExpired
 from duetime.domain.limits import INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
-from duetime.domain.tasks.content import Content, ContentPlace, Expiry
+from duetime.domain.tasks.task import Content, ContentPlace, Expiry
 from tests.adapters.examples import HOME, numbered
 
 if TYPE_CHECKING:

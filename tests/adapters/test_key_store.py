@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.domain.tasks.keys import KeyRedirect, RememberedKey
+from duetime.domain.tasks.creation import KeyRedirect, RememberedKey
 from duetime.domain.tasks.task_options import OnConflict
 from duetime.domain.times import DAY
 from tests.adapters.examples import HOME, numbered

@@ -16,7 +16,7 @@ from duetime.domain.conditional_writes import Applied, Guard, Write
 from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
-from duetime.domain.tasks.keys import RememberedKey
+from duetime.domain.tasks.creation import RememberedKey
 from duetime.domain.tasks.states import Move, State
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.clouds import EXECUTOR, SILENT, Cloud

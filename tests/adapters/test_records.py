@@ -14,14 +14,12 @@ from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.dispatch.enqueue_plan import Entry, Timer
 from duetime.domain.limits import ATTEMPTS_INLINE, MAX_ARN_LENGTH, MAX_DETAIL_TYPE_LENGTH, MAX_ERROR_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import TIMER_LIFE
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import Claimant, Run
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.targets import AwsTarget
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.targets import AwsService, AwsTarget
+from duetime.domain.tasks.task import Content, ContentPlace, Task
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, MINUTE
 from tests.adapters.examples import HOME, OWNER, numbered, task

@@ -9,9 +9,9 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.schedule_items import item_of, key_of, stored_of
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore, DynamoScheduleStore
+from duetime.domain.conditional_writes import Incarnation
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_NAME_LENGTH, MAX_REMARKS
-from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.backfill import Backfill, BackfillCursor
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.cron_dialects import Dialect
@@ -25,7 +25,6 @@ from duetime.domain.schedules.definition import (
 )
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import (
     Activity,
     BackfillRun,
@@ -35,22 +34,25 @@ from duetime.domain.schedules.run_history import (
     LastRun,
     Remark,
 )
-from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule import RevisionEnd, ScheduleState, StoppedOccurrence
 from duetime.domain.schedules.schedule_history import ScheduleAction, ScheduleActionRecord, ScheduleHistory
 from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.http_requests import (
+from duetime.domain.tasks.targets import (
     Auth,
     AuthScheme,
     BodyKind,
+    CallBatch,
+    HandlerTarget,
     HttpRequest,
+    HttpTarget,
     Keep,
+    Phase,
     RequestBody,
     ResponseOptions,
 )
-from duetime.domain.tasks.targets import CallBatch, HandlerTarget, HttpTarget, Phase
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import (
     AfterFailure,
     LockMode,
@@ -62,7 +64,7 @@ from duetime.domain.tasks.task_options import (
     Rate,
     RetryPolicy,
 )
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.adapters.clouds import EXECUTOR, Cloud
 from tests.adapters.examples import HOME, OWNER, numbered

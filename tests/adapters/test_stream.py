@@ -11,11 +11,9 @@ from duetime.adapters.dynamodb.stream import changes_of
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.task import Content, ContentPlace, NodeRef, Progress
 from duetime.domain.tasks.task_options import Priority
 from duetime_testing.fakes.stream import FakeStream, is_delivered, record_of
 from duetime_testing.fakes.telemetry import FakeTelemetry

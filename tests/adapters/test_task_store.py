@@ -10,8 +10,8 @@ from hypothesis import given
 from duetime.domain.conditional_writes import Write
 from duetime.domain.dispatch.enqueue_plan import Entry, ScheduleTimer, Timer
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import Move, State
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE, minute_of
 from duetime.ports.tasks import Insertions, ListQuery

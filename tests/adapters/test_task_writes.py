@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.dispatch.enqueue_plan import Entry
 from duetime.domain.tasks.attempt_run import Claimant
-from duetime.domain.tasks.http_requests import HttpRequest
 from duetime.domain.tasks.states import Move, State
-from duetime.domain.tasks.targets import DefinitionRef, HttpTarget, TopologyTarget
+from duetime.domain.tasks.targets import DefinitionRef, HttpRequest, HttpTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from tests.adapters.examples import HOME, OWNER, fresh, numbered, task
 from tests.adapters.strategies import TASKS, properties, writes_to

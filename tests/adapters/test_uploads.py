@@ -16,10 +16,10 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.uploads import S3UploadStore
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import UPLOAD_LIFE
-from duetime.domain.tasks.content import Content, ContentPlace, Expiry, UploadedBytes
+from duetime.domain.tasks.task import Content, ContentPlace, Expiry, UploadedBytes
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.uploads import Upload
-from duetime_common.binary_payloads import Binary, value_in
+from duetime_common.payload_codecs import Binary, value_in
 from tests.adapters.conftest import IMPLEMENTATIONS, cloud_of
 from tests.adapters.examples import numbered
 from tests.clocks import NOW

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.archive import columns as contract
-from duetime.contract.archive.lines import JsonLines
+from duetime.contract import archive as contract
+from duetime.contract.archive import JsonLines
 from duetime.domain.archive_objects import TASKS_PREFIX, ArchiveObject
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError

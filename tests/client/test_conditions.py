@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.contract.http.operation import IF_MATCH, KEY
+from duetime.contract.http.operation import IF_MATCH, KEY, operation_at
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.routes import operation_at
 from tests.client.deployment import Answer, Deployment, problem, served
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import duetime_client
+from duetime.contract.http.operation import no_query, operation_at, read_query
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.http.query_parameters import no_query, read_query
 from duetime.contract.http.request_json import read
-from duetime.contract.http.routes import operation_at
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.tasks.actions import EmptyRequest
+from duetime.contract.tasks.operations import EmptyRequest
 from duetime_client import ApiError, Client
 from duetime_client.resource import Operation, Resource, Stream
 from tests.client.deployment import problem

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyNode
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
 from duetime.domain.topologies.run_result import critical_path

@@ -7,8 +7,8 @@ import pytest
 
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.request_json import read
-from duetime.contract.tasks import actions
-from duetime.contract.tasks.actions import Notice, Report
+from duetime.contract.tasks import operations
+from duetime.contract.tasks.operations import Notice, Report
 from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
@@ -62,7 +62,7 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
 
 def decoded(name: str, body: object) -> Any:  # noqa: ANN401 - whatever that body is read as
     """A body as the function of that name reads it."""
-    return getattr(actions, name)(read(json.dumps(body)))
+    return getattr(operations, name)(read(json.dumps(body)))
 
 
 @pytest.mark.parametrize(("name", "body"), GOOD_REPORTS)
@@ -113,5 +113,5 @@ def test_what_json_does_not_allow_is_named_in_a_report() -> None:
         ('{"fence": 7, "outcome": "failed", "error": {"type": "\\ud800"}}', "error.type"),
     ):
         with pytest.raises(FieldsInvalid) as refusal:
-            actions.notice(read(text))
+            operations.notice(read(text))
         assert [fault.field for fault in refusal.value.faults] == [field]

@@ -9,11 +9,9 @@ from pydantic import TypeAdapter
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.responses import TaskResponse, TaskSummary
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget, Phase, Query
-from duetime.domain.tasks.task import Progress, RequestedAction
+from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, RequestedAction, ScheduleRef
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import NOW, task
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.contract.http.operation import read_query
 from duetime.contract.http.problems import faults_of, kind_of
-from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.schedules.calendars import (
     WEEKDAYS,

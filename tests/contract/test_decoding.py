@@ -12,10 +12,9 @@ from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry
 from duetime.contract.tasks.updates import TaskFieldMerge, task_change
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
-from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase
+from duetime.domain.tasks.targets import AwsService, AwsTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from tests.contract.properties import JSON, unhurried
 from tests.domain.factories import task
 

@@ -6,7 +6,7 @@ from datetime import date
 
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.openapi import document
-from duetime.contract.openapi.operations import responses
+from duetime.contract.openapi.document import responses
 
 GOING = Operation(
     "getOld", "GET /v1/old", "Read", Returns(dict, "It."), deprecated=date(2027, 3, 1), sunset=date(2028, 3, 1)

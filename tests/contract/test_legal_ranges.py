@@ -16,7 +16,7 @@ from duetime.adapters.targets.http_batches import run_in_batch
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.response_capture import kept_response
 from duetime.contract.http.request_json import document_of
-from duetime.contract.pull.leases import LeaseHeartbeat, LeaseRequest
+from duetime.contract.leases import LeaseHeartbeat, LeaseRequest
 from duetime.contract.schedules.bodies import (
     BackfillCreate,
     ScheduleCreate,
@@ -46,8 +46,8 @@ from duetime.domain.schedules.backfill import requested, steps
 from duetime.domain.schedules.expansion import catch_up, expand
 from duetime.domain.schedules.expectations import OLDEST_WINDOWS, Window, next_window
 from duetime.domain.schedules.occurrences import following, judged
-from duetime.domain.schedules.run_durations import with_usual_duration
 from duetime.domain.schedules.run_history import ExpectationState
+from duetime.domain.schedules.runs import with_usual_duration
 from duetime.domain.schedules.schedule import next_permanent_run
 from duetime.domain.schedules.timings import parse_timing
 from duetime.domain.switches import Switch, Switches, SwitchKey, SwitchScope

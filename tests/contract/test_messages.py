@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import pytest
 from pydantic import Field
 
-from duetime.contract.http.query_parameters import no_query, read_query
+from duetime.contract.http.operation import no_query, read_query
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import shown
 from duetime.contract.http.request_model import Body

@@ -4,18 +4,18 @@ import inspect
 
 from duetime.contract.http import request_errors
 from duetime.contract.http.problems import KINDS, code_of, kind_of, problem_of
-from duetime.domain import errors, group_errors
-from duetime.domain.bulk import errors as bulk_errors
+from duetime.domain import errors
+from duetime.domain import errors as bulk_errors
+from duetime.domain import errors as schedule_errors
+from duetime.domain import errors as topology_errors
 from duetime.domain.errors import FieldInvalid, RequestError, Unavailable
-from duetime.domain.schedules import errors as schedule_errors
-from duetime.domain.topologies import errors as topology_errors
 
 INSTANCE = "urn:duetime:request:abc"
 
 
 def test_every_refusal_has_its_own_problem() -> None:
     """Each error that a request can end in is in the table, so that none of them becomes a 500."""
-    modules = (errors, group_errors, bulk_errors, schedule_errors, topology_errors, request_errors)
+    modules = (errors, errors, bulk_errors, schedule_errors, topology_errors, request_errors)
     raised = {
         member
         for module in modules

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.contract.http.query_parameters import no_query, read_query
+from duetime.contract.http.operation import no_query, read_query
 from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.tasks.queries import TaskListQuery
 from duetime.domain.ids import TaskId

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from openapi_schema_validator import OAS31Validator
 from pydantic import TypeAdapter
 
+from duetime.contract.http.operation import read_query
 from duetime.contract.http.problems import faults_of, kind_of
-from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_json import read
 from duetime.contract.openapi.document import document
 from duetime.contract.schedules.decoding import (
@@ -39,9 +39,9 @@ from duetime.domain.schedules.runs import ScheduleStatus
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.targets import HttpTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.task import Content, ContentPlace
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR, to_iso
 from tests.clocks import NOW
 from tests.contract.properties import unhurried

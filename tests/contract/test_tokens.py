@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from duetime.contract.http.operation import read_query
 from duetime.contract.http.page_tokens import after_of, token_of
-from duetime.contract.http.query_parameters import read_query
 from duetime.contract.http.request_errors import ParametersInvalid
 from duetime.contract.tasks.queries import TaskListQuery
 from duetime.domain.ids import TaskId

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from duetime.adapters.dynamodb.restore import DynamoTableRestore
 from duetime.composition import Platform
-from duetime.composition.restore import restore_of
+from duetime.composition.recovery import restore_of
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.restore import AfterRestore
 from duetime.environment_variables import Variable

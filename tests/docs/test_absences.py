@@ -102,7 +102,9 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/reference/how-a-task-is-not-lost.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
     ("docs/reference/costs.md", "not been measured on AWS yet"): UNMEASURED,
     # Each line of that list is an entry of the page that it links to.
-    ("docs/README.md", "## Not implemented"): partial(lacks, "infra/cdk/duetime_cdk/*bucket.py", "replication"),
+    ("docs/README.md", "## Not implemented"): partial(
+        lacks, "layers/duetime/python/duetime/services/pull/*.py", r"tracer\.span\("
+    ),
     ("docs/decisions/tracing.md", "have no spans of their own yet"): lambda: (
         lacks("layers/duetime/python/duetime/services/pull/*.py", r"tracer\.span\(")
         and lacks("layers/duetime/python/duetime/services/topologies/*.py", r"tracer\.span\(")
@@ -180,7 +182,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start"),
     "docs/how-to/run-a-graph-of-tasks.md": ("parents that have not ended yet are null",),
     "docs/how-to/run-long-work.md": ("jobs cannot pause",),
-    "docs/how-to/run-a-pull-worker.md": ("what cannot be kept",),
     "docs/how-to/stop-and-throttle.md": ("If the switches cannot be read",),
     "docs/how-to/troubleshoot.md": ("cannot reach http", "cannot be imported in Lambda"),
     "docs/how-to/upgrade.md": ("old code cannot read",),

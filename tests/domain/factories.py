@@ -7,9 +7,8 @@ from typing import Any
 
 from duetime.domain.dispatch.enqueue_plan import Message
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import Task
+from duetime.domain.tasks.task import Content, ContentPlace, Task
 from duetime.domain.tasks.task_options import Priority
 from tests.clocks import NOW
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from duetime.domain.tasks.arns import ArnPatterns, AwsService, arn_pattern, service_of
+from duetime.domain.tasks.targets import ArnPatterns, AwsService, arn_pattern, service_of
 
 EXAMPLES = {
     AwsService.LAMBDA: "arn:aws:lambda:eu-west-1:123456789012:function:report",

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
+from duetime.domain.callers import OwnerPatterns
 from duetime.domain.errors import FieldInvalid, TypeNotPulled
 from duetime.domain.limits import MAX_PULLED_TIMEOUT_SECONDS, MAX_TIMEOUT_SECONDS
-from duetime.domain.owner_patterns import OwnerPatterns
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.targets import HandlerTarget, PullTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 
 RULES = TargetRules({"resize"})
 PULLERS = Pullers({"resize": OwnerPatterns(("*",)), "report": OwnerPatterns(("ann", "team-*"))})

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.callers import OwnerPatterns, Reservations
 
 BILLING = "123456789012:role/Billing"
 

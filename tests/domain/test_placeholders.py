@@ -7,9 +7,9 @@ import json
 import pytest
 
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, filled_payload, filled_url, refusal
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Cause, NodeRef, ScheduleRef
 from tests.domain.factories import NOW, task
 
 TOPOLOGY = TaskId.of(NOW, 3, 7)

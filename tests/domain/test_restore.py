@@ -9,10 +9,9 @@ import pytest
 
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.restore import HELD_TAG, AfterRestore, Change, change_since, take_over, take_over_occurrence
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 from duetime.domain.tasks.task import RequestedAction, fence_of_epoch
 from duetime.domain.times import HOUR, MINUTE
 from tests.domain.factories import NOW, task

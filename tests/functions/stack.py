@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Priority
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 OWNER = "me"
 

@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.task_items import key_of
 from duetime.composition import Composition, Platform
 from duetime.composition.stream import ArchiveServices
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 from duetime_testing.fakes.stream import FakeStream
 from duetime_testing.fakes.telemetry import FakeTelemetry

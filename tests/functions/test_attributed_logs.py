@@ -12,7 +12,7 @@ import pytest
 from aws_lambda_powertools import Logger
 
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.handlers import REGISTRY, Context, Registered
 from tests.functions.stack import OWNER, Stack
 

@@ -4,11 +4,10 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from duetime.composition import composed
 from duetime.composition.stream import BroadcastServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 from duetime_testing.fakes.stream import FakeStream
 from tests.functions.stack import Stack

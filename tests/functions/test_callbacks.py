@@ -11,7 +11,7 @@ from duetime import composition
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered

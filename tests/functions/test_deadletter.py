@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.handlers import REGISTRY, Registered
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from duetime.composition.http_calls import HttpServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 from tests.adapters.targets.receiver import is_signed_by, secret_for
 from tests.functions.receivers import Receiver, receiving

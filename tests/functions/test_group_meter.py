@@ -10,11 +10,11 @@ import pytest
 
 from duetime import composition
 from duetime.composition import composed
-from duetime.composition.groups import GroupServices
+from duetime.composition.api import GroupServices
 from duetime.composition.tasks import TaskServices
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.services.group_admin import ClosingRequest
 from duetime_common.cost_estimate import lines_of

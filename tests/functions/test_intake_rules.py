@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
+from duetime.composition.api import IntakeServices
 from duetime.composition.core import CoreServices
-from duetime.composition.intake import IntakeServices
 from duetime.contract.http import request_json
 from duetime.contract.intake_rules import rule_of
 from duetime.domain.callers import Caller

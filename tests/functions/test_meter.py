@@ -21,21 +21,19 @@ from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
-from duetime.composition.api_keys import ApiKeyServices
+from duetime.composition.api import ApiKeyServices, LinkServices
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.links import LinkServices
-from duetime.composition.quotas import QuotaServices
+from duetime.composition.limits import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.contract.signals import request_of
 from duetime.domain.api_keys import NewApiKey
-from duetime.domain.bulk.filter_action import FilterAction
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk.operation import BulkKind, FilterAction
 from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (
@@ -53,18 +51,25 @@ from duetime.domain.links import LinkAction, LinkUse, NewLink
 from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.arns import ArnPatterns, AwsService
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
-from duetime.domain.tasks.creation import Order, TaskChange
+from duetime.domain.tasks.creation import IdempotencyKey, Order, TaskChange
 from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.http_requests import BodyKind, HttpRequest, RequestBody
-from duetime.domain.tasks.keys import IdempotencyKey
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import ApprovalTarget, AwsTarget, EventTarget, HttpTarget
+from duetime.domain.tasks.targets import (
+    ApprovalTarget,
+    ArnPatterns,
+    AwsService,
+    AwsTarget,
+    BodyKind,
+    EventTarget,
+    HttpRequest,
+    HttpTarget,
+    RequestBody,
+)
 from duetime.domain.tasks.task_options import LockMode, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Batch, Context, Registered

@@ -17,7 +17,7 @@ from duetime.adapters.content_store import SplitContentStore
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget, Phase
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered

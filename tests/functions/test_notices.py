@@ -9,7 +9,7 @@ import pytest
 from duetime import composition
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import NotifyOn, Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud
 from tests.adapters.targets.receiver import is_signed_by, secret_for

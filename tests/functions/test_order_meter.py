@@ -14,7 +14,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OrderKey, Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime_common.cost_estimate import lines_of
 from tests.functions.stack import OWNER, Stack
 

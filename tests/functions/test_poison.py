@@ -14,7 +14,7 @@ from duetime.domain.operating_parameters import MAX_DELAY
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Registered
 from duetime.ports.tasks import ListQuery

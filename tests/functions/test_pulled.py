@@ -19,7 +19,7 @@ from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.pull_leases import LeaseRequest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.environment_variables import Variable
 from tests.adapters.clouds import Cloud

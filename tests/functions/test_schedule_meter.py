@@ -10,7 +10,7 @@ from duetime.composition import composed
 from duetime.composition.schedules import ScheduleServices
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR, MINUTE
 from tests.functions.stack import OWNER
 from tests.functions.test_meter import PAYLOAD, metered

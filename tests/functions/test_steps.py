@@ -18,7 +18,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.steps import StepResult
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, SECOND
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Context, LeaseLost, Registered, Unretriable

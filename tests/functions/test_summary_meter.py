@@ -10,7 +10,7 @@ import pytest
 
 from duetime import composition
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from tests.functions.stack import Stack

@@ -13,10 +13,10 @@ from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.content import Expiry
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Expiry
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, SECOND
 from duetime.domain.tracebacks import AttemptTraceback
 from duetime.environment_variables import Variable

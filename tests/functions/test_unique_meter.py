@@ -11,11 +11,10 @@ import pytest
 from duetime import composition
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
-from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey, Order
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Debounce, OnConflict, Priority, Unique
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime_common.cost_estimate import lines_of
 from tests.functions.stack import OWNER, Stack
@@ -23,7 +22,7 @@ from tests.functions.stack import OWNER, Stack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from duetime.domain.tasks.keys import Accepted
+    from duetime.domain.tasks.creation import Accepted
     from duetime.domain.tasks.task import Task
 
 TYPE = "canary.noop"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.handlers import REGISTRY, Context, Registered
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.contract.archive.columns import COLUMNS
+from duetime.contract.archive import COLUMNS
 from duetime.contract.tasks.responses import TaskResponse
 from duetime_cdk.errors import UnsafeEnvironment
 from infra.environments import environment_named

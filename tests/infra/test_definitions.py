@@ -314,7 +314,7 @@ def test_requests_act_for_the_owner(
 ) -> None:
     """The API takes the owner from the identity that the gateway would pass on."""
     from duetime.settings import Settings
-    from functions.api.callers import caller_of
+    from functions.api.requests import caller_of
 
     events: list[dict[str, Any]] = []
     monkeypatch.setenv(function.API_FUNCTION, "api")

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.api_keys import ApiKeyServices
+from duetime.composition.api import ApiKeyServices, IntakeServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.intake import IntakeServices
 from duetime.composition.packages import AttemptServices, PackageServices
-from duetime.composition.schedules import ScheduleServices
+from duetime.composition.schedules import ScheduleServices, TriggerServices
 from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
-from duetime.composition.trigger import TriggerServices
 from duetime.composition.worker import WorkerServices
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import FunctionName

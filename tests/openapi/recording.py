@@ -11,9 +11,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from duetime.contract.health_and_openapi import OPENAPI
+from duetime.contract.http.operation import operation_at
 from duetime.contract.http.problems import problem_of
 from duetime.contract.http.request_errors import MethodUnsupported, PathNotFound
-from duetime.contract.http.routes import operation_at
 from duetime.contract.openapi.document import FILE
 from tests.openapi.example_problems import RARE
 from tests.scenarios.tasks import Tasks

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi import names
+from duetime.contract.openapi import descriptions
 from duetime.contract.openapi.document import document
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
@@ -60,11 +60,11 @@ def test_pages_are_called_pages() -> None:
 
 def test_each_mapped_name_is_of_a_model_in_use() -> None:
     """The table of names has no entry left of a model that was renamed or removed."""
-    assert {name for name in names.NAMES.values() if name not in SCHEMAS} == set()
+    assert {name for name in descriptions.NAMES.values() if name not in SCHEMAS} == set()
 
 
 def test_two_models_with_one_name_are_an_error() -> None:
     """A collision is found when the document is made, not by a client."""
     with pytest.raises(ValueError, match="two models are called Task"):
-        names.renamed({"Task": {}, "TaskResponse": {}})
-    assert names.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}
+        descriptions.renamed({"Task": {}, "TaskResponse": {}})
+    assert descriptions.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

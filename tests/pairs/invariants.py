@@ -9,16 +9,16 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from duetime.adapters.compression import inflated
 from duetime.adapters.content_store import SplitContentStore
+from duetime.adapters.dynamodb.attribute_values import inflated
 from duetime.adapters.dynamodb.locks import DynamoLockStore
 from duetime.adapters.dynamodb.schedules import DynamoCalendarStore
 from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.adapters.dynamodb.topology_definitions import DynamoDefinitionStore
 from duetime.domain.locks import RESERVED, LockName
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED, STARTABLE
 from duetime.domain.tasks.targets import definition_of as definition_in
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, SECOND
 from tests.simulation.schedule_watching import OWNER
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.compression import deflated
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.attribute_values import deflated
 from duetime.adapters.dynamodb.task_items import key_of
 from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX, UNREADABLE_PREFIX
 from duetime.environment_variables import Variable

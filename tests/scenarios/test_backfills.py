@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
 from duetime.handlers import AttemptCancelled, Unretriable

@@ -12,7 +12,7 @@ from duetime.domain.operating_parameters import (
     LEASE_RETURN_MARGIN,
     MAX_CLOCK_DIFFERENCE,
 )
-from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.tasks.task import ContentPlace
 from duetime.handlers import Accepted, Unretriable
 from tests.scenarios.scenario import HOUR, MINUTE, PHASED, PLAIN, SECOND, UNDONE
 from tests.scenarios.tasks import ONCE, Tasks

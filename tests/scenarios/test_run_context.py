@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
 from duetime.handlers import RunTopology
 from tests.scenarios.graphs import Graphs

@@ -9,7 +9,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.schedules import Schedules
 

@@ -8,7 +8,7 @@ import pytest
 
 from duetime.contract.http.timestamps import instant_of
 from duetime.domain.tasks.attempt_records import SKIPPED
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, to_iso
 from duetime.environment_variables import Variable
 from duetime.services.schedules.known_runs import MOST_IN_PASS

@@ -12,7 +12,7 @@ import pytest
 import duetime.ports
 import duetime.services
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
-from duetime.domain.tasks.parent_references import ScheduleRef
+from duetime.domain.tasks.task import ScheduleRef
 from duetime.services.start_gates import StartGates
 from tests.clocks import NOW
 from tests.domain.factories import task

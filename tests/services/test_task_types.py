@@ -9,10 +9,9 @@ import pytest
 from duetime.domain.dispatch.cursors import ShardHistory
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
-from duetime.domain.tasks.task_spec import TaskSpec
-from duetime.domain.tasks.type_defaults import OwnDefaults, OwnerTypes
+from duetime.domain.tasks.type_defaults import OwnDefaults, OwnerTypes, TaskSpec
 from duetime.services.enqueue import Shards
-from duetime.services.task_types import TypeDefaults
+from duetime.services.tasks.creation_rules import TypeDefaults
 from tests.clocks import NOW
 
 if TYPE_CHECKING:

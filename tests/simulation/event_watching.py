@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.change_events import ScheduleSnapshot
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
     from tests.simulation.fault_simulation import FaultSimulation
 

@@ -17,8 +17,7 @@ from duetime.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from tests.simulation.fault_simulation import FaultSimulation
 
 _STATE = ATTRIBUTES["state"].name

@@ -6,7 +6,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.pull.lease_decoding import token_of
+from duetime.contract.leases import token_of
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.pull_leases import LeaseKey
 from duetime.domain.times import SECOND

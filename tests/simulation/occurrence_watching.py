@@ -12,8 +12,8 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import following, next_nominal
 from duetime.domain.schedules.overlap import LATEST_RUNS
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, SECOND, Millis
 from duetime_testing.occurrence_skip_reasons import is_reason
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.fault_simulation import FaultSimulation
 
 _SCHEDULE_REF, _FINISHED, _STATE = (ATTRIBUTES[name].name for name in ("schedule_ref", "finished_at", "state"))

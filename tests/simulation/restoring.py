@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.composition import Platform
-from duetime.composition.restore import restore_of
+from duetime.composition.recovery import restore_of
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.restore import AfterRestore
 from duetime.domain.tasks.states import TERMINAL, State

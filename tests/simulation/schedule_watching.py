@@ -13,8 +13,8 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrences import count_between, judged, may_mean
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import SKIPPED
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import TERMINAL
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import MINUTE, Millis, to_iso
 from duetime.services.schedules.runs import OF_ITS_TIMING
 from duetime_testing.simulation.machines import SKEW
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from tests.simulation.fault_simulation import FaultSimulation
     from tests.simulation.users import Reply
 

@@ -15,8 +15,8 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, task_of
 from duetime.domain.archive_objects import TASKS_PREFIX
 from duetime.domain.change_events import EventKind
-from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task import ContentPlace
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.faults import Fault

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from duetime.domain.schedules import revisions, schedule_changes
+from duetime.domain.schedules import schedule, schedule_changes
 from duetime.domain.times import MINUTE, SECOND, Millis
 from duetime.services.schedules import expansion_planner
 from tests.simulation import works
@@ -71,6 +71,6 @@ def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_a_queued_occurrence_that_is_dropped_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mistake: only the latest end of a revision is known."""
-    original = revisions.with_end
+    original = schedule.with_end
     monkeypatch.setattr(schedule_changes, "with_end", lambda _ends, until, number: original((), until, number))
     assert any("has not run" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))

@@ -24,8 +24,7 @@ from tests.simulation.topology_users import BROKEN, IF_SUCCEEDED, NEVER
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.run_state import RunState
     from tests.simulation.fault_simulation import FaultSimulation

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import task_of
 from duetime.composition import Platform
-from duetime.composition.regions import TwoRegions, takeover_of
+from duetime.composition.recovery import TwoRegions, takeover_of
 from duetime.domain.operating_parameters import REGION_LIFE
 from duetime.domain.tasks.states import State
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis

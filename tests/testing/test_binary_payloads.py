@@ -15,7 +15,7 @@ from duetime_client import Binary as ClientBinary
 from duetime_client import InvalidRequest
 from duetime_client.run_context import Context as PullContext
 from duetime_client.worker_functions import TaskFunction
-from duetime_common.binary_payloads import json_of_bytes
+from duetime_common.payload_codecs import json_of_bytes
 from duetime_testing import HttpReply
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.stream import removed_batch
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.contract.archive.lines import JsonLines
+from duetime.contract.archive import JsonLines
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import from_datetime, minute_of

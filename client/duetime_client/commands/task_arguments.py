@@ -13,7 +13,7 @@ from duetime_client.commands.target_arguments import reject_constant, target_of
 from duetime_client.commands.task_options import ListFilterOptions
 from duetime_client.commands.times import moment_of, seconds_of_span
 from duetime_client.task_request_fields import TaskFields
-from duetime_common.binary_payloads import OCTET_STREAM, Binary
+from duetime_common.payload_codecs import OCTET_STREAM, Binary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ import typer
 
 from duetime_client.commands.completions import states
 from duetime_client.task_request_fields import Priority
-from duetime_common.binary_payloads import OCTET_STREAM
 from duetime_common.limits import MAX_PAGE
+from duetime_common.payload_codecs import OCTET_STREAM
 
 
 class HttpPhase(StrEnum):

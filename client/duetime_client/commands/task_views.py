@@ -10,7 +10,7 @@ from duetime_client.commands.cost_views import show_estimate, shown_dollars
 from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, one_line, show_lines, show_more, show_table
-from duetime_common.binary_payloads import Binary
+from duetime_common.payload_codecs import Binary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,7 +10,7 @@ from aws_cdk import aws_athena as athena
 from aws_cdk import aws_glue as glue
 from constructs import Construct
 
-from duetime.contract.archive.columns import COLUMNS, Kind
+from duetime.contract.archive import COLUMNS, Kind
 from duetime_cdk.archive import RESULTS_PREFIX
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.contract.tasks.target_fields import SECRET_NAME_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.ids import MAX_SHARDS
+from duetime.domain.intake_rules import PatternInvalid, reject_pattern
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
     MAX_EPOCH,
@@ -27,8 +27,8 @@ from duetime.domain.limits import (
     WORKER_FUNCTION_SECONDS,
 )
 from duetime.domain.quotas import Quota
-from duetime.domain.tasks.arns import is_role, service_of
 from duetime.domain.tasks.costs import WORKER_GIGABYTES
+from duetime.domain.tasks.targets import is_role, service_of
 from duetime.domain.tasks.task_options import Priority
 from duetime.settings import Authentication
 from duetime_cdk.errors import NotDeployable, UnsafeEnvironment

@@ -16,7 +16,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from duetime.domain.operating_parameters import INTAKE_KEPT
-from duetime.domain.tasks.arns import EVENT_SOURCE
+from duetime.domain.tasks.targets import EVENT_SOURCE
 from duetime.domain.times import DAY
 from duetime_cdk.encryption import key_of, queue_encryption
 from duetime_cdk.environments import FunctionName

@@ -9,15 +9,15 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
-from duetime.domain.tasks.arns import service_of
 from duetime.domain.tasks.aws_jobs import JOB_PREFIX, JOB_SERVICES
+from duetime.domain.tasks.targets import service_of
 from duetime.domain.tasks.task_options import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.tasks.arns import AwsService
     from duetime.domain.tasks.aws_jobs import JobService
+    from duetime.domain.tasks.targets import AwsService
     from duetime_cdk.environments import Environment
     from duetime_cdk.queues import Queues
 

@@ -13,7 +13,7 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.composition.regions import TwoRegions, platform_in, record_in, takeover_of
+from duetime.composition.recovery import TwoRegions, platform_in, record_in, takeover_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import REGION_OVERLAP
 from duetime.domain.times import MINUTE, SECOND, from_datetime, to_iso

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from duetime.composition.restore import restore_of, table_restore
+from duetime.composition.recovery import restore_of, table_restore
 from duetime.domain.restore import AfterRestore
 from duetime.domain.times import from_datetime, to_iso
 from duetime.ports.restore import TableFailed, TableStatus

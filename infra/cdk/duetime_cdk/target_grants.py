@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from aws_cdk import Acknowledgment, Validations
 
-from duetime.domain.tasks.arns import AwsService, is_role, service_of
 from duetime.domain.tasks.aws_jobs import JOB_SERVICES
+from duetime.domain.tasks.targets import AwsService, is_role, service_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.composition.restore import table_restore
+from duetime.composition.recovery import table_restore
 from duetime_cdk.stack_resources import StackResource, StackUnreadable, outputs_of, resources_of
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.messages import show_error

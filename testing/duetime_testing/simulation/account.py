@@ -68,6 +68,7 @@ LATE_WRITES = 0.4
 """Share of the faults of conditional writes that are late arrivals."""
 _MILD_FAULTS, _MILD_TIME, _MILD_RATE = 2, 5 * MINUTE, 0.4
 _USUAL_LAG = 20
+_NEVER = 36_500 * DAY
 """Usual lag of an eventually consistent read, in milliseconds."""
 _STATE_MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:topologies"
 _ASYNC_TRIES = 3
@@ -195,7 +196,7 @@ class Account:
         self.calls = 0
         self.faults: dict[str, int] = {}
         self.lines: list[tuple[Any, ...]] = []
-        self.ticking = self.receiving = True
+        self._ticking = self.receiving = True
         self.is_mild = False
         self._failed_at: list[Millis] = []
         self.generation = 0
@@ -370,6 +371,16 @@ class Account:
         """The handlers that the deployment knows."""
         return known
 
+    @property
+    def ticking(self) -> bool:
+        """Whether the trigger is invoked each minute."""
+        return self._ticking
+
+    @ticking.setter
+    def ticking(self, value: bool) -> None:
+        self._ticking = value
+        self.time.nudge(self._ticker)
+
     def is_tick_needed(self) -> bool:
         """Whether the trigger's next invocation may have an effect."""
         return True
@@ -532,16 +543,21 @@ class Account:
 
     def _tick(self) -> None:
         while True:
-            if not self.ticking or self.is_tick_needed():
+            if not self.ticking:
+                self.count("ticks stopped")
+                self.time.sleep_until(self.time.now() + _NEVER)
+            elif self.is_tick_needed():
                 self._tick_once()
             self.wait_for_tick()
 
     def wait_for_tick(self) -> None:
         """Wait until the trigger's next invocation."""
-        self.time.sleep_until((self.time.now() // MINUTE + 1) * MINUTE)
+        at = (self.time.now() // MINUTE + 1) * MINUTE
+        while self.time.now() < at:
+            self.time.sleep_until(at)
 
     def _tick_once(self) -> None:
-        if not self.ticking or self.random.random() < self.reordering * 10:
+        if self.random.random() < self.reordering * 10:
             self.count("tick missed")
             return
         self.invoke_later("trigger", {})

@@ -15,9 +15,8 @@ from botocore.stub import Stubber
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.job_calls import Resources
-from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent, Succeeded, TargetEnding
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import ArnPatterns, AwsService, AwsTarget, service_of
 from tests.adapters.targets.works import work
 from tests.waiting import until
 

@@ -11,12 +11,11 @@ from duetime.adapters.targets.http_messages import Call, HttpResponse, NoRespons
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.job_calls import Resources
 from duetime.contract.tasks.encoding import entry
-from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.attempt_results import Succeeded, failure
 from duetime.domain.tasks.notices import ConsolePages, Notice, NoticeKind, outcome_origin
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import CallbackTarget
+from duetime.domain.tasks.targets import ArnPatterns, CallbackTarget
 from duetime.domain.times import SECOND, to_iso
 from tests.adapters.targets.works import work
 from tests.domain.factories import NOW, task

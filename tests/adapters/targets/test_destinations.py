@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from duetime.adapters.targets.address_check import AddressForbidden, find
+from duetime.adapters.targets.http_client import AddressForbidden, find
 
 NOBODY: frozenset[str] = frozenset()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime.adapters.targets import address_check
+from duetime.adapters.targets import http_client
 from duetime.adapters.targets.credentials import Credential
 from duetime.adapters.targets.http_client import Connection, DirectCaller
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
@@ -49,7 +49,7 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (LOOPBACK, port))]
 
     with peer(answering(GOOD)) as other:
-        monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
+        monkeypatch.setattr(http_client, "socket", _Resolver(look_up))
         caller = DirectCaller(frozenset({"jobs.example.org"}), None, CLOCK)
         reply = caller.call(Call("id-1", "PUT", f"http://jobs.example.org:{other.port}/job", body=b"{}", most=MOST))
     assert reply == HttpResponse(200, "", b"{}")
@@ -73,7 +73,7 @@ def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatc
         found = ("1.1.1.1", "10.0.0.1")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in found]
 
-    monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
+    monkeypatch.setattr(http_client, "socket", _Resolver(look_up))
     reply = refused(DirectCaller(frozenset(), None, CLOCK).call(Call("id-1", "GET", "http://rebinding.example.org/")))
     assert (reply.kind, reply.retriable) == ("DestinationRefused", False)
     assert "10.0.0.1" in reply.message
@@ -151,7 +151,7 @@ def test_a_look_up_that_never_ends_is_given_up_in_time(monkeypatch: pytest.Monke
         over.wait(2 * LONG)
         raise OSError("no such name")
 
-    monkeypatch.setattr(address_check, "socket", _Resolver(look_up))
+    monkeypatch.setattr(http_client, "socket", _Resolver(look_up))
     began = time.monotonic()
     reply = refused(
         DirectCaller(frozenset(), None, CLOCK).call(Call("id-1", "GET", "http://slow.example.org/", seconds=0.2))

@@ -14,8 +14,7 @@ from duetime.adapters.targets.http_messages import HttpResponse, NoResponse
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent, Stopped, Succeeded
-from duetime.domain.tasks.http_requests import Auth, AuthScheme, HttpRequest
-from duetime.domain.tasks.targets import CallBatch, HttpTarget
+from duetime.domain.tasks.targets import Auth, AuthScheme, CallBatch, HttpRequest, HttpTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import SECOND, to_iso
 from tests.adapters.targets.test_batch_handlers import Together

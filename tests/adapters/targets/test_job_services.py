@@ -11,11 +11,10 @@ from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 
 from duetime.adapters.targets.aws_jobs import JobRunner
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_results import Deferred, Failed
 from duetime.domain.tasks.aws_jobs import JOB_STOPPED, job_name
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 from duetime_testing.fakes.ecs import FakeEcs
 from duetime_testing.fakes.job_services import FakeBatch, FakeCodeBuild, FakeDurableFunctions, FakeGlue
 from tests.domain.factories import task

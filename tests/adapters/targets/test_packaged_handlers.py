@@ -11,23 +11,21 @@ import pytest
 
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.adapters.targets.package_function import AttemptChannel, PackageFunction
-from duetime.adapters.targets.packaged_handlers import PackagedHandlers
-from duetime.adapters.targets.packaged_work import packed_ending, packed_work
+from duetime.adapters.targets.packaged_work import PackagedHandlers, packed_ending, packed_work
 from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Failed, NotSent, SkipCode, Skipped, Succeeded
 from duetime.domain.tasks.packaged_types import AttemptToken, PackagedTypes
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
-from duetime.domain.tasks.task import Progress
+from duetime.domain.tasks.task import Cause, NodeRef, Progress, ScheduleRef
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
 from duetime.handlers import Context, LeaseLost, registered_as
 from duetime.ports.runtime import Runtime
-from duetime_common.binary_payloads import json_of_bytes
 from duetime_common.limits import MAX_UPLOAD_BYTES
+from duetime_common.payload_codecs import json_of_bytes
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.targets.works import work

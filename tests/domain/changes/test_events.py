@@ -19,8 +19,8 @@ from duetime.domain.operating_parameters import LATE_EVENT_AFTER
 from duetime.domain.schedules.run_history import CalendarEnd, ExpectationState, Remark
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import TaskError
-from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.tasks.task import NodeRef, ScheduleRef
 from duetime.domain.tasks.task_options import Priority
 from tests.domain.factories import ID, NOW
 

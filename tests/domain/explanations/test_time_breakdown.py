@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetime.domain.explanations.facts import Facts, span
-from duetime.domain.explanations.gate import GateName, GateState
+from duetime.domain.explanations.gate import Facts, GateName, GateState, span
 from duetime.domain.explanations.task_explanation import explain, timeline
 from duetime.domain.limits import MAX_RECORDED_WAITS
 from duetime.domain.tasks.attempt_records import FORGOTTEN, PAUSED, AttemptOutcome, AttemptRecord, Wait

@@ -10,8 +10,8 @@ from duetime.domain.limits import MAX_PUSHED_CHANGES
 from duetime.domain.live_updates import Connection, Topic, TopicKind, by_owner, latest, pushes, watched
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause, NodeRef, ScheduleRef
 from tests.domain.factories import NOW
 from tests.domain.live_updates.change_snapshots import CONNECTION, change, snapshot, subscription, task_id, write
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.backfill import requested, steps
 from duetime.domain.schedules.calendars import Calendar
-from duetime.domain.schedules.revisions import derived
+from duetime.domain.schedules.schedule import derived
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.domain.schedules.times import at, changed, scheduled
 

@@ -12,8 +12,8 @@ from duetime.domain.schedules.expansion import decide_missed, expand_backfill, e
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import StoredSchedule
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.task import Content, ContentPlace
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from tests.domain.schedules.times import at
 

@@ -26,7 +26,7 @@ from duetime.domain.schedules.run_history import ExpectationState
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, SECOND, to_iso
 from tests.domain.factories import task
 

@@ -15,8 +15,8 @@ from duetime.domain.schedules.overlap import OtherRuns, StartDecision, pauses_sc
 from duetime.domain.schedules.run_history import Activity
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_results import Postponed, Skipped
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause, ScheduleRef
 from duetime.domain.times import MINUTE
 from tests.clocks import NOW
 from tests.domain.factories import task

@@ -8,7 +8,8 @@ import pytest
 
 from duetime.domain.limits import MAX_REVISION_ENDS, MAX_STOPPED_OCCURRENCES
 from duetime.domain.schedules.definition import ScheduleSpec, Written
-from duetime.domain.schedules.revisions import (
+from duetime.domain.schedules.run_history import LastRun
+from duetime.domain.schedules.schedule import (
     NO_REVISION,
     RevisionEnd,
     StoppedOccurrence,
@@ -17,13 +18,12 @@ from duetime.domain.schedules.revisions import (
     revision_of,
     with_end,
 )
-from duetime.domain.schedules.run_history import LastRun
 from duetime.domain.schedules.schedule_changes import edited, retimed, stopped_since, with_new_timing, with_stopped
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.tasks.attempt_records import SKIPPED, TaskError
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.task import Content, ContentPlace
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from tests.adapters.examples import numbered
 from tests.domain import factories

@@ -14,11 +14,10 @@ from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Schedul
 from duetime.domain.schedules.expansion import catch_up, expand, is_caught_up
 from duetime.domain.schedules.occurrences import between, count_between, following, preceding
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.revisions import spread_offset
-from duetime.domain.schedules.schedule import Schedule, check
+from duetime.domain.schedules.schedule import Schedule, check, spread_offset
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timing_description import describe_timing
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:

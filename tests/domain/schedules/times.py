@@ -12,7 +12,7 @@ from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import Schedule
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.schedules.timings import parse_timing
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import Millis, from_datetime
 
 if TYPE_CHECKING:

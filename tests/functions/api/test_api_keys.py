@@ -13,7 +13,7 @@ from duetime.domain.api_keys import SECRET_BITS
 from duetime.domain.operating_parameters import API_KEY_KEPT
 from duetime.domain.times import DAY, MINUTE, SECOND
 from duetime.environment_variables import Variable
-from functions.api.callers import session_end
+from functions.api.requests import session_end
 from functions.authorizer.handler import handler as authorize
 from tests import grants
 from tests.functions.api.gateway import Answer, Context, Gateway

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from duetime.domain.callers import Caller, Role
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
+from duetime.domain.callers import Caller, OwnerPatterns, Reservations, Role
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.environment_variables import Variable

@@ -12,9 +12,9 @@ from duetime.domain.limits import MAX_EXPANDED_BYTES, MAX_EXPANDED_PAGE, MAX_PAG
 from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.creation import Order
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import HOUR
-from functions.api.callers import LOCAL_OWNER
+from functions.api.requests import LOCAL_OWNER
 from tests.functions.api.world import ended_by_a_worker
 
 if TYPE_CHECKING:

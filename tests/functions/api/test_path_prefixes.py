@@ -7,7 +7,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from duetime.contract.http.routes import reference_to
+from duetime.contract.http.operation import reference_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

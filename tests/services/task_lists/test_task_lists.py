@@ -16,9 +16,9 @@ from duetime.domain.limits import MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TAG_V
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, OWNER_SPREAD, SUMMARY_GAP
 from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.filters import Range, TaskFilter
-from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import NodeRef, ScheduleRef
 from duetime.domain.tasks.task_lists import place_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.ports.runtime import Runtime

@@ -40,7 +40,7 @@ MUTANTS = (
     ),
     Mutant(
         "the archive lacks the attempts of a record",
-        "contract/archive/lines.py",
+        "contract/archive.py",
         "**attempts(task, older),",
         "**{**attempts(task, older), 'attempts': attempts(task, older)['attempts'][:1]},",
     ),

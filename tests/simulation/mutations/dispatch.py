@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "the trigger reads no minute before it has come",
-        "composition/trigger.py",
+        "composition/schedules.py",
         "look_ahead=look_ahead,\n            due_messages",
         "look_ahead=0,\n            due_messages",
     ),

@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "a cancel ends an attempt whose lost worker may have started a job",
-        "domain/tasks/job_starts.py",
+        "domain/tasks/attempt_run.py",
         "if start_is_open(task) and not",
         "if False and not",
     ),
@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "the job of an earlier attempt is taken for that of the present one",
-        "domain/tasks/job_starts.py",
+        "domain/tasks/attempt_run.py",
         'return (task.job or "") if task.deferred_fence is not None else ""',
         'return task.job or ""',
     ),

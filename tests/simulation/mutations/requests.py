@@ -75,13 +75,13 @@ MUTANTS = (
     ),
     Mutant(
         "a unique key is taken while another task holds it",
-        "services/unique_keys.py",
+        "services/content_retention.py",
         "if task is not None and holds_key(task) else None",
         "if task is not None and task.attempt and holds_key(task) else None",
     ),
     Mutant(
         "a task that is retried takes its unique key from another one",
-        "services/unique_keys.py",
+        "services/content_retention.py",
         "if status.holder is not None and status.holder.id != task.id:",
         "if status.holder is not None and not status.holder:",
     ),
@@ -176,7 +176,7 @@ MUTANTS = (
     ),
     Mutant(
         "what lies runtime an ended record expires before it",
-        "domain/tasks/content.py",
+        "domain/tasks/task.py",
         "return Expiry(expires_at + CONTENT_OUTLIVES_RECORD)",
         "return Expiry(expires_at - CONTENT_OUTLIVES_RECORD)",
     ),

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.callers import Admins
+from duetime.domain.callers import Admins, OwnerPatterns, Reservations
 from duetime.domain.dispatch.enqueue_plan import Precision
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
 from duetime.domain.redaction import Redaction
 from duetime.domain.retention import RetentionPolicy
-from duetime.domain.tasks.arns import ArnPatterns
 from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
+from duetime.domain.tasks.targets import ArnPatterns
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, Millis
 from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from duetime.adapters.aws_clients import translated
-from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
+from duetime.adapters.dynamodb.attribute_values import deflated, inflated
 from duetime.domain.errors import ContentExpired
 from duetime.domain.operating_parameters import UPLOAD_LIFE
-from duetime.domain.tasks.content import Content, ContentPlace
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.times import SECOND
-from duetime_common.binary_payloads import BINARY, CONTENT_TYPE, Binary, json_of_bytes
+from duetime_common.payload_codecs import BINARY, CONTENT_TYPE, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.task import Expiry
 
 _DATA = "b"
 _LINE = "line#"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from duetime.domain.tasks.arns import EVENT_SOURCE
+from duetime.domain.tasks.targets import EVENT_SOURCE
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from duetime.adapters.aws_clients import translated
 from duetime.adapters.content_store import object_of, tag_of
 from duetime.domain.operating_parameters import UPLOAD_LIFE
-from duetime.domain.tasks.content import Content, ContentPlace, UploadedBytes
+from duetime.domain.tasks.task import Content, ContentPlace, UploadedBytes
 from duetime.domain.times import SECOND
 from duetime.domain.uploads import SignedUpload
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.task import Expiry
     from duetime.domain.times import Millis
     from duetime.domain.uploads import Upload
 

@@ -1,4 +1,4 @@
-"""Composes what workers and pull workers share: locks, switches, gates before a start, and the writing of outcomes."""
+"""Composes what workers and pull workers share: locks, switches, gates, outcomes, and starts of tasks after others."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.services.attempt_steps import AttemptSteps
+    from duetime.services.dependencies import DependencyChecker, DependencyReader
     from duetime.services.groups import CompletionGate
     from duetime.services.outcomes.completion_steps import CompletionSteps
     from duetime.services.pull.claims import PullLocks
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from duetime.services.pull.report import LeaseReports
     from duetime.services.quotas.at_once import LeaseQuota
     from duetime.services.schedules.overlap import OverlapControl
+    from duetime.services.schedules.preview import AwaitedOccurrences
     from duetime.services.switch_admin import SwitchAdmin
     from duetime.services.tasks.control import TaskControl
     from duetime.services.worker.dead_letters import DeadLetterService
@@ -245,7 +247,7 @@ class PullServices(Part):
     def _lease_quota(self) -> LeaseQuota | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
+        from duetime.composition.limits import QuotaServices
 
         return self.part(QuotaServices).leases
 
@@ -278,3 +280,37 @@ class PullServices(Part):
         from duetime.services.pull.claims import PullLocks
 
         return PullLocks(self.part(LockServices).manager, self.part(StartGateServices).gates)
+
+
+class DependencyServices(Part):
+    """Starts tasks after others."""
+
+    @cached_property
+    def reader(self) -> DependencyReader:
+        """Reads what tasks wait for."""
+        from duetime.services.dependencies import DependencyReader
+
+        return DependencyReader(self.part(CoreServices).stores.tasks, lambda: self._occurrences)
+
+    @cached_property
+    def _occurrences(self) -> AwaitedOccurrences:
+        # Few of these tasks wait for an occurrence, and the modules for schedule times take long to import.
+        from duetime.services.schedules.preview import AwaitedOccurrences
+
+        return AwaitedOccurrences(self.part(CoreServices).stores, self.runtime.clock)
+
+    @cached_property
+    def checker(self) -> DependencyChecker:
+        """Releases and ends tasks with dependencies."""
+        from duetime.adapters.dynamodb.dependencies import DynamoDependentStore
+        from duetime.services.dependencies import DependencyChecker
+
+        core = self.part(CoreServices)
+        return DependencyChecker(
+            reader=self.reader,
+            stores=core.stores,
+            dependents=DynamoDependentStore(self.platform.clients.dynamodb(), self.settings.table),
+            enqueuer=core.enqueuer,
+            runtime=self.runtime,
+            retention=self.settings.retention,
+        )

@@ -15,7 +15,7 @@ from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
 from duetime.services.topologies.bulk_node_actions import TopologySteps
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.filter_action import BulkRequest
+    from duetime.domain.bulk.operation import BulkRequest
     from duetime.services.purges import OwnerResources, Purges, PurgeSteps
     from duetime.services.schedules.manage import FilteredSchedules
     from duetime.services.signals import Signals

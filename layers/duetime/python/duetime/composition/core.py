@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.order_lines import OrderLines
-    from duetime.services.quotas.book import QuotaBook
-    from duetime.services.quotas.dispatch_pace import DispatchPace
+    from duetime.services.quotas.book import DispatchPace, QuotaBook
     from duetime.services.rate_limiter import RateLimiter
     from duetime.services.signals import EventWaits
-    from duetime.services.task_types import TypeAdmin, TypeDefaults
-    from duetime.services.tasks.creation_rules import CreationRules
+    from duetime.services.tasks.creation_rules import CreationRules, TypeAdmin, TypeDefaults
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.node_tasks import NodeInputs
@@ -107,7 +105,7 @@ class CoreServices(Part):
         """Spreads the messages of owners with a quota; `None` if there are no quotas."""
         if not self.settings.has_quotas:
             return None
-        from duetime.services.quotas.dispatch_pace import DispatchPace
+        from duetime.services.quotas.book import DispatchPace
 
         return DispatchPace(self.quota_book, self.runtime.clock)
 
@@ -147,14 +145,14 @@ class CoreServices(Part):
     @cached_property
     def type_defaults(self) -> TypeDefaults:
         """Gives tasks the defaults of their types."""
-        from duetime.services.task_types import TypeDefaults
+        from duetime.services.tasks.creation_rules import TypeDefaults
 
         return TypeDefaults(self.stores.type_defaults, self.handler_descriptions, self.shards, self.runtime)
 
     @cached_property
     def type_admin(self) -> TypeAdmin:
         """Lists types, and sets their defaults."""
-        from duetime.services.task_types import TypeAdmin
+        from duetime.services.tasks.creation_rules import TypeAdmin
 
         return TypeAdmin(self.type_defaults, self.target_rules, BUILT_IN.keys(), self.runtime)
 

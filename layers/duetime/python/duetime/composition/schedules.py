@@ -1,4 +1,7 @@
-"""Composes the use cases of schedules and calendars; what only requests need is imported within its property."""
+"""Composes the use cases of schedules and calendars, and the trigger, which creates their occurrences.
+
+What only requests or only the trigger need is imported within its property.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.services.schedules.preview import SchedulePreview
     from duetime.services.schedules.runs import ScheduleRuns
     from duetime.services.schedules.schedule_writer import ScheduleCreator, ScheduleWriter
+    from duetime.services.trigger.dispatcher import Dispatcher
 
 
 class ScheduleServices(Part):
@@ -118,3 +122,43 @@ def calendar_from_ics(
     from duetime.adapters import calendars
 
     return calendars.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)
+
+
+class TriggerServices(Part):
+    """Reads minutes and sends due tasks."""
+
+    @cached_property
+    def dispatcher(self) -> Dispatcher:
+        """Reads minutes."""
+        from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
+        from duetime.composition.core import BulkServices
+        from duetime.services.trigger.dispatcher import Dispatcher, DueMessages, EarlyScan
+
+        core, look_ahead = self.part(CoreServices), self.settings.look_ahead_ms
+        function = self.settings.invoked_as
+        due_messages = DueMessages(
+            tasks=core.stores.tasks,
+            queues=core.queues,
+            expander=self.part(ScheduleServices).expander,
+            bulk_operations=self.part(BulkServices).operations,
+            runtime=self.runtime,
+            look_ahead=look_ahead,
+            precision=self.settings.precision,
+            pace=core.pace,
+        )
+        return Dispatcher(
+            stores=core.stores,
+            queues=core.queues,
+            fan_out=LambdaFanOut(self.platform.clients.lambdas(), function, self.runtime.executor),
+            runtime=self.runtime,
+            shards=core.shards,
+            look_ahead=look_ahead,
+            due_messages=due_messages,
+            early_scan=EarlyScan(core.stores.tasks, core.queues, due_messages, self.runtime),
+            heartbeat=EgressHeartbeat(
+                self.platform.clients.lambdas(),
+                self.settings.egress_function,
+                self.settings.heartbeat_url,
+                self.runtime.telemetry,
+            ),
+        )

@@ -176,7 +176,7 @@ class ArchiveServices(Part):
         """Writes removed tasks to the archive."""
         from duetime.adapters.archive_bucket import ArchiveBucket
         from duetime.adapters.content_store import SplitContentStore
-        from duetime.contract.archive.lines import JsonLines
+        from duetime.contract.archive import JsonLines
         from duetime.services.archiver import TaskArchiver
 
         clients, settings = self.platform.clients, self.settings

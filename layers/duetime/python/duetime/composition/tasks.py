@@ -11,9 +11,8 @@ from duetime.composition.core import CoreServices
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl, TaskReopener
 from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
-from duetime.services.tasks.erase import TaskEraser
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
-from duetime.services.tasks.update import TaskUpdater
+from duetime.services.tasks.update import TaskEraser, TaskUpdater
 
 if TYPE_CHECKING:
     from duetime.domain.cost_estimates import TaskWorkloads
@@ -44,7 +43,7 @@ class TaskServices(Part):
 
     def _dependency_reader(self) -> DependencyReader:
         # Few tasks wait for others, so the module is imported only for them.
-        from duetime.composition.dependencies import DependencyServices
+        from duetime.composition.attempts import DependencyServices
 
         return self.part(DependencyServices).reader
 
@@ -154,7 +153,7 @@ class TaskServices(Part):
     @property
     def workloads(self) -> TaskWorkloads:
         """The workloads of newly requested tasks."""
-        from duetime.adapters.compression import smaller
+        from duetime.adapters.dynamodb.attribute_values import smaller
         from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
         from duetime.domain.times import MINUTE
         from duetime_common.cost_estimate import Workload

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.adapters.targets.handler_client import HandlerClients
-    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
-    from duetime.composition.dependencies import DependencyServices
+    from duetime.adapters.targets.packaged_work import PackagedHandlers
+    from duetime.composition.attempts import DependencyServices
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
@@ -106,7 +106,7 @@ class WorkerServices(Part):
         core = self.part(CoreServices)
         quota = None
         if self.settings.has_quotas:
-            from duetime.composition.quotas import QuotaServices
+            from duetime.composition.limits import QuotaServices
 
             quota = self.part(QuotaServices).attempts
         locks = AttemptLocks(self.part(LockServices).manager, quota)
@@ -204,7 +204,7 @@ class TargetServices(Part):
     def _topology_quota(self) -> RunningTopologies | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
+        from duetime.composition.limits import QuotaServices
 
         return self.part(QuotaServices).running_topologies
 
@@ -214,7 +214,7 @@ class TargetServices(Part):
             return None
         # Most deployments have one package, so the module is imported only for several.
         from duetime.adapters.targets.egress import LambdaInvocation
-        from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+        from duetime.adapters.targets.packaged_work import PackagedHandlers
 
         client = self.platform.clients.calling_lambdas()
         descriptions = self.part(CoreServices).handler_descriptions
@@ -259,7 +259,7 @@ def _topologies(part: Part) -> TopologyServices:
 
 def _dependencies(part: Part) -> DependencyServices:
     # Imported here: few tasks wait for others.
-    from duetime.composition.dependencies import DependencyServices
+    from duetime.composition.attempts import DependencyServices
 
     return part.part(DependencyServices)
 

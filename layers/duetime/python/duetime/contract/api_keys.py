@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import instant_of

@@ -1,16 +1,50 @@
-"""The audit log: which operations are recorded, and the form of a record."""
+"""Records of the audit log: who requested what of whom, why, from where, and how it ended."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
-    from duetime.domain.audit import AuditRecord
+    from duetime.domain.times import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """One request that controls or administers something.
+
+    Attributes:
+        at: when it was answered.
+        owner: the owner that it acted for; empty if the caller was not identified.
+        caller: the identity that sent it: the owner, with the session of a role; a handler names its task.
+        operation: id of the operation, such as `cancelTask`.
+        subject: path of what it concerns, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
+        reason: why, in the caller's words; empty for none.
+        status: HTTP status of the response.
+        code: code of the problem; empty for a success.
+        location: path of what it created or started, such as a bulk operation; empty for nothing.
+        source_ip: address that the request came from, as the gateway saw it; empty if it did not come through it.
+        user_agent: program that sent it, as it names itself.
+        request_id: id of the request, as in the gateway's access log.
+    """
+
+    at: Millis
+    owner: str
+    caller: str
+    operation: str
+    subject: str
+    reason: str
+    status: int
+    code: str
+    location: str
+    source_ip: str
+    user_agent: str
+    request_id: str
+
 
 NOT_RECORDED = frozenset(
     {

@@ -10,23 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.bulk.responses import BulkOperationResponse, FilterActionResult
-from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.bulk.operations import BulkOperationResponse, FilterActionResult
+from duetime.contract.http.operation import KEY, TRACEPARENT, Operation, Parameters, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import matching_parameter, read_body
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, without_uniqueness
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.field_decoding import reject_uniqueness
 from duetime.contract.tasks.fields import GROUP_ID_PATTERN
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.queries import PageSize, WaitSeconds
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import CallbackUrl
 from duetime.domain import errors
-from duetime.domain.group_errors import GroupClosed, GroupNotFound
+from duetime.domain.errors import GroupClosed, GroupNotFound
 from duetime.domain.groups import GroupState
 from duetime.domain.limits import (
     GROUP_LIFE,
@@ -38,7 +37,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.notices import CALLBACK_RETRY
 from duetime.domain.tasks.targets import HttpTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import DAY, to_iso
 from duetime.domain.topologies.trigger_rules import TriggerRule
 

@@ -27,14 +27,12 @@ from duetime.contract.tasks.fields import OWNER_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
-from duetime.domain.bulk.filter_action import EventRequest
+from duetime.domain.bulk.operation import EventRequest
 from duetime.domain.callers import Role
-from duetime.domain.event_patterns import PatternInvalid, reject_pattern
-from duetime.domain.intake_rules import IntakeAction, IntakeRule
+from duetime.domain.intake_rules import IntakeAction, IntakeRule, PatternInvalid, reject_pattern
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH, MAX_INTAKE_RULE_FIELDS, MAX_INTAKE_RULES
 from duetime.domain.operating_parameters import INTAKE_KEPT, INTAKE_RULES_LIFE
-from duetime.domain.tasks.creation import Order, Origin
-from duetime.domain.tasks.keys import IdempotencyKey
+from duetime.domain.tasks.creation import IdempotencyKey, Order, Origin
 from duetime.domain.times import SECOND, to_iso
 from duetime_common.conditions import BudgetSpent, ConditionInvalid, evaluate, reject_expression
 

@@ -17,8 +17,8 @@ from duetime.contract.http.request_json import compact
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.mapping import response_of
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.fields import printable
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain.limits import MAX_LINK_LIFE, MAX_LINK_MESSAGE_LENGTH, MAX_RESULT_BYTES, MIN_LINK_LIFE

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.mapping import response_of, value_of
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import LOCK_KEY_PATTERN, RateBurst, RateLimit, RateSeconds, Reason
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.queries import PageSize
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.errors import RateNotFound

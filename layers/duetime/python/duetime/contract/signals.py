@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.bulk.responses import BulkOperationResponse
+from duetime.contract.bulk.operations import BulkOperationResponse
 from duetime.contract.http import request_json
 from duetime.contract.http.operation import KEY, Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid
@@ -17,8 +17,7 @@ from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
-from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk.operation import BulkKind, BulkRequest, FilterAction
 from duetime.domain.limits import MAX_JSON_DEPTH, MAX_RESULT_BYTES, SIGNAL_LIFE
 from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter

@@ -8,8 +8,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.tasks.fields import OWNER_PATTERN
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.callers import Role

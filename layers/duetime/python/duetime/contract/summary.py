@@ -10,8 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http import page_tokens
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters, whole_number
+from duetime.contract.http.operation import Operation, Parameters, Returns, whole_number
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.callers import Role
 from duetime.domain.errors import SummaryOff

@@ -16,8 +16,7 @@ from typing import (
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.validation_errors import read_body, validated, words_of

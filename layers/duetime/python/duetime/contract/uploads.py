@@ -16,9 +16,9 @@ from duetime.contract.tasks.bodies import ContentType, UploadId
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.limits import MAX_UPLOAD_BYTES
 from duetime.domain.operating_parameters import ABANDONED_UPLOAD_DAYS, UPLOAD_LIFE
-from duetime.domain.tasks.content import UploadedBytes
+from duetime.domain.tasks.task import UploadedBytes
 from duetime.domain.times import MINUTE
-from duetime_common.binary_payloads import OCTET_STREAM
+from duetime_common.payload_codecs import OCTET_STREAM
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document

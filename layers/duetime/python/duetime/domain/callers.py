@@ -1,11 +1,17 @@
-"""Who calls the API: the owner that a caller acts for, and the roles that decide what it may do."""
+"""Who calls the API: the owner that a caller acts for, the roles that decide what it may do, and patterns of owners."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from duetime.domain.errors import OperatorRequired, RoleRequired
+from duetime.domain.wildcards import wildcard_matcher
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 EVERYBODY = "*"
 """In a list of identities, stands for every caller: for a deployment that nobody else uses."""
@@ -92,3 +98,35 @@ class Admins:
     def include(self, caller: str) -> bool:
         """Whether an identity is one of them."""
         return caller in self.names or EVERYBODY in self.names
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerPatterns:
+    """Owners by patterns.
+
+    Attributes:
+        patterns: owners in which `*` stands for any characters and `?` for one; `*` alone is everybody.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def include(self, owner: str) -> bool:
+        """Whether a pattern matches the owner."""
+        return any(wildcard_matcher(pattern).fullmatch(owner) for pattern in self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservations:
+    """What is reserved for some owners; everything else is free to all.
+
+    Attributes:
+        by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.
+    """
+
+    by_pattern: Mapping[str, OwnerPatterns] = field(default_factory=dict)
+
+    def allow(self, owner: str, name: str) -> bool:
+        """Whether an owner may use a type or ARN."""
+        owners = (owners for pattern, owners in self.by_pattern.items() if wildcard_matcher(pattern).fullmatch(name))
+        first = next(owners, None)
+        return first is None or first.include(owner)

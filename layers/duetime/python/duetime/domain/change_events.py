@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import ActionHistory
     from duetime.domain.tasks.attempt_records import TaskError
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task import NodeRef, Progress, ScheduleRef, Task
     from duetime.domain.tasks.task_options import Priority
     from duetime.domain.times import Millis
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from duetime.domain.schedules.schedule import Schedule
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
 

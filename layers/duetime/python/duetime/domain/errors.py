@@ -435,3 +435,146 @@ class SwitchesFull(RequestError):
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there are {most} such switches already; delete one first")
+
+
+class ScheduleNotFound(RequestError):
+    """The schedule does not exist, or belongs to another owner."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no schedule {name!r}")
+        self.name = name
+
+
+class ScheduleExists(RequestError):
+    """A schedule with this name already exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the schedule {name!r} already exists")
+        self.name = name
+
+
+class ScheduleStateConflict(RequestError):
+    """The schedule's state does not allow what was requested."""
+
+    def __init__(self, name: str, state: str, wanted: str) -> None:
+        super().__init__(f"the schedule {name!r} is {state} and cannot be {wanted}")
+        self.name = name
+        self.state = state
+
+
+class ScheduleVersionMismatch(RequestError):
+    """The schedule has changed since the version that the request names."""
+
+    def __init__(self, name: str, version: int) -> None:
+        super().__init__(f"the schedule {name!r} is at version {version}")
+        self.name = name
+        self.version = version
+
+
+class BackfillNotFound(RequestError):
+    """The backfill of the schedule does not exist, or is no longer stored."""
+
+    def __init__(self, name: str, backfill_id: str) -> None:
+        super().__init__(f"the schedule {name!r} has no backfill {backfill_id!r}")
+        self.name = name
+        self.backfill_id = backfill_id
+
+
+class CalendarNotFound(RequestError):
+    """The calendar does not exist, or belongs to another owner."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no calendar {name!r}")
+        self.name = name
+
+
+class CalendarExists(RequestError):
+    """A calendar with this name already exists, and the request must not replace one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the calendar {name!r} already exists")
+        self.name = name
+
+
+class CalendarVersionMismatch(RequestError):
+    """The calendar has changed since the version that the request names."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the calendar {name!r} is not at this version")
+        self.name = name
+
+
+class CalendarUsed(RequestError):
+    """The calendar cannot be deleted while a schedule uses it."""
+
+    def __init__(self, name: str, schedule: str) -> None:
+        super().__init__(f"the schedule {schedule!r} names the calendar {name!r}")
+        self.name = name
+        self.schedule = schedule
+
+
+class DefinitionNotFound(RequestError):
+    """The definition does not exist, belongs to another owner, or does not have this version."""
+
+    def __init__(self, name: str, version: int | None = None) -> None:
+        which = f"topology definition {name!r}" if version is None else f"version {version} of the definition {name!r}"
+        super().__init__(f"there is no {which}")
+
+
+class DefinitionExists(RequestError):
+    """A definition with this name already exists, and the request must not replace one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the topology definition {name!r} already exists")
+
+
+class DefinitionVersionMismatch(RequestError):
+    """The definition has changed since the version that the request names."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the topology definition {name!r} is not at this version")
+
+
+class DefinitionUsed(RequestError):
+    """The definition cannot be deleted while a schedule runs it."""
+
+    def __init__(self, name: str, schedule: str) -> None:
+        super().__init__(f"the schedule {schedule!r} runs the topology definition {name!r}")
+
+
+class BulkNotFound(RequestError):
+    """The bulk operation does not exist, belongs to another owner, or ended before the retention time."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"there is no bulk operation {operation_id}")
+        self.operation_id = operation_id
+
+
+class BulkEnded(RequestError):
+    """The bulk operation has already ended, without being cancelled."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"the bulk operation {operation_id} has succeeded and cannot be cancelled")
+        self.operation_id = operation_id
+
+
+class BulkOfTopology(RequestError):
+    """The bulk operation executes a request to a topology."""
+
+    def __init__(self, operation_id: TaskId) -> None:
+        super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")
+        self.operation_id = operation_id
+
+
+class GroupNotFound(RequestError):
+    """The group does not exist, or belongs to another owner."""
+
+    def __init__(self, group_id: str) -> None:
+        super().__init__(f"there is no group {group_id!r}")
+
+
+class GroupClosed(RequestError):
+    """The group is closed: no task can join, and it cannot be closed in another way."""
+
+    def __init__(self, group_id: str, reason: str = "no task can join it") -> None:
+        super().__init__(f"the group {group_id!r} is closed: {reason}")

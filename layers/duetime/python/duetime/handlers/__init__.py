@@ -64,10 +64,10 @@ from duetime.handlers.payload_codec import use_codec
 from duetime.handlers.process_locks import process_lock
 from duetime.handlers.secrets import SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
-from duetime_common.binary_payloads import Binary
 from duetime_common.handler_batches import Batch, check_batch
 from duetime_common.handler_batches import BatchItem as _BatchItem
 from duetime_common.handler_retries import HANDLER_DEFINITION, Classes, RetryIn, RetryRule
+from duetime_common.payload_codecs import Binary
 from duetime_common.secret_variables import SecretMissing
 
 if TYPE_CHECKING:

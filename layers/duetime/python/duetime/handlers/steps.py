@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.json_values import ValueRefused
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES
 from duetime.handlers.errors import CheckpointInvalid, LeaseLost, StepInvalid
-from duetime.handlers.values import encoded
+from duetime.handlers.payload_codec import encoded
 from duetime_common.steps import MemorySteps, Steps
 
 if TYPE_CHECKING:

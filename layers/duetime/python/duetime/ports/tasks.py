@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from duetime.domain.dispatch.enqueue_plan import BulkTimer, Entry, LateTimer, ScheduleTimer, Timer
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content import Content, Expiry, UploadedBytes
+    from duetime.domain.tasks.creation import KeyHolder, KeyRedirect, KeyTaking, KeyWrite, RememberedKey
     from duetime.domain.tasks.dependencies import OccurrenceRef
     from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
-    from duetime.domain.tasks.keys import KeyHolder, KeyRedirect, KeyTaking, KeyWrite, RememberedKey
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Expiry, Task, UploadedBytes
     from duetime.domain.tasks.task_lists import ListHead, ListName, ListWrites
     from duetime.domain.times import Millis
     from duetime.domain.uploads import SignedUpload, Upload

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from duetime.domain.conditional_writes import Incarnation
     from duetime.domain.ids import TaskId
-    from duetime.domain.resource_generations import Incarnation
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.archive_objects import objects_of
 from duetime.domain.errors import ContentExpired
-from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.tasks.task import ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.attempt_records import AttemptRecord
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.ports.change_consumers import ArchiveEncoder, ArchiveStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore

@@ -116,7 +116,7 @@ class DependencyReader:
 
 @dataclass(frozen=True, slots=True)
 class DependencyChecker:
-    """`duetime.ports.attempts.DependencyListener`: releases and ends tasks with dependencies.
+    """`duetime.ports.targets.DependencyListener`: releases and ends tasks with dependencies.
 
     Attributes:
         retention: how long a finished task is kept.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from duetime.domain.dispatch.cursors import ShardHistory
-    from duetime.domain.tasks.keys import KeyTaking, KeyWrite
+    from duetime.domain.tasks.creation import KeyTaking, KeyWrite
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis

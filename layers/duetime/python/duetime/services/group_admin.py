@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid, Unavailable
-from duetime.domain.group_errors import GroupClosed, GroupNotFound
+from duetime.domain.errors import FieldInvalid, GroupClosed, GroupNotFound, Unavailable
 from duetime.domain.groups import OPEN_COUNT, GroupState, GroupStatus
 from duetime.domain.limits import MAX_COUNTED_OPEN
 from duetime.domain.tasks.creation import Order, Origin
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.groups import Group
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.trigger_rules import TriggerRule
     from duetime.ports.runtime import Runtime

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from duetime.domain.conditional_writes import Applied, Guard
-from duetime.domain.errors import Unavailable
-from duetime.domain.group_errors import GroupClosed
+from duetime.domain.errors import GroupClosed, Unavailable
 from duetime.domain.groups import Group, Member
 from duetime.domain.limits import GROUP_LIFE
 from duetime.domain.operating_parameters import GROUP_CHECKED, GROUP_WAKE_PAUSE, GROUP_WAKE_TRIES

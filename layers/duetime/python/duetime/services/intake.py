@@ -17,7 +17,7 @@ from duetime.ports.queues import Reject
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime.domain.bulk.filter_action import EventRequest
+    from duetime.domain.bulk.operation import EventRequest
     from duetime.domain.callers import Caller
     from duetime.domain.intake_rules import IntakeRule, IntakeRules
     from duetime.domain.times import Millis

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.change_events import schedule_snapshot, task_snapshot
-from duetime.domain.errors import SubscriptionsFull, TaskNotFound, Unavailable
+from duetime.domain.errors import ScheduleNotFound, SubscriptionsFull, TaskNotFound, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_OWNER_SUBSCRIPTIONS, MAX_SUBSCRIPTIONS
 from duetime.domain.live_updates import (
@@ -21,7 +21,6 @@ from duetime.domain.live_updates import (
     pushes,
     watched,
 )
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.ports.stores import Delivery
 
 if TYPE_CHECKING:

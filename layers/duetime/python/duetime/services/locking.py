@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import ConcurrencyCaps
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import LockStore, Stores
+    from duetime.ports.targets import ConcurrencyCaps
     from duetime.services.enqueue import Enqueuer
 
 

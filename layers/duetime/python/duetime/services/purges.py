@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.bulk.filter_action import FilterAction
-from duetime.domain.bulk.operation import BulkKind, BulkProgress
+from duetime.domain.bulk.operation import BulkKind, BulkProgress, FilterAction
 from duetime.domain.bulk.purge import PurgeStage, Removed
 from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound
@@ -20,8 +19,8 @@ from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import PURGE_PATIENCE
 from duetime.domain.order_lines import LineName
 from duetime.domain.switches import SwitchKey, SwitchScope
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.states import NOT_STARTED, State
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, MINUTE
 
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.switch_admin import SwitchAdmin
-    from duetime.services.task_types import TypeAdmin
     from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.creation_rules import TypeAdmin
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.deletion import TopologyEraser
 

@@ -103,7 +103,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class RateLimiter:
-    """`duetime.ports.attempts.RateLimits`: grants starts, and places in line."""
+    """`duetime.ports.targets.RateLimits`: grants starts, and places in line."""
 
     rates: RateStore
     runtime: Runtime

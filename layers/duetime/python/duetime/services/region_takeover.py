@@ -14,14 +14,14 @@ from duetime.domain.dispatch.cursors import groups_of
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REGION_SETTLES
 from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
-from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.tasks.task import ContentPlace
 from duetime.domain.times import SECOND, Millis
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.regions import RegionRecords, RegionStore
+    from duetime.ports.restore import RegionRecords, RegionStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore, ShardStore
     from duetime.ports.tasks import ContentStore

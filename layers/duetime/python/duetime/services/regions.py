@@ -11,7 +11,7 @@ from duetime.domain.operating_parameters import REGION_LIFE, REGION_TRUST
 if TYPE_CHECKING:
     from duetime.domain.regions import ActiveRegion
     from duetime.domain.times import Millis
-    from duetime.ports.regions import RegionStore
+    from duetime.ports.restore import RegionStore
     from duetime.ports.runtime import Clock, Telemetry
 
 

@@ -17,7 +17,7 @@ from duetime.domain.restore import (
     take_over_occurrence,
 )
 from duetime.domain.switches import ALL_TASKS, Switch
-from duetime.domain.tasks.content import ContentPlace
+from duetime.domain.tasks.task import ContentPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.filter_action import FilterResult
+from duetime.domain.bulk.operation import FilterResult
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId

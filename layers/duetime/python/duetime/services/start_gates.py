@@ -26,10 +26,9 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import StartGate
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import SwitchStore
-    from duetime.ports.targets import HandlerPackage
+    from duetime.ports.targets import HandlerPackage, StartGate
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.uploads import SignedUpload, Upload
 
 if TYPE_CHECKING:
-    from duetime.domain.tasks.content import UploadedBytes
+    from duetime.domain.tasks.task import UploadedBytes
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import UploadStore
 

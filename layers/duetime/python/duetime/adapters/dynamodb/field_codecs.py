@@ -12,37 +12,43 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from duetime.adapters.dynamodb.attribute_values import packed, unpacked
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.action_history import Action, ActionHistory, ActionRecord, ActorType, Attribution
-from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord, TaskError, Wait
-from duetime.domain.tasks.content import Content, ContentPlace
-from duetime.domain.tasks.http_requests import (
-    Auth,
-    AuthScheme,
-    BodyKind,
-    HttpRequest,
-    Keep,
-    RequestBody,
-    ResponseOptions,
-)
-from duetime.domain.tasks.parent_references import Cause, NodeRef, ScheduleRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import (
     ApprovalTarget,
+    Auth,
+    AuthScheme,
+    AwsService,
     AwsTarget,
+    BodyKind,
     CallbackTarget,
     CallBatch,
     DefinitionRef,
     EventTarget,
     HandlerTarget,
+    HttpRequest,
     HttpTarget,
+    Keep,
     OnTimeout,
     Phase,
     PullTarget,
     Query,
+    RequestBody,
+    ResponseOptions,
     TopologyTarget,
     WaitingTarget,
+    service_of,
 )
-from duetime.domain.tasks.task import Progress, RequestedAction, Task
+from duetime.domain.tasks.task import (
+    Cause,
+    Content,
+    ContentPlace,
+    NodeRef,
+    Progress,
+    RequestedAction,
+    ScheduleRef,
+    Task,
+)
 from duetime.domain.tasks.task_options import (
     DEFAULT_RETRY,
     AfterFailure,

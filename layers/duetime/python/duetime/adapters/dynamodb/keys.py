@@ -12,14 +12,14 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.versioned_items import is_lost_race, item_of_failed_condition
 from duetime.domain.ids import TaskId
-from duetime.domain.tasks.keys import KeyHolder, KeyTaking, RememberedKey
+from duetime.domain.tasks.creation import KeyHolder, KeyTaking, RememberedKey
 from duetime.domain.tasks.task_options import OnConflict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
-    from duetime.domain.tasks.keys import KeyRedirect, KeyWrite
+    from duetime.domain.tasks.creation import KeyRedirect, KeyWrite
     from duetime.domain.times import Millis
 
 

@@ -17,7 +17,7 @@ _NAME, _EPOCH, _SINCE, _OPEN, _PROBE = "n", "e", "a", "o", "b"
 
 
 class DynamoRegionStore:
-    """`duetime.ports.regions.RegionStore` over one replica of the tasks table."""
+    """`duetime.ports.restore.RegionStore` over one replica of the tasks table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -19,8 +19,7 @@ from duetime.domain.errors import RecordUnreadable
 from duetime.domain.regions import has_attempt
 from duetime.domain.tasks.states import State
 from duetime.domain.times import to_datetime
-from duetime.ports.regions import TakeoverPage
-from duetime.ports.restore import RecordPage, TableFailed, TableStatus
+from duetime.ports.restore import RecordPage, TableFailed, TableStatus, TakeoverPage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +114,7 @@ class DynamoTableRestore:
 
 
 class DynamoRecords:
-    """`duetime.ports.restore.Records` and `duetime.ports.regions.RegionRecords` over one table."""
+    """`duetime.ports.restore.Records` and `duetime.ports.restore.RegionRecords` over one table."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client

@@ -25,7 +25,6 @@ from duetime.domain.schedules.definition import (
 )
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.recurrences import Clock
-from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
 from duetime.domain.schedules.run_history import (
     Activity,
     BackfillRun,
@@ -35,7 +34,7 @@ from duetime.domain.schedules.run_history import (
     LastRun,
     Remark,
 )
-from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule import RevisionEnd, ScheduleState, StoppedOccurrence
 from duetime.domain.schedules.schedule_history import (
     NO_SCHEDULE_ACTIONS,
     NewValue,
@@ -48,7 +47,7 @@ from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.targets import HandlerTarget
 from duetime.domain.tasks.task_options import TASK_OPTIONS
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

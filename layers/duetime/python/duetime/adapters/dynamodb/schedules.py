@@ -46,8 +46,8 @@ from duetime.adapters.dynamodb.versioned_items import (
     save_next,
     version_of,
 )
+from duetime.domain.conditional_writes import Incarnation
 from duetime.domain.errors import FaultCode, FieldInvalid
-from duetime.domain.resource_generations import Incarnation
 from duetime.domain.schedules.run_history import NO_ACTIVITY, Activity
 
 if TYPE_CHECKING:

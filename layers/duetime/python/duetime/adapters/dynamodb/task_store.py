@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item, StoredItem
     from duetime.domain.conditional_writes import Write, WriteResult
-    from duetime.domain.tasks.keys import KeyTaking, KeyWrite
+    from duetime.domain.tasks.creation import KeyTaking, KeyWrite
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Executor, Telemetry
     from duetime.ports.tasks import ListQuery, MinuteItem

@@ -12,9 +12,9 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.owner_index import place_in_list, read_listed
 from duetime.adapters.dynamodb.versioned_items import delete_next, deletion_marker, is_deleted, save_next, version_of
+from duetime.domain.conditional_writes import Incarnation
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DEFINITION_BYTES
-from duetime.domain.resource_generations import Incarnation
 from duetime.domain.topologies.definitions import Definition, VersionInfo
 
 if TYPE_CHECKING:

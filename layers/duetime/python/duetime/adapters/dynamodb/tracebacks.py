@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.adapters.aws_clients import translated
-from duetime.adapters.compression import deflated, inflated
 from duetime.adapters.dynamodb import attribute_values, schema
+from duetime.adapters.dynamodb.attribute_values import deflated, inflated
 from duetime.domain.limits import MAX_TRACEBACK_BYTES, MAX_TRACEBACK_LENGTH
 from duetime.domain.tracebacks import AttemptTraceback, last_part
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.dynamodb.attribute_values import Item
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Expiry
+    from duetime.domain.tasks.task import Expiry
 
 _NAME, _FENCE, _TEXT = "traceback", "k", "b"
 

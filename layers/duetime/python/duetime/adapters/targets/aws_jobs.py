@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.domain.errors import Unavailable
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.attempt_results import Deferred, NotSent, failure
 from duetime.domain.tasks.aws_jobs import is_first_claim, job_name
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.job_calls import JobCalls, JobEnding, Resources
@@ -30,7 +29,7 @@ class JobRunner:
         """
         # Few tasks are jobs, so the modules are imported only for them.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
-        from duetime.domain.tasks.job_starts import start_is_open  # noqa: PLC0415 - the same
+        from duetime.domain.tasks.attempt_run import start_is_open  # noqa: PLC0415 - the same
 
         calls, name = _calls(target.service), job_name(task)
         if calls.repeats and not is_first_claim(task):

@@ -15,14 +15,13 @@ from duetime.adapters.targets.aws_jobs import JobRunner
 from duetime.adapters.targets.envelope import UNRETRIABLE, compact, envelope, result_of
 from duetime.adapters.targets.http_messages import TIMEOUT
 from duetime.domain.ids import TRACEPARENT
-from duetime.domain.tasks.arns import EVENT_SOURCE, AwsService, service_of
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import EVENT_SOURCE, AwsService, AwsTarget, service_of
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
     from duetime.adapters.targets.job_calls import Resources
-    from duetime.domain.tasks.arns import ArnPatterns
+    from duetime.domain.tasks.targets import ArnPatterns
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 

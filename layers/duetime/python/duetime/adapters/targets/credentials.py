@@ -17,7 +17,7 @@ from urllib.parse import quote_plus, urlencode, urlsplit
 from botocore.exceptions import BotoCoreError, ClientError
 
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse
-from duetime.domain.tasks.http_requests import AuthScheme
+from duetime.domain.tasks.targets import AuthScheme
 from duetime.domain.times import MINUTE, SECOND
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from duetime.adapters.compression import bytes_in, text_of
+from duetime.adapters.dynamodb.attribute_values import bytes_in, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

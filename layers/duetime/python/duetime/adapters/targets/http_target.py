@@ -27,18 +27,16 @@ from duetime.domain.errors import TargetSilent, TargetUnreachable, Unavailable
 from duetime.domain.ids import TRACEPARENT
 from duetime.domain.limits import MAX_QUERY_ANSWER_BYTES, MAX_RESULT_BYTES, QUERY_TIMEOUT
 from duetime.domain.tasks.attempt_results import Deferred, Ending, Failed, NotSent, Succeeded, TargetEnding, failure
-from duetime.domain.tasks.http_requests import PAYLOAD_METHODS, BodyKind, Keep, form_fields
 from duetime.domain.tasks.placeholders import filled_payload, filled_text, filled_url
-from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.targets import PAYLOAD_METHODS, BodyKind, Keep, Phase, form_fields
 from duetime.domain.times import DAY, SECOND, to_iso
 from duetime.ports.targets import QueryResponse
-from duetime_common.binary_payloads import binary_in
+from duetime_common.payload_codecs import binary_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.tasks.http_requests import HttpRequest, RequestBody
-    from duetime.domain.tasks.targets import CallbackTarget, HttpTarget, Query
+    from duetime.domain.tasks.targets import CallbackTarget, HttpRequest, HttpTarget, Query, RequestBody
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
 

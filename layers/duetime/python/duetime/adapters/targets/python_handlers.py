@@ -42,20 +42,17 @@ from duetime.handlers import (
     RunTopology,
     Unretriable,
 )
-from duetime.handlers.payload_codec import present_codec, readable
-from duetime.handlers.values import encoded
-from duetime_common.binary_payloads import value_in
+from duetime.handlers.payload_codec import encoded, present_codec, readable
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
-from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted
+from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted, value_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from duetime.adapters.targets.packaged_handlers import PackagedHandlers
+    from duetime.adapters.targets.packaged_work import PackagedHandlers
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import NodeRef, ScheduleRef, Task
     from duetime.domain.times import Millis
     from duetime.handlers.task_handlers import NewEventLoop
     from duetime.ports.runtime import Clock

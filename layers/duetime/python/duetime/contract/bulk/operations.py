@@ -1,19 +1,125 @@
-"""Operations that cancel, update, retry and delete tasks by filter, and operations on bulk operations."""
+"""Bulk operations over REST: responses, and operations that start, show and cancel them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from duetime.contract.bulk import bodies, responses
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from duetime.contract.bulk import bodies
+from duetime.contract.http import page_tokens
 from duetime.contract.http.operation import KEY, Operation, Returns
-from duetime.contract.tasks import actions
+from duetime.contract.http.problems import KINDS, code_of
+from duetime.contract.mapping import response_of
+from duetime.contract.tasks import operations
+from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
-from duetime.domain.bulk import errors as for_bulk
+from duetime.domain import errors as for_bulk
+from duetime.domain.bulk.operation import BulkKind, BulkState
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_model import Body
+    from duetime.domain.bulk.operation import BulkOperation, FilterResult
+
+
+class BulkOperationResponse(TypedDict):
+    """A bulk operation and its progress."""
+
+    id: str
+    kind: Annotated[
+        BulkKind,
+        Field(
+            description="The action on each task, or without a topology on each schedule: `pause`, `resume`. "
+            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one, `signal` wakes tasks "
+            "that wait for an event."
+        ),
+    ]
+    state: BulkState
+    topology_id: Annotated[
+        str | None, Field(description="The topology whose nodes it concerns; null for an operation by filter.")
+    ]
+    created_at: Instant
+    created_by: Annotated[
+        str | None, Field(description="The owner who requested it; null for `end`, which nobody requests.")
+    ]
+    finished_at: Instant | None
+    examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
+    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
+    affected: Annotated[int, Field(description="How many of those were acted on.")]
+    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request.")]
+
+
+class BulkOperationList(TypedDict):
+    """The latest bulk operations of an owner."""
+
+    operations: Sequence[BulkOperationResponse]
+
+
+def bulk_response(operation: BulkOperation) -> BulkOperationResponse:
+    """The response for an operation."""
+    progress = operation.progress
+    refused: dict[str, int] = {}
+    for name, count in progress.refused.items():
+        refused[code_of(name)] = refused.get(code_of(name), 0) + count
+    return response_of(
+        BulkOperationResponse,
+        operation,
+        id=operation.id.text,
+        topology_id=None if operation.topology is None else operation.topology.text,
+        created_by=None if operation.kind is BulkKind.END else operation.owner,
+        examined=progress.examined,
+        matched=progress.matched,
+        affected=progress.affected,
+        refused=refused,
+        reason=operation.reason or None,
+    )
+
+
+class FilterActionResult(TypedDict):
+    """The result of an action by filter."""
+
+    examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
+    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
+    affected: Annotated[int, Field(description="How many of those were updated, cancelled, asked to stop, or retried.")]
+    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    next_token: Annotated[str | None, Field(description="Continues where this request stopped; null at the end.")]
+    confirmation_token: Annotated[
+        str | None,
+        Field(
+            description="Returned by a dry run: a request with it acts only on counted tasks, not on tasks that "
+            "were created later. Further pieces of the dry run need it, too. Null if nothing was counted."
+        ),
+    ]
+
+
+def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
+    """The response for one piece, with the token of the next one, and for a dry run the confirmation token."""
+    return response_of(
+        FilterActionResult,
+        swept,
+        refused={KINDS[refusal].code: count for refusal, count in swept.refused.items()},
+        next_token=None if swept.after is None else page_tokens.token_of(swept.after, scope),
+        confirmation_token=confirmation,
+    )
+
+
+def done_response(operation: BulkOperation) -> FilterActionResult:
+    """The response for an ended operation."""
+    answer = bulk_response(operation)
+    return FilterActionResult(
+        examined=answer["examined"],
+        matched=answer["matched"],
+        affected=answer["affected"],
+        refused=answer["refused"],
+        next_token=None,
+        confirmation_token=None,
+    )
+
 
 PIECES = "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
 "and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
@@ -29,10 +135,10 @@ def filter_action(id_: str, route: str, summary: str, description: str, body: ty
         id_,
         route,
         summary,
-        Returns(responses.FilterActionResult, "The result."),
+        Returns(FilterActionResult, "The result."),
         description=description,
         accepted=Returns(
-            responses.BulkOperationResponse,
+            BulkOperationResponse,
             "A bulk operation continues in the background.",
             {"Location": "Path of the bulk operation."},
             status=202,
@@ -79,7 +185,7 @@ LIST = Operation(
     "listBulkOperations",
     "GET /v1/bulk-operations",
     "List bulk operations",
-    Returns(responses.BulkOperationList, "The operations."),
+    Returns(BulkOperationList, "The operations."),
     description=f"The latest {MAX_BULK_PAGE}, newest first. An operation that has ended is kept for "
     f"{BULK_RETENTION // DAY} days.",
 )
@@ -87,7 +193,7 @@ READ = Operation(
     "getBulkOperation",
     "GET /v1/bulk-operations/{operation_id}",
     "Get a bulk operation",
-    Returns(responses.BulkOperationResponse, "The operation."),
+    Returns(BulkOperationResponse, "The operation."),
     description="With its progress. Counts are exact unless the function that carries it out crashes: the tasks of "
     "its current page may then be counted twice, or not at all.",
 )
@@ -95,10 +201,10 @@ CANCEL = Operation(
     "cancelBulkOperation",
     "POST /v1/bulk-operations/{operation_id}/cancel",
     "Cancel a bulk operation",
-    Returns(responses.BulkOperationResponse, "The cancelled operation."),
+    Returns(BulkOperationResponse, "The cancelled operation."),
     description="What it has done stays done, and some more tasks may still be changed for a few seconds. Repeating "
     "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
     "another request, such as to resume, instead.",
-    body=actions.EmptyRequest,
+    body=operations.EmptyRequest,
     errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

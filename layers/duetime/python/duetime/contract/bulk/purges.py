@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.archive.rows import archived_task
+from duetime.contract.archive import archived_task
 from duetime.contract.bulk.bodies import Conditions
-from duetime.contract.bulk.responses import BulkOperationResponse, bulk_response
+from duetime.contract.bulk.operations import BulkOperationResponse, bulk_response
 from duetime.contract.http import request_json
 from duetime.contract.http.operation import Operation, Returns
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid

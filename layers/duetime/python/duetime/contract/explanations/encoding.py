@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.contract.explanations.responses import (
+from duetime.contract.explanations.operations import (
     GateResponse,
     ScheduleExplanationResponse,
     StartPreviewResponse,
@@ -41,8 +41,7 @@ from duetime.domain.times import to_iso
 if TYPE_CHECKING:
     from duetime.domain.explanations.gate import Blocker, Gate, OtherTask
     from duetime.domain.explanations.schedule_explanation import ScheduleExplanation
-    from duetime.domain.explanations.start_preview import StartPreview
-    from duetime.domain.explanations.task_explanation import TaskExplanation
+    from duetime.domain.explanations.task_explanation import StartPreview, TaskExplanation
 
 
 def task_explanation(explanation: TaskExplanation) -> TaskExplanationResponse:

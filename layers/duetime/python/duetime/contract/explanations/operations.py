@@ -1,19 +1,270 @@
-"""Operations that explain tasks and schedules."""
+"""Explanations over REST: responses and operations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
+from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
-from duetime.contract.explanations import responses
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Operation, Parameters, Returns
 from duetime.contract.http.timestamps import instant_of
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.fields import TIME_SCHEMA
+from duetime.contract.tasks.responses import Instant, TaskErrorResponse
 from duetime.domain.callers import Role
+from duetime.domain.explanations.gate import GateName, GateState
+from duetime.domain.explanations.schedule_explanation import OccurrenceOutcome
+from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.switches import SwitchScope
+from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task_options import LockMode
 from duetime.domain.times import Millis
+
+
+class WaitedTaskResponse(TypedDict):
+    """Another task that a task waits for."""
+
+    task_id: str
+    state: State
+    node: Annotated[str | None, Field(description="Its name in the topology; null if the task is not a node.")]
+    since: Annotated[
+        Instant | None,
+        Field(description="When its present or last attempt started, about; null if none has, or it is not known."),
+    ]
+    expires_at: Annotated[
+        Instant | None,
+        Field(description="When its hold on the lock ends, unless a heartbeat renews it; null if it holds none."),
+    ]
+
+
+class WaitedLockResponse(TypedDict):
+    """A lock that other tasks hold."""
+
+    key: str
+    mode: Annotated[LockMode, Field(description="How the task wants it.")]
+    max_holders: Annotated[int, Field(description="Maximum number of tasks that hold it at once.")]
+    holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
+    position: Annotated[
+        int | None,
+        Field(description="Place in the line, from 1; null if the task is not in it, or far behind."),
+    ]
+
+
+class WaitedOrderResponse(TypedDict):
+    """The line of the task's ordered key."""
+
+    key: str
+    position: Annotated[
+        int | None,
+        Field(description="Place in the line, from 1, which is the first task that has not ended; null if far behind."),
+    ]
+    tasks: Annotated[
+        Sequence[WaitedTaskResponse],
+        Field(description="The task that must end first, and the one just before this task."),
+    ]
+    is_stopped: Annotated[
+        bool, Field(description="Whether the first task has failed and stops the line: retry it or delete it.")
+    ]
+
+
+class WaitedRateResponse(TypedDict):
+    """A rate that is paused or used up."""
+
+    key: str
+    limit: Annotated[int, Field(description="The limit that holds.")]
+    per_seconds: int
+    burst: int
+    is_pinned: Annotated[bool, Field(description="Whether the limit was pinned, so that it is not that of the task.")]
+    paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
+
+
+class WaitedSwitchResponse(TypedDict):
+    """A switch that stops the task, or limits how many tasks run."""
+
+    scope: SwitchScope
+    name: Annotated[str, Field(description="Name of the type or the owner; `all` for all tasks.")]
+    stopped: Annotated[bool, Field(description="Whether it stops tasks from starting.")]
+    max_concurrent: Annotated[
+        int | None, Field(description="Maximum number of tasks that run at once; null for no limit.")
+    ]
+    running: Annotated[
+        int | None, Field(description="Tasks that count towards the limit now; null for a switch that stops.")
+    ]
+    position: Annotated[int | None, Field(description="Place in the line, from 1; null if it is not known.")]
+    reason: str | None
+    updated_at: Annotated[Instant, Field(description="When it was set.")]
+    updated_by: Annotated[str | None, Field(description="Who set it.")]
+
+
+class WaitedCircuitResponse(TypedDict):
+    """The circuit of a host that kept failing."""
+
+    host: str
+    opened_at: Annotated[Instant, Field(description="Since when it is not called.")]
+    open_until: Annotated[Instant, Field(description="When a single call tests whether the host works again.")]
+    reason: Annotated[str | None, Field(description="The latest failure.")]
+
+
+class WaitedScheduleResponse(TypedDict):
+    """The schedule of a run, which no longer wants it to run."""
+
+    name: Annotated[str, Field(description="Name of the schedule.")]
+    state: ScheduleState
+    reason: Annotated[
+        str | None, Field(description="Why it is paused; null if it is not paused, or no reason was given.")
+    ]
+    since: Annotated[Instant, Field(description="When it was last changed, paused or resumed.")]
+
+
+class WaitedLeaseResponse(TypedDict):
+    """The lease of the task's present or last worker."""
+
+    worker: str
+    expires_at: Instant
+    heartbeat_at: Annotated[
+        Instant | None, Field(description="When the worker last renewed it, about; null if that is not known.")
+    ]
+
+
+class WaitedRetryResponse(TypedDict):
+    """The next attempt after a failed one."""
+
+    attempt: Annotated[int, Field(description="Number of the next attempt.")]
+    max_attempts: Annotated[int, Field(description="Attempts that the retry policy allows.")]
+    error: Annotated[TaskErrorResponse | None, Field(description="Why the last attempt failed.")]
+    function_version: Annotated[
+        str | None, Field(description="Version of the Lambda function that ran the last attempt; null if unknown.")
+    ]
+
+
+class WaitedQueueResponse(TypedDict):
+    """The queue of a task that is due."""
+
+    name: Annotated[str, Field(description="A priority, or a type that pull workers lease.")]
+    is_pulled: Annotated[bool, Field(description="Whether pull workers lease from it.")]
+    sent_again_at: Annotated[
+        Instant, Field(description="When the task's message is sent again at the latest, if it was lost.")
+    ]
+
+
+class WaitsForResponse(TypedDict):
+    """What blocks a task at a gate, as structured data: at most one field is not null."""
+
+    lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
+    order: Annotated[WaitedOrderResponse | None, Field(description="The line of its ordered key.")]
+    rate: Annotated[WaitedRateResponse | None, Field(description="The rate that is paused or used up.")]
+    switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
+    circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]
+    schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that prevents it from running.")]
+    tasks: Annotated[
+        Sequence[WaitedTaskResponse] | None,
+        Field(description="Other tasks: parents, nodes, or earlier runs of its schedule."),
+    ]
+    lease: Annotated[WaitedLeaseResponse | None, Field(description="The lease of the worker that has it.")]
+    retry: Annotated[WaitedRetryResponse | None, Field(description="The next attempt.")]
+    queue: Annotated[WaitedQueueResponse | None, Field(description="The queue that it is on.")]
+
+
+class GateResponse(TypedDict):
+    """One stage in a task's life, at which it may wait."""
+
+    name: GateName
+    state: GateState
+    text: Annotated[str, Field(description="Description in words.")]
+    since: Annotated[Instant | None, Field(description="When the task reached it; null if it has not yet.")]
+    until: Annotated[
+        Instant | None,
+        Field(
+            description="When the task passed it; while it waits, when it passes or is checked again at the latest; "
+            "null if that is not known."
+        ),
+    ]
+    duration_ms: Annotated[
+        int | None, Field(description="How long the task has been there; null if it has not reached it.")
+    ]
+    waits_for: Annotated[
+        WaitsForResponse | None, Field(description="What blocks the task there; null for nothing in particular.")
+    ]
+
+
+class TaskExplanationResponse(TypedDict):
+    """Why a task has not run yet, or where its time went."""
+
+    task_id: str
+    state: State
+    as_of: Annotated[Instant, Field(description="When that was found.")]
+    text: Annotated[str, Field(description="The answer in words.")]
+    since: Annotated[Instant, Field(description="Its creation or its due time, whichever is earlier.")]
+    due_at: Instant
+    until: Annotated[Instant, Field(description="Its end; `as_of` while it has not ended.")]
+    total_ms: Annotated[
+        int, Field(description="From `since` to `until`; the `duration_ms` of all gates sum to exactly this.")
+    ]
+    overdue_ms: Annotated[int, Field(description="How much of that is after its due time.")]
+    gates: Annotated[
+        Sequence[GateResponse],
+        Field(
+            description="The gates that it has passed, in order; then the current one; then others that would prevent "
+            "it from starting now."
+        ),
+    ]
+    steps: Annotated[
+        Sequence[str],
+        Field(description="Names of the steps that its handler has done, which the next attempt does not repeat."),
+    ]
+
+
+class ScheduleExplanationResponse(TypedDict):
+    """Why a schedule did or did not run at a time."""
+
+    schedule: Annotated[str, Field(description="Name of the schedule.")]
+    at: Annotated[Instant, Field(description="The time in question; the latest past occurrence if none was named.")]
+    outcome: OccurrenceOutcome
+    text: Annotated[str, Field(description="The answer in words.")]
+    scheduled_at: Annotated[
+        Instant | None, Field(description="The occurrence at that time; null if its timing has none there.")
+    ]
+    local_time: Annotated[
+        str | None, Field(description="The local time of that occurrence, with its offset; null if there is none.")
+    ]
+    due_at: Annotated[
+        Instant | None,
+        Field(description="When that occurrence is due, with its jitter; null if there is none, or it does not run."),
+    ]
+    task_id: Annotated[
+        str | None, Field(description="Its task, which has an explanation of its own; null if there is none.")
+    ]
+    state: Annotated[State | None, Field(description="State of that task; null if there is none.")]
+    error: Annotated[
+        TaskErrorResponse | None, Field(description="Why that task failed or did not start; null if it did not fail.")
+    ]
+    previous_at: Annotated[
+        Instant | None, Field(description="The occurrence before; null if there is none, or it is not known.")
+    ]
+    next_at: Annotated[
+        Instant | None, Field(description="The occurrence after; null if there is none, or it is not known.")
+    ]
+
+
+class StartPreviewResponse(TypedDict):
+    """When a task would start if it were created now."""
+
+    as_of: Annotated[Instant, Field(description="When that was found.")]
+    due_at: Annotated[Instant, Field(description="When the task would be due.")]
+    expected_start_at: Annotated[
+        Instant | None,
+        Field(
+            description="When it would start under present conditions; null if that depends on something without a "
+            "known end, or if the task would not be created: the reasons say on what."
+        ),
+    ]
+    text: Annotated[str, Field(description="The answer in words.")]
+    reasons: Annotated[
+        Sequence[GateResponse],
+        Field(description="What it would wait for, as an explanation of the task would name it: `ahead`, in order."),
+    ]
 
 
 class ScheduleExplanationQuery(Parameters):
@@ -34,7 +285,7 @@ EXPLAIN_TASK = Operation(
     "explainTask",
     "GET /v1/tasks/{task_id}/explain",
     "Explain why a task waits, or where its time went",
-    Returns(responses.TaskExplanationResponse, "The explanation."),
+    Returns(TaskExplanationResponse, "The explanation."),
     description="In words and as data: each thing that the task has waited for, with its time, and what it waits for "
     "now: its due time, a lock and who holds it, a switch and who set it, a retry, a worker, its schedule, its "
     "parents. The durations sum to the whole life of the task. It is derived from what is stored, and changes "
@@ -44,7 +295,7 @@ PREVIEW_TASK = Operation(
     "previewTask",
     "POST /v1/tasks/preview",
     "Preview when a task would start",
-    Returns(responses.StartPreviewResponse, "When it would start, and why then."),
+    Returns(StartPreviewResponse, "When it would start, and why then."),
     description="Takes the body of `createTask` and creates nothing. The answer considers the present state: its due "
     "time, its unique key, quotas, switches, concurrency limits, its lock, its rate, the circuit of its host and the "
     "backlog of its queue. What other tasks do in the meantime can change it. Errors are those of `createTask`.",
@@ -56,7 +307,7 @@ EXPLAIN_SCHEDULE = Operation(
     "explainSchedule",
     "GET /v1/schedules/{name}/explain",
     "Explain why a schedule did or did not run at a time",
-    Returns(responses.ScheduleExplanationResponse, "The explanation."),
+    Returns(ScheduleExplanationResponse, "The explanation."),
     description="Its occurrence at that time and what became of it: it ran, was skipped, was excluded by a calendar, "
     "was missed, fell into a pause or a change of the clock, or is still to come. Otherwise the nearest occurrences.",
     query=ScheduleExplanationQuery,

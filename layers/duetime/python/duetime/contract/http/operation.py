@@ -1,17 +1,44 @@
-"""Declarations of operations: routing, `Allow`, the OpenAPI document and the docs are derived from them."""
+"""Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
+
+The API does not know the path prefix under which it is reached: an API stage, a custom domain with a base path, the
+local stack or a proxy may add one. So prefixes of request paths are ignored, and references are relative.
+
+Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
+models of schedules, graphs and bulk operations.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
-from typing import TYPE_CHECKING, Any, Generic
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic
+from urllib.parse import parse_qsl
 
+from pydantic import BeforeValidator, WithJsonSchema
 from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.contract.http import request_errors
 from duetime.contract.http.etags import IF_MATCH_PATTERN, IF_NONE_MATCH_PATTERN, MAX_CONDITION_LENGTH
+from duetime.contract.http.request_errors import (
+    Fault,
+    FaultCode,
+    FieldsInvalid,
+    MediaTypeUnsupported,
+    MethodUnsupported,
+    ParametersInvalid,
+    PathNotFound,
+)
+from duetime.contract.http.request_json import shown
+from duetime.contract.http.request_model import Body
+from duetime.contract.http.validation_errors import validated
 from duetime.domain import errors
-from duetime.domain.bulk import errors as for_bulk
+from duetime.domain import errors as for_bulk
+from duetime.domain import errors as for_schedules
+from duetime.domain import errors as for_topologies
 from duetime.domain.callers import Role
 from duetime.domain.limits import (
     IDEMPOTENCY_KEY_LIFE,
@@ -19,15 +46,134 @@ from duetime.domain.limits import (
     MAX_LEASE_TOKEN_LENGTH,
     MAX_OWNER_LENGTH,
 )
-from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.times import SECOND
-from duetime.domain.topologies import errors as for_topologies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from duetime.contract.http.query_parameters import Parameters
-    from duetime.contract.http.request_model import Body
+
+P = TypeVar("P", bound="Parameters")
+_MOST_PARAMETERS = 100
+_WHOLE = re.compile(r"[0-9]{1,3}")
+_FLAGS = {"1": True, "true": True, "0": False, "false": False}
+
+
+def whole_number(text: object, least: int, most: int) -> int:
+    """Parses a whole number within limits."""
+    number = int(text) if isinstance(text, str) and _WHOLE.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise ValueError(f"should be a whole number from {least} to {most}")
+    return number
+
+
+def _flag(text: object) -> bool:
+    if text not in _FLAGS:
+        raise ValueError("should be 1 (true) or 0 (false)")
+    return _FLAGS[str(text)]
+
+
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
+"""A boolean: `1` or `true`, `0` or `false`."""
+
+
+class Parameters(Body):
+    """The query parameters of a request.
+
+    Attributes:
+        repeatable: parameters that may be repeated.
+    """
+
+    repeatable: ClassVar[frozenset[str]] = frozenset()
+
+    def contradictions(self) -> Sequence[Fault]:
+        """Faults of combinations of valid parameters."""
+        return ()
+
+
+def read_query(model: type[P], raw: str) -> P:
+    """Parses a query.
+
+    Raises:
+        ParametersInvalid: a parameter is unknown, repeated, or has an invalid value.
+    """
+    pairs = _pairs(raw, model.repeatable)
+    values: dict[str, object] = dict(pairs)
+    values |= {name: [value for key, value in pairs if key == name] for name in model.repeatable & values.keys()}
+    try:
+        query = validated(model, values)
+    except FieldsInvalid as refusal:
+        raise ParametersInvalid(replace(each, reason=_of_parameter(each.reason)) for each in refusal.faults) from None
+    if faults := query.contradictions():
+        raise ParametersInvalid(faults)
+    return query
+
+
+def no_query(raw: str) -> None:
+    """Rejects all parameters by name.
+
+    Raises:
+        ParametersInvalid: there is a parameter.
+    """
+    if pairs := _pairs(raw):
+        raise ParametersInvalid(
+            Fault(shown(name), "is not a known parameter: this operation has none", FaultCode.UNKNOWN_FIELD)
+            for name, _ in pairs
+        )
+
+
+def _pairs(raw: str, repeatable: frozenset[str] = frozenset()) -> Sequence[tuple[str, str]]:
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)
+    except UnicodeDecodeError:
+        raise ParametersInvalid.of("query", "is not UTF-8", FaultCode.UNREADABLE) from None
+    except ValueError:
+        reason = f"has more than {_MOST_PARAMETERS} parameters"
+        raise ParametersInvalid.of("query", reason, FaultCode.TOO_LONG) from None
+    times = Counter(name for name, _ in pairs)
+    repeated = [name for name, count in times.items() if count > 1 and name not in repeatable]
+    if repeated:
+        reason = "is given more than once, and takes one value"
+        raise ParametersInvalid(Fault(shown(name), reason, FaultCode.DUPLICATE) for name in repeated)
+    return pairs
+
+
+def _of_parameter(reason: str) -> str:
+    return reason.replace("is not a known field", "is not a known parameter")
+
+
+_JSON_PATCH = "application/json-patch+json"
+_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+_UTF_8 = re.compile(r"charset\s*=\s*(\"utf-?8\"|utf-?8)", re.ASCII | re.IGNORECASE)
+_MOST_SHOWN = 64
+
+
+def reject_unless_json(declared: str, accepted: Sequence[str]) -> None:
+    """Rejects a `Content-Type` that is not JSON in UTF-8.
+
+    Args:
+        declared: the header.
+        accepted: media types that the operation accepts.
+
+    Raises:
+        MediaTypeUnsupported: names the invalid part.
+    """
+    media_type, *parameters = (part.strip() for part in declared.split(";"))
+    if media_type.lower() not in (JSON, MERGE_PATCH) or media_type.lower() not in accepted:
+        raise MediaTypeUnsupported(_why_not(media_type), accepted)
+    for parameter in parameters:
+        if parameter and _UTF_8.fullmatch(parameter) is None:
+            raise MediaTypeUnsupported(f"the parameter {_shown(parameter)} is not supported: JSON is UTF-8", accepted)
+
+
+def _why_not(media_type: str) -> str:
+    if media_type.lower() == _JSON_PATCH:
+        return "JSON Patch (RFC 6902) is not supported"
+    return f"{_shown(media_type)} is not supported" if _TYPE.fullmatch(media_type) else "is not a media type"
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_MOST_SHOWN])
+
 
 OK, ACCEPTED = 200, 202
 JSON = "application/json"
@@ -291,3 +437,163 @@ class Operation(Generic[Q]):
 
 def _beginning(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
+
+
+CONTRACT_VERSION = "1.0.0"
+"""Independent of the version of the package, which may change while the contract does not."""
+TASKS = "duetime.contract.tasks.operations"
+_BULK = "duetime.contract.bulk.operations"
+_EXPLANATIONS = "duetime.contract.explanations.operations"
+_HEALTH = "duetime.contract.health_and_openapi"
+_LINKS = "duetime.contract.links"
+_SCHEDULES = "duetime.contract.schedules.operations"
+_TOPOLOGIES = "duetime.contract.topologies"
+DECLARED_IN: Mapping[str, Sequence[str]] = {
+    "tasks": (TASKS, _EXPLANATIONS, _BULK, _LINKS),
+    "links": (_LINKS,),
+    "uploads": ("duetime.contract.uploads",),
+    "bulk-operations": (_BULK,),
+    "purges": ("duetime.contract.bulk.purges",),
+    "locks": ("duetime.contract.locks",),
+    "groups": ("duetime.contract.groups",),
+    "rates": ("duetime.contract.rates",),
+    "unique-keys": ("duetime.contract.unique_keys",),
+    "ordered-keys": ("duetime.contract.ordered_keys",),
+    "leases": ("duetime.contract.leases",),
+    "types": ("duetime.contract.task_types",),
+    "switches": ("duetime.contract.switches",),
+    "intake-rules": ("duetime.contract.intake_rules",),
+    "signals": ("duetime.contract.signals",),
+    "quotas": ("duetime.contract.quotas",),
+    "schedules": (_SCHEDULES, _EXPLANATIONS),
+    "calendars": (_SCHEDULES,),
+    "forecast": ("duetime.contract.schedules.forecast",),
+    "topologies": (f"{_TOPOLOGIES}.definitions", f"{_TOPOLOGIES}.operations"),
+    "summary": ("duetime.contract.summary",),
+    "settings": ("duetime.contract.deployment_settings",),
+    "dispatch": ("duetime.contract.dispatch_status",),
+    "watch-tickets": ("duetime.contract.live_updates.operations",),
+    "signing-secrets": ("duetime.contract.signing_secrets",),
+    "keys": ("duetime.contract.api_keys",),
+    "signing-keys": ("duetime.contract.signing_secrets",),
+    "": (_HEALTH,),
+    "health": (_HEALTH,),
+    "openapi.json": (_HEALTH,),
+}
+"""The modules that declare the operations whose paths start with `/v1/` and this part. Modules in frequent use come
+first, but fixed paths come before patterns that match them too."""
+_VERSION = "v1"
+_ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
+
+
+def operations_of(module: str) -> Sequence[Operation[Any]]:
+    """All operations that a module declares, so that no list of operations can be incomplete."""
+    return tuple(value for value in vars(import_module(module)).values() if isinstance(value, Operation))
+
+
+def subject_of(path: str) -> str:
+    """The part of a path after the version, which is a key of `DECLARED_IN`."""
+    return path.partition("/v1")[2].removeprefix("/").partition("/")[0]
+
+
+def path_within(path: str) -> str:
+    """The part of a request's path from the API's version on.
+
+    An API stage and the base path of a custom domain precede it (Source: API Gateway Developer Guide, "Create AWS
+    Lambda proxy integrations for HTTP APIs").
+    """
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        if part == _VERSION and (parts[index + 1] if index + 1 < len(parts) else "") in DECLARED_IN:
+            return "/" + "/".join(parts[index:])
+    return path
+
+
+def reference_to(path: str, request_path: str) -> str:
+    """A path relative to the path of the request, for responses; works with any prefix.
+
+    Args:
+        path: the path to refer to, such as `/v1/tasks/ID`.
+        request_path: the path of the request.
+
+    Source: RFC 3986, 4.2 and 5.2; RFC 9110, 10.2.2.
+    """
+    there, here = path.split("/")[1:], path_within(request_path).split("/")[1:-1]
+    same = 0
+    while same < min(len(here), len(there) - 1) and here[same] == there[same]:
+        same += 1
+    reference = "/".join([".."] * (len(here) - same) + there[same:])
+    # Text before a colon would be interpreted as a scheme.
+    return f"./{reference}" if ":" in reference.partition("/")[0] else reference
+
+
+def operation_at(method: str, path: str) -> tuple[Operation[Any], Mapping[str, str]]:
+    """The operation of a request, with its path parameters.
+
+    Raises:
+        PathNotFound: the path does not exist.
+        MethodUnsupported: the path does not support the method.
+    """
+    found: set[str] = set()
+    for pattern, operations, parameters in _matches(path):
+        if method in operations and not any(_is_fixed_where(other, pattern) for other in found):
+            return operations[method], parameters
+        found.add(pattern)
+    raise MethodUnsupported(methods_at(path))
+
+
+def methods_at(path: str) -> Sequence[str]:
+    """The declared methods of a path, in the usual order.
+
+    Raises:
+        PathNotFound: the path does not exist.
+    """
+    # Fixed paths take precedence over patterns that match them too.
+    found = sorted(_matches(path), key=lambda match: len(match[2]))
+    if not found:
+        raise PathNotFound
+    return sorted(found[0][1], key=_ALLOW_ORDER.index)
+
+
+def _is_fixed_where(one: str, other: str) -> bool:
+    """Whether a pattern has a fixed part where another first has a parameter: fixed parts are not taken for names."""
+    places = zip(one.split("/"), other.split("/"), strict=False)
+    differing = next(
+        ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
+    )
+    return differing is not None and differing[1].startswith("{")
+
+
+@cache
+def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
+    """The operations of each path by method; fixed paths come before patterns that match them too."""
+    found: dict[str, dict[str, Operation[Any]]] = {}
+    for operation in sorted(operations_of(module), key=lambda one: "{" in one.path):
+        found.setdefault(operation.path, {})[operation.method] = operation
+    return found
+
+
+def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Mapping[str, str]]]:
+    for module in DECLARED_IN.get(subject_of(path), ()):
+        for pattern, operations in _by_path(module).items():
+            wanted = pattern.split("/")
+            # A trailing slash is accepted, except in a name that may contain slashes, where it could be part of the
+            # name.
+            is_open = any(each.has_open_path for each in operations.values())
+            parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
+            parameters = _parameters(wanted, parts)
+            if parameters is not None:
+                yield pattern, operations, parameters
+
+
+def _parameters(pattern: Sequence[str], parts: Sequence[str]) -> Mapping[str, str] | None:
+    """The path parameters; `None` if the path does not match."""
+    if len(pattern) != len(parts):
+        return None
+    found: dict[str, str] = {}
+    for wanted, part in zip(pattern, parts, strict=True):
+        if wanted.startswith("{") and part:
+            found[wanted[1:-1]] = part
+        elif wanted != part:
+            return None
+    return found

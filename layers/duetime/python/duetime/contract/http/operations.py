@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.routes import DECLARED_IN, operations_of
+from duetime.contract.http.operation import DECLARED_IN, operations_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

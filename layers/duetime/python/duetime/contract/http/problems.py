@@ -11,10 +11,7 @@ from typing_extensions import TypedDict
 
 from duetime.contract.http import request_errors
 from duetime.contract.http.request_errors import Fault, FaultCode, FaultyRequest
-from duetime.domain import errors, group_errors
-from duetime.domain.bulk import errors as for_bulk
-from duetime.domain.schedules import errors as for_schedules
-from duetime.domain.topologies import errors as for_topologies
+from duetime.domain import errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,14 +73,14 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
         return (Fault("Idempotency-Key", str(error), FaultCode.CONFLICT),)
     if isinstance(error, errors.UniqueKeyHeld) and error.field:
         return (Fault(error.field, f"is held by the task {error.holder.id}", FaultCode.CONFLICT),)
-    if isinstance(error, for_schedules.CalendarExists | for_topologies.DefinitionExists):
+    if isinstance(error, errors.CalendarExists | errors.DefinitionExists):
         return (Fault("If-None-Match", str(error), FaultCode.CONFLICT),)
     if isinstance(
         error,
         errors.VersionMismatch
-        | for_schedules.ScheduleVersionMismatch
-        | for_schedules.CalendarVersionMismatch
-        | for_topologies.DefinitionVersionMismatch,
+        | errors.ScheduleVersionMismatch
+        | errors.CalendarVersionMismatch
+        | errors.DefinitionVersionMismatch,
     ):
         return (Fault("If-Match", str(error), FaultCode.CONFLICT),)
     return ()
@@ -223,18 +220,18 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.SubscriptionsFull: Kind(
         HTTPStatus.CONFLICT, ProblemCode.SUBSCRIPTIONS_FULL, "There are too many subscriptions"
     ),
-    for_bulk.BulkNotFound: Kind(
+    errors.BulkNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.BULK_OPERATION_NOT_FOUND, "There is no such bulk operation"
     ),
-    for_bulk.BulkEnded: Kind(
+    errors.BulkEnded: Kind(
         HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
-    for_bulk.BulkOfTopology: Kind(
+    errors.BulkOfTopology: Kind(
         HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
     errors.LockNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.LOCK_NOT_FOUND, "There is no such lock"),
-    group_errors.GroupNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.GROUP_NOT_FOUND, "There is no such group"),
-    group_errors.GroupClosed: Kind(HTTPStatus.CONFLICT, ProblemCode.GROUP_CLOSED, "The group is closed"),
+    errors.GroupNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.GROUP_NOT_FOUND, "There is no such group"),
+    errors.GroupClosed: Kind(HTTPStatus.CONFLICT, ProblemCode.GROUP_CLOSED, "The group is closed"),
     errors.RateNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.RATE_NOT_FOUND, "There is no such rate"),
     errors.OrderedKeyNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.ORDERED_KEY_NOT_FOUND, "There is no such ordered key"
@@ -242,41 +239,33 @@ KINDS: Mapping[type[Exception], Kind] = {
     errors.UniqueKeyNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.UNIQUE_KEY_NOT_FOUND, "No task holds this unique key"
     ),
-    for_schedules.ScheduleNotFound: Kind(
-        HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"
-    ),
-    for_schedules.BackfillNotFound: Kind(
-        HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_NOT_FOUND, "There is no such backfill"
-    ),
-    for_schedules.ScheduleExists: Kind(
-        HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "A schedule of this name exists"
-    ),
-    for_schedules.ScheduleStateConflict: Kind(
+    errors.ScheduleNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.SCHEDULE_NOT_FOUND, "There is no such schedule"),
+    errors.BackfillNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.BACKFILL_NOT_FOUND, "There is no such backfill"),
+    errors.ScheduleExists: Kind(HTTPStatus.CONFLICT, ProblemCode.SCHEDULE_EXISTS, "A schedule of this name exists"),
+    errors.ScheduleStateConflict: Kind(
         HTTPStatus.CONFLICT, ProblemCode.STATE_CONFLICT, "The state of the resource does not allow it"
     ),
-    for_schedules.ScheduleVersionMismatch: Kind(
+    errors.ScheduleVersionMismatch: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
-    for_schedules.CalendarNotFound: Kind(
-        HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_NOT_FOUND, "There is no such calendar"
-    ),
-    for_schedules.CalendarExists: Kind(
+    errors.CalendarNotFound: Kind(HTTPStatus.NOT_FOUND, ProblemCode.CALENDAR_NOT_FOUND, "There is no such calendar"),
+    errors.CalendarExists: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.CALENDAR_EXISTS, "A calendar of this name exists"
     ),
-    for_schedules.CalendarVersionMismatch: Kind(
+    errors.CalendarVersionMismatch: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
-    for_schedules.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_IN_USE, "A schedule uses the calendar"),
-    for_topologies.DefinitionNotFound: Kind(
+    errors.CalendarUsed: Kind(HTTPStatus.CONFLICT, ProblemCode.CALENDAR_IN_USE, "A schedule uses the calendar"),
+    errors.DefinitionNotFound: Kind(
         HTTPStatus.NOT_FOUND, ProblemCode.DEFINITION_NOT_FOUND, "There is no such topology definition"
     ),
-    for_topologies.DefinitionExists: Kind(
+    errors.DefinitionExists: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.DEFINITION_EXISTS, "A topology definition of this name exists"
     ),
-    for_topologies.DefinitionVersionMismatch: Kind(
+    errors.DefinitionVersionMismatch: Kind(
         HTTPStatus.PRECONDITION_FAILED, ProblemCode.VERSION_MISMATCH, "The resource has changed"
     ),
-    for_topologies.DefinitionUsed: Kind(
+    errors.DefinitionUsed: Kind(
         HTTPStatus.CONFLICT, ProblemCode.DEFINITION_IN_USE, "A schedule runs the topology definition"
     ),
     request_errors.MethodUnsupported: Kind(

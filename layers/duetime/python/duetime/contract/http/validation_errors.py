@@ -38,9 +38,9 @@ from duetime.domain.limits import (
     MAX_UPLOAD_ID_LENGTH,
 )
 from duetime.domain.links import TOKEN_PATTERN
-from duetime.domain.tasks.arns import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
+from duetime.domain.tasks.targets import AwsService, arn_pattern, cluster_pattern, job_queue_pattern
 from duetime.domain.uploads import UPLOAD_ID_PATTERN
-from duetime_common.binary_payloads import CONTENT_TYPE_PATTERN
+from duetime_common.payload_codecs import CONTENT_TYPE_PATTERN
 from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from duetime.contract.http.routes import CONTRACT_VERSION
+from duetime.contract.http.operation import CONTRACT_VERSION
 from duetime.contract.live_updates.messages import FRAMES, MESSAGES
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic requires it before Python 3.12
 
 from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.tasks.actions import EmptyRequest
+from duetime.contract.tasks.operations import EmptyRequest
 from duetime.domain.callers import Role
 from duetime.domain.limits import WATCH_TICKET_LIFE
 from duetime.domain.times import SECOND

@@ -12,8 +12,19 @@ from pydantic import TypeAdapter
 from duetime.contract.http import problems
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import webhooks
-from duetime.contract.openapi.descriptions import DEFAULT, GROWS, describe_fields, described, portable, with_sentence
-from duetime.contract.openapi.names import PREFIX, REFERENCE, Schema, name_of, renamed
+from duetime.contract.openapi.descriptions import (
+    DEFAULT,
+    GROWS,
+    PREFIX,
+    REFERENCE,
+    Schema,
+    describe_fields,
+    described,
+    name_of,
+    portable,
+    renamed,
+    with_sentence,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

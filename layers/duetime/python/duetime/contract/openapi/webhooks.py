@@ -8,10 +8,10 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from duetime.contract.openapi.names import Schema, reference
+from duetime.contract.openapi.descriptions import Schema, reference
 from duetime.contract.tasks.responses import Instant, TaskSummary
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import Phase, Query
+from duetime.domain.tasks.task import Cause
 
 
 class TaskEvent(TypedDict):

@@ -24,7 +24,7 @@ from duetime.contract.tasks.fields import (
     each_once,
     printable,
 )
-from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
+from duetime.domain.bulk.operation import BulkRequest, FilterAction
 from duetime.domain.limits import (
     MAX_BACKFILL_PER_MINUTE,
     MAX_CALENDARS,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Parameters
 from duetime.contract.http.request_errors import Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import path_of
 from duetime.contract.http.request_model import Body
@@ -21,10 +21,10 @@ from duetime.contract.tasks.encoding import instant
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, each_once, printable
 from duetime.contract.tasks.queries import PageSize
 from duetime.contract.tasks.responses import Instant
+from duetime.domain.errors import CalendarNotFound
 from duetime.domain.limits import MAX_CALENDAR_DATES, MAX_CALENDAR_WINDOWS, MAX_NAME_LENGTH, MAX_PAGE
 from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.schedules.calendars import EMPTY_CALENDAR, Calendar, CalendarMode, Span, Window
-from duetime.domain.schedules.errors import CalendarNotFound
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, to_iso
 

@@ -28,15 +28,15 @@ from duetime.contract.tasks.bodies import TaskPatch as PatchOfATask
 from duetime.contract.tasks.decoding import spec_of
 from duetime.contract.tasks.field_decoding import ROOT, payload_bytes, reject_uniqueness
 from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN
+from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate, Written
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrence_actions import ManualRun, OccurrenceAction, OccurrenceRequest
 from duetime.domain.schedules.occurrences import Occurrence, following
 from duetime.domain.schedules.recurrences import Clock
 from duetime.domain.schedules.schedule import Schedule, check, next_permanent_run
 from duetime.domain.schedules.time_zones import zone_named
 from duetime.domain.schedules.timings import Permanent
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

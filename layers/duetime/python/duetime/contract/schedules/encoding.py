@@ -30,11 +30,11 @@ from duetime.contract.schedules.responses import (
 from duetime.contract.tasks.encoding import instant, json_of, options_response, request_fields, target_response
 from duetime.contract.tasks.history import ActorResponse
 from duetime.contract.tasks.responses import OrderKeyResponse
-from duetime.domain.schedules.revisions import spread_offset
+from duetime.domain.schedules.schedule import spread_offset
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.schedules.timing_description import describe_timing
 from duetime.domain.tasks.action_history import ActorType
-from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
+from duetime.domain.tasks.type_defaults import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND, to_iso
 
 if TYPE_CHECKING:

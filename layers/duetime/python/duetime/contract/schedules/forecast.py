@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from duetime.contract.http.operation import Operation, Returns
-from duetime.contract.http.query_parameters import Parameters, whole_number
+from duetime.contract.http.operation import Operation, Parameters, Returns, whole_number
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.schedules.forecast import (
     FORECAST_LENGTH,

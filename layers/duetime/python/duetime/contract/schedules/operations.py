@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from duetime.contract.bulk.operations import filter_action
-from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Returns
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import IF_MATCH, KEY, TRACEPARENT, Header, Operation, Parameters, Returns
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 from duetime.contract.http.timestamps import ends_after, instant_of
 from duetime.contract.schedules import bodies, calendars, responses
@@ -17,8 +16,8 @@ from duetime.contract.tasks.fields import SCHEDULE_NAME_PATTERN, TIME_SCHEMA, Re
 from duetime.contract.tasks.operations import NEW_TASK
 from duetime.contract.tasks.queries import EstimateQuery, PageSize, WantedTags, parts_of
 from duetime.domain import errors
+from duetime.domain import errors as for_schedules
 from duetime.domain.limits import ACTIONS_INLINE, MAX_EXAMINED, MAX_OCCURRENCES, MAX_PAGE
-from duetime.domain.schedules import errors as for_schedules
 from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_record import ScheduleFilter

@@ -21,8 +21,8 @@ from duetime.domain.schedules.definition import CatchUpMode, OnExcluded, Overlap
 from duetime.domain.schedules.runs import RunStatus
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.time_zones import Fold, Gap
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause
 
 _DESCRIPTION = "The timing in plain words, such as `at 01:30 on Monday to Friday`; times are local times of `timezone`."
 

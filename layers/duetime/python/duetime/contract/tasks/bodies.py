@@ -40,18 +40,19 @@ from duetime.contract.tasks.fields import (
     TimeoutSeconds,
 )
 from duetime.contract.tasks.responses import TaskResponse
-from duetime.contract.tasks.target_bodies import HandlerTarget, Target
 from duetime.contract.tasks.target_fields import (
     ApprovalSeconds,
     CallbackUrl,
     DetailType,
     EventKey,
+    HandlerTarget,
     JobParameters,
     LambdaMode,
     LookbackSeconds,
     OfferedQueries,
     RequestMethod,
     SuccessStatuses,
+    Target,
     TargetKind,
     TargetPhases,
     TargetUrl,
@@ -74,9 +75,9 @@ from duetime.domain.limits import (
     MAX_URL_LENGTH,
     MIN_LATE_SECONDS,
 )
-from duetime.domain.tasks.arns import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.notices import is_notice_arn
 from duetime.domain.tasks.placeholders import PLACEHOLDERS, PREFIX
+from duetime.domain.tasks.targets import AwsService, arn_pattern, service_of
 from duetime.domain.tasks.task_options import (
     AfterFailure,
     LockMode,
@@ -86,10 +87,10 @@ from duetime.domain.tasks.task_options import (
     RetryPolicy,
     Until,
 )
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.uploads import UPLOAD, UPLOAD_ID_PATTERN
-from duetime_common.binary_payloads import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
+from duetime_common.payload_codecs import BINARY, CONTENT_TYPE_PATTERN, MAX_CONTENT_TYPE_LENGTH, OCTET_STREAM
 
 UniqueKey = Annotated[
     str,

@@ -10,14 +10,14 @@ from duetime.contract.http.request_json import path_of, reject_invalid_values
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.tasks.bodies import BatchEnvelope, TaskCreate
 from duetime.contract.tasks.field_decoding import ROOT, Place, fields_spec
-from duetime.contract.tasks.target_bodies import TopologyTarget
+from duetime.contract.tasks.target_fields import TopologyTarget
 from duetime.domain.limits import MAX_JSON_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 
 _CONTAINERS = (dict, list)

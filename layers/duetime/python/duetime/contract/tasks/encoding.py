@@ -43,11 +43,10 @@ from duetime.contract.tasks.responses import (
     WaitingForResponse,
 )
 from duetime.domain.tasks import targets, task_options
-from duetime.domain.tasks.arns import AwsService
 from duetime.domain.tasks.aws_jobs import job_page
 from duetime.domain.tasks.costs import cost_of
-from duetime.domain.tasks.http_requests import HttpRequest, RequestBody, ResponseOptions
 from duetime.domain.tasks.states import LEASED, STARTABLE
+from duetime.domain.tasks.targets import AwsService, HttpRequest, RequestBody, ResponseOptions
 from duetime.domain.tasks.wait_reasons import wait_reason
 from duetime.domain.times import to_iso
 
@@ -55,10 +54,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from duetime.contract.tasks.responses import LambdaMode, TargetResponse
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.dependencies import Dependency
-    from duetime.domain.tasks.parent_references import NodeRef, ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, NodeRef, ScheduleRef, Task
     from duetime.domain.times import Millis
 
 

@@ -13,7 +13,7 @@ from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.http.validation_errors import validated
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import BinaryPayload, TaskCreate, TaskFields, UploadPayload
-from duetime.contract.tasks.target_bodies import (
+from duetime.contract.tasks.target_fields import (
     ApprovalTarget,
     BatchTarget,
     CallBatch,
@@ -32,10 +32,10 @@ from duetime.contract.tasks.target_bodies import (
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_PAYLOAD_BYTES
 from duetime.domain.tasks import placeholders, targets, task_options
-from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.http_requests import (
+from duetime.domain.tasks.targets import (
     Auth,
     AuthScheme,
+    AwsService,
     BodyKind,
     HttpRequest,
     Keep,
@@ -43,16 +43,16 @@ from duetime.domain.tasks.http_requests import (
     ResponseOptions,
 )
 from duetime.domain.tasks.task_options import OnConflict, RetryPolicy
-from duetime.domain.tasks.task_spec import DEFAULTED, TaskSpec
+from duetime.domain.tasks.type_defaults import DEFAULTED, TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.uploads import UPLOAD
-from duetime_common.binary_payloads import BINARY, Binary, json_of_bytes
+from duetime_common.payload_codecs import BINARY, Binary, json_of_bytes
 
 if TYPE_CHECKING:
     from duetime.contract.tasks import target_fields as bodies
     from duetime.contract.tasks.bodies import Lock, TaskPatch
-    from duetime.contract.tasks.target_bodies import AwsTarget, DefinitionRun, JobTarget, Target
+    from duetime.contract.tasks.target_fields import AwsTarget, DefinitionRun, JobTarget, Target
     from duetime.domain.tasks.dependencies import Dependencies
     from duetime.domain.times import Millis
 

@@ -26,7 +26,7 @@ from duetime.domain.times import SECOND, Millis, to_iso
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 _DETAIL, _DETAIL_TYPE = "detail", "detail-type"
 _QUEUE = "queue"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from duetime.contract.http.query_parameters import Flag, Parameters, whole_number
+from duetime.contract.http.operation import Flag, Parameters, whole_number
 from duetime.contract.http.request_errors import Fault, FaultCode
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import ends_after

@@ -11,9 +11,8 @@ from typing_extensions import TypedDict
 from duetime.contract.http.problems import Problem
 from duetime.domain.limits import MAX_LOCK_HOLDERS
 from duetime.domain.tasks.attempt_records import AttemptOutcome
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import Cause, RequestedAction
 from duetime.domain.tasks.task_options import AfterFailure, LockMode, LockScope, OnConflict, Priority, Until
 from duetime.domain.tasks.wait_reasons import WaitReason
 from duetime.domain.topologies.trigger_rules import TriggerRule

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from duetime.contract.http.query_parameters import Parameters
+from duetime.contract.http.operation import Parameters
 from duetime.contract.http.request_model import Body
-from duetime.contract.tasks.actions import TaskAction
 from duetime.contract.tasks.bodies import TaskCreate, TaskLabels, TaskUniqueness, without_uniqueness
 from duetime.contract.tasks.fields import At, DelaySeconds, TaskType, each_once
+from duetime.contract.tasks.operations import TaskAction
 from duetime.contract.tasks.queries import ListedQuery, PageSize
 from duetime.contract.tasks.target_fields import DefinitionName
 from duetime.domain.limits import (

@@ -12,7 +12,7 @@ from duetime.contract.http.validation_errors import read_body, validated
 from duetime.contract.mapping import value_of
 from duetime.contract.tasks.bodies import TaskCreate
 from duetime.contract.tasks.field_decoding import Place, fields_spec, reject_uniqueness
-from duetime.contract.tasks.target_bodies import TopologyTarget
+from duetime.contract.tasks.target_fields import TopologyTarget
 from duetime.contract.topologies.bodies import TopologyCreate, TopologyGraph, TopologyNode, TopologyRetry
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_GRAPH_BYTES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from duetime.contract.http.operation import (
     TRACEPARENT,
     Header,
     Operation,
+    Parameters,
     Returns,
 )
-from duetime.contract.http.query_parameters import Parameters
 from duetime.contract.http.request_errors import MOST_FAULTS, Fault, FaultCode, FieldsInvalid, ParametersInvalid
 from duetime.contract.http.request_json import compact, path_of
 from duetime.contract.http.request_model import Body
@@ -36,7 +36,8 @@ from duetime.contract.tasks.target_fields import DefinitionNumber, RunParameters
 from duetime.contract.topologies.bodies import TYPE, TopologyGraph, as_creation
 from duetime.contract.topologies.decoding import graph_from
 from duetime.domain import errors
-from duetime.domain.errors import FieldInvalid
+from duetime.domain import errors as for_topologies
+from duetime.domain.errors import DefinitionNotFound, FieldInvalid
 from duetime.domain.limits import (
     MAX_DEFINITION_VERSIONS,
     MAX_DESCRIPTION_LENGTH,
@@ -46,8 +47,6 @@ from duetime.domain.limits import (
     MAX_PARAMETERS,
 )
 from duetime.domain.times import to_iso
-from duetime.domain.topologies import errors as for_topologies
-from duetime.domain.topologies.errors import DefinitionNotFound
 from duetime.domain.topologies.graph import OnFailure
 from duetime.domain.topologies.maps import with_sample_items
 from duetime.domain.topologies.parameters import Parameter, ParameterType, misplaced, with_values
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.topologies.definitions import Definition, Difference, VersionInfo
     from duetime.domain.topologies.graph import Graph
 

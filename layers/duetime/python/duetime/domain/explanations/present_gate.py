@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.circuit_breakers import CircuitState
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
-from duetime.domain.explanations.facts import span
 from duetime.domain.explanations.gate import (
     EarlierTasks,
     Gate,
@@ -23,6 +22,7 @@ from duetime.domain.explanations.gate import (
     OtherTasks,
     SetSwitch,
     SpentRate,
+    span,
 )
 from duetime.domain.operating_parameters import (
     LEASE_RETURN_MARGIN,
@@ -44,7 +44,7 @@ from duetime.domain.topologies.watchdog_times import search_ends_at
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from duetime.domain.explanations.facts import Facts, LockFacts, RateFacts
+    from duetime.domain.explanations.gate import Facts, LockFacts, RateFacts
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 

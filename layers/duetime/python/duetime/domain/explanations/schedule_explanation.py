@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.explanations.facts import span
+from duetime.domain.explanations.gate import span
 from duetime.domain.limits import MAX_OCCURRENCES
 from duetime.domain.schedules.calendars import covering
 from duetime.domain.schedules.definition import changed_of
@@ -23,7 +23,7 @@ from duetime.domain.schedules.occurrences import (
 )
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime, to_iso
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from duetime.domain.schedules.timings import SEVERAL, Several, SingleTiming, Tim
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
 
 

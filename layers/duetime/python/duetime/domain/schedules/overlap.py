@@ -11,16 +11,15 @@ from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
 
 _STILL_GOING = " is still running"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.backfill import Backfill, BackfillCursor
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
 RUN_BY_HAND = "run by hand: task "
 """Prefix of a remark about a run that its owner started."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from statistics import median
 from typing import TYPE_CHECKING
 
+from duetime.domain.limits import MAX_RUNNING_SECONDS
 from duetime.domain.schedules.run_history import RUN_BY_HAND
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.tasks.attempt_records import SKIPPED
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED, State
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.run_history import BegunRun, Remark
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task_options import NotifyOn
     from duetime.domain.times import Millis
+
 
 NOT_KEPT = "its task, if it had one, is no longer kept"
 ARCHIVED = f"{NOT_KEPT}; the archive has it"
@@ -190,3 +195,32 @@ def runs_remarked(
         nominal = round(datetime.fromisoformat(remark.key).timestamp() * SECOND)
         if after <= nominal < before and nominal not in known:
             yield ScheduleRun(nominal, RunStatus.SKIPPED, reason=remark.note)
+
+
+RUNS_COMPARED = 10
+"""Latest occurrences of a schedule whose runs are compared."""
+FEWEST_COMPARED = 3
+"""Successful runs among them that a comparison needs."""
+
+
+def with_usual_duration(notify_on: NotifyOn | None, factor: float | None, runs: Iterable[Task]) -> NotifyOn | None:
+    """Notices with the limit of a long run: a multiple of the median duration, unless it has a shorter one.
+
+    Args:
+        notify_on: the notices of the schedule's tasks; `None` for none.
+        factor: the multiple; `None` for no limit.
+        runs: earlier tasks of the schedule. The duration of a run is that of its last attempt.
+
+    Returns:
+        The same notices if too few of the runs have succeeded.
+    """
+    durations = [
+        run.finished_at - run.run_at
+        for run in runs
+        if run.state is State.SUCCEEDED and run.finished_at is not None and run.run_at is not None
+    ]
+    if notify_on is None or factor is None or len(durations) < FEWEST_COMPARED:
+        return notify_on
+    limit = min(max(1, math.ceil(median(durations) * factor / SECOND)), MAX_RUNNING_SECONDS)
+    given = notify_on.running_seconds
+    return replace(notify_on, running_seconds=limit if given is None else min(limit, given))

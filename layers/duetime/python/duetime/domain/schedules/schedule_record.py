@@ -9,7 +9,6 @@ from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.schedules.definition import Overlap, changed_of
 from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
-from duetime.domain.schedules.revisions import derived, is_of, revision_of
 from duetime.domain.schedules.run_history import (
     NO_ACTIVITY,
     Activity,
@@ -20,14 +19,14 @@ from duetime.domain.schedules.run_history import (
     LastRun,
     Remark,
 )
-from duetime.domain.schedules.schedule import Schedule, ScheduleState
+from duetime.domain.schedules.schedule import Schedule, ScheduleState, derived, is_of, revision_of
 from duetime.domain.schedules.schedule_history import (
     NO_SCHEDULE_ACTIONS,
     NewValue,
     ScheduleActionRecord,
     ScheduleHistory,
 )
-from duetime.domain.tasks.parent_references import Cause, ScheduleRef
+from duetime.domain.tasks.task import Cause, ScheduleRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,10 +35,10 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec
     from duetime.domain.schedules.occurrences import Occurrence
-    from duetime.domain.schedules.revisions import RevisionEnd, StoppedOccurrence
+    from duetime.domain.schedules.schedule import RevisionEnd, StoppedOccurrence
     from duetime.domain.schedules.schedule_history import ScheduleAction
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Content
     from duetime.domain.times import Millis
 
 

@@ -11,7 +11,7 @@ from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_DATES, MAX_EXPRESSION_LENGTH, MAX_PERIOD_DAYS
 from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_dialects import Dialect
-from duetime.domain.schedules.cron_fields import FIELD as CRON_FIELD
+from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron_parser import parse_cron
 from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, wall_from
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime

@@ -8,27 +8,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from duetime.domain.callers import OwnerPatterns, Reservations
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.limits import MAX_REQUEST_BYTES, MAX_TIMEOUT_SECONDS
-from duetime.domain.owner_patterns import OwnerPatterns, Reservations
-from duetime.domain.tasks.arns import ArnPatterns, AwsService, service_of
-from duetime.domain.tasks.http_requests import BODILESS, AuthScheme
 from duetime.domain.tasks.targets import (
+    BODILESS,
+    ArnPatterns,
+    AuthScheme,
+    AwsService,
     AwsTarget,
     CallbackTarget,
     HandlerTarget,
     HttpTarget,
     PullTarget,
     TopologyTarget,
+    service_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from urllib.parse import SplitResult
 
-    from duetime.domain.tasks.http_requests import Auth, HttpRequest
-    from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.targets import Auth, HttpRequest, Target
+    from duetime.domain.tasks.type_defaults import TaskSpec
 
 
 PORTS = {"http": 80, "https": 443}

@@ -23,8 +23,8 @@ from duetime.domain.tasks.attempt_records import (
     AttemptRecord,
     Wait,
 )
-from duetime.domain.tasks.attempt_results import Expired, shortened
-from duetime.domain.tasks.aws_jobs import seeks_job
+from duetime.domain.tasks.attempt_results import Deferred, Expired, shortened
+from duetime.domain.tasks.aws_jobs import is_job, seeks_job
 from duetime.domain.tasks.states import LEASED, TERMINAL, Move, State
 from duetime.domain.tasks.targets import outlives_workers
 from duetime.domain.times import SECOND, to_iso
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.enqueue_plan import Message
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.attempt_results import Postponed
+    from duetime.domain.tasks.attempt_results import Ending, Postponed
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -389,3 +389,27 @@ def _start_by(task: Task) -> Millis | None:
     if task.state is State.ROLLING_BACK:
         return None
     return task.start_by if is_first_start(task) else task.retry_by
+
+
+def start_is_open(task: Task) -> bool:
+    """Whether an earlier claim for the present attempt of a task may have started a job that is running.
+
+    A claim that started nothing is undone, and one that ended is in the history. So if an additional claim is counted,
+    its worker was lost, or its start got no response.
+    """
+    return is_job(task.target) and task.attempt > recorded_attempts(task) + 1
+
+
+def known_job(task: Task) -> str:
+    """The ARN of the job that was started for the present attempt of a claimed task; empty if unknown."""
+    # Every end of an attempt removes the deferral, but not the job.
+    return (task.job or "") if task.deferred_fence is not None else ""
+
+
+def unless_open(task: Task, ending: Ending) -> Ending:
+    """Replaces the end of a claim if its job may be running.
+
+    An attempt whose job may be running must not end, whether by a cancel, a failure or a missing lock: the job is
+    searched for first.
+    """
+    return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending

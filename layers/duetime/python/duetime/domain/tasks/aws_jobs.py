@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from duetime.domain.tasks.arns import AwsService
-from duetime.domain.tasks.targets import AwsTarget
+from duetime.domain.tasks.targets import AwsService, AwsTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,12 +14,11 @@ from duetime.domain.operating_parameters import (
     NOTICE_MARGIN,
 )
 from duetime.domain.tasks.action_history import Action
-from duetime.domain.tasks.arns import AwsService, service_of
 from duetime.domain.tasks.creation import Origin
 from duetime.domain.tasks.states import GOING_ON, LEASED, State
-from duetime.domain.tasks.targets import CallbackTarget
+from duetime.domain.tasks.targets import AwsService, CallbackTarget, service_of
 from duetime.domain.tasks.task_options import RetryPolicy
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 
 if TYPE_CHECKING:

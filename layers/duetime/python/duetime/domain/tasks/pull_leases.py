@@ -10,8 +10,8 @@ from duetime.domain.errors import TypeNotPulled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from duetime.domain.callers import OwnerPatterns
     from duetime.domain.ids import TaskId
-    from duetime.domain.owner_patterns import OwnerPatterns
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 

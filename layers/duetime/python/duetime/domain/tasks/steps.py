@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import unless_referenced
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task

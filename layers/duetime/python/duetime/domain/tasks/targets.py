@@ -1,16 +1,256 @@
-"""Targets: what a task's attempt calls."""
+"""Targets: what a task's attempt calls.
+
+ARNs are `arn:partition:service:region:account:resource` (Source: IAM User Guide, "Amazon Resource Names").
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import cache
 
-from duetime.domain.tasks.http_requests import HttpRequest, ResponseOptions
+from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.states import TERMINAL, State
+from duetime.domain.wildcards import translated
 
-if TYPE_CHECKING:
-    from duetime.domain.tasks.arns import AwsService
+EVENT_SOURCE = "duetime"
+"""Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
+events."""
+_SEGMENTS = 6
+
+
+class AwsService(StrEnum):
+    """The services whose resources a task may call; the values are the kinds of target."""
+
+    LAMBDA = "lambda"
+    SQS = "sqs"
+    SNS = "sns"
+    EVENTBRIDGE = "eventbridge"
+    STEP_FUNCTIONS = "step_functions"
+    ECS = "ecs"
+    BATCH = "batch"
+    CODEBUILD = "codebuild"
+    GLUE = "glue"
+
+
+_SEGMENT_OF = {
+    AwsService.LAMBDA: "lambda",
+    AwsService.SQS: "sqs",
+    AwsService.SNS: "sns",
+    AwsService.EVENTBRIDGE: "events",
+    AwsService.STEP_FUNCTIONS: "states",
+    AwsService.ECS: "ecs",
+    AwsService.BATCH: "batch",
+    AwsService.CODEBUILD: "codebuild",
+    AwsService.GLUE: "glue",
+}
+_SERVICE_OF = {segment: service for service, segment in _SEGMENT_OF.items()}
+_RESOURCES = {
+    AwsService.LAMBDA: r"function:[A-Za-z0-9_-]{1,64}(:(\$LATEST|[A-Za-z0-9_-]{1,128}))?",
+    AwsService.SQS: r"[A-Za-z0-9_-]{1,80}(\.fifo)?",
+    AwsService.SNS: r"[A-Za-z0-9_-]{1,256}(\.fifo)?",
+    AwsService.EVENTBRIDGE: r"event-bus/[A-Za-z0-9_./-]{1,256}",
+    AwsService.STEP_FUNCTIONS: r"stateMachine:[A-Za-z0-9_-]{1,80}(:[A-Za-z0-9_.-]{1,80})?",
+    AwsService.ECS: r"task-definition/[A-Za-z0-9_-]{1,255}(:[0-9]{1,9})?",
+    AwsService.BATCH: r"job-definition/[A-Za-z0-9_-]{1,128}(:[0-9]{1,9})?",
+    AwsService.CODEBUILD: r"project/[A-Za-z0-9_-]{2,255}",
+    AwsService.GLUE: r"job/[A-Za-z0-9_.-]{1,255}",
+}
+"""Source: the services' API references, for names; functions and state machines may have a version or alias, task
+definitions and job definitions a revision."""
+_CLUSTER = r"cluster/[A-Za-z0-9_-]{1,255}"
+_JOB_QUEUE = r"job-queue/[A-Za-z0-9_-]{1,128}"
+_QUALIFIED = re.compile(r"[^:]*(:[^:]*){5}:[^:]+:[^:]+")
+_ROLE = re.compile(r"arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/*?-]{1,128}")
+
+
+def arn_pattern(service: AwsService) -> str:
+    """Regular expression for the ARNs of a service's resources, in a form that JSON Schema also supports."""
+    return _pattern(service, _RESOURCES[service])
+
+
+def cluster_pattern() -> str:
+    """Regular expression for the ARNs of ECS clusters."""
+    return _pattern(AwsService.ECS, _CLUSTER)
+
+
+def job_queue_pattern() -> str:
+    """Regular expression for the ARNs of Batch job queues."""
+    return _pattern(AwsService.BATCH, _JOB_QUEUE)
+
+
+def is_qualified(arn: str) -> bool:
+    """Whether the ARN of a function includes a version or an alias."""
+    return _QUALIFIED.fullmatch(arn) is not None
+
+
+def is_role(arn: str) -> bool:
+    """Whether an ARN, or a pattern of ARNs, is of a role that containers of tasks may have."""
+    return _ROLE.fullmatch(arn) is not None
+
+
+def _pattern(service: AwsService, resource: str) -> str:
+    place = rf"arn:aws(-[a-z]+)*:{_SEGMENT_OF[service]}:[a-z]{{2}}(-[a-z]+)+-[0-9]:[0-9]{{12}}"
+    return f"^{place}:{resource}$"
+
+
+def service_of(arn: str) -> AwsService | None:
+    """The service of an ARN, or of a pattern of ARNs; `None` if tasks may not call its resources."""
+    segments = arn.split(":", _SEGMENTS - 1)
+    return _SERVICE_OF.get(segments[2]) if len(segments) == _SEGMENTS else None
+
+
+@dataclass(frozen=True, slots=True)
+class ArnPatterns:
+    """The resources that tasks may call.
+
+    Attributes:
+        patterns: ARNs in which `*` stands for any characters and `?` for one, as in IAM policies.
+    """
+
+    patterns: tuple[str, ...] = ()
+
+    def allow(self, arn: str) -> bool:
+        """Whether a pattern matches. A wildcard does not match across segments, the last of which is the resource."""
+        return any(_matcher(pattern).fullmatch(arn) for pattern in self.patterns)
+
+
+@cache
+def _matcher(pattern: str) -> re.Pattern[str]:
+    *places, resource = pattern.split(":", _SEGMENTS - 1)
+    return re.compile(":".join([*(translated(place, "[^:]") for place in places), translated(resource)]))
+
+
+BODILESS = frozenset({"GET", "HEAD"})
+"""Methods whose requests have no content (Source: RFC 9110, 9.3)."""
+PAYLOAD_METHODS = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose default body is the task's payload."""
+
+
+class BodyKind(StrEnum):
+    """The encoding of a request's body."""
+
+    JSON = "json"
+    FORM = "form"
+    TEXT = "text"
+    BASE64 = "base64"
+
+    @property
+    def is_structured(self) -> bool:
+        """Whether it is stored as JSON text."""
+        return self in (BodyKind.JSON, BodyKind.FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The body of a request.
+
+    Attributes:
+        text: JSON text; for a form, a JSON object of texts; otherwise the text, or base64 of the bytes.
+    """
+
+    kind: BodyKind
+    text: str
+
+
+class AuthScheme(StrEnum):
+    """How a secret is sent in a header.
+
+    Attributes:
+        BEARER: `Authorization: Bearer`, with the secret.
+        BASIC: `Authorization: Basic`, with a user's name and password.
+        HEADER: a header of any name, with the secret.
+        OAUTH_CLIENT: `Authorization: Bearer`, with a token from the client credentials flow of OAuth 2.0.
+    """
+
+    BEARER = "bearer"
+    BASIC = "basic"
+    HEADER = "header"
+    OAUTH_CLIENT = "oauth_client"
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Authentication of a request; the secret itself is in Secrets Manager.
+
+    Attributes:
+        secret: the secret's name in the deployment's settings.
+        header: the name of the header, for the scheme `header`.
+    """
+
+    secret: str
+    scheme: AuthScheme
+    header: str = ""
+
+
+class Keep(StrEnum):
+    """The part of a response that becomes the task's result.
+
+    Attributes:
+        BODY: its body.
+        ALL: its status, headers and body.
+        NONE: nothing; its body is not read.
+    """
+
+    BODY = "body"
+    ALL = "all"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseOptions:
+    """The part of a response to keep.
+
+    Attributes:
+        max_bytes: maximum size of its body.
+        truncates: whether a larger body is truncated; otherwise it fails the attempt.
+    """
+
+    keep: Keep = Keep.BODY
+    max_bytes: int = MAX_RESULT_BYTES
+    truncates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """Differences from duetime's default request, which is a signed `PUT` of the envelope.
+
+    Attributes:
+        method: of a custom request; empty for `POST` if there is a body.
+        headers: pairs of names and values. Values may contain placeholders, as may those of the query and the body.
+        success: statuses that mean success; empty for all 2xx.
+    """
+
+    method: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    query: tuple[tuple[str, str], ...] = ()
+    body: RequestBody | None = None
+    success: tuple[int, ...] = ()
+    auth: Auth | None = None
+    response: ResponseOptions = field(default_factory=ResponseOptions)
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it replaces duetime's default request: no envelope, phases or signature."""
+        return bool(self.method) or self.body is not None
+
+    @property
+    def sent_method(self) -> str:
+        """The method of a custom request."""
+        return self.method or "POST"
+
+    @property
+    def size(self) -> int:
+        """Size in bytes of UTF-8."""
+        pairs = [text for pair in (*self.headers, *self.query) for text in pair]
+        return sum(len(text.encode()) for text in (*pairs, self.body.text if self.body else ""))
+
+
+def form_fields(body: RequestBody) -> list[tuple[str, str]]:
+    """The fields of a form."""
+    return list(json.loads(body.text).items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from duetime.domain.tasks.action_history import NO_ACTIONS
-from duetime.domain.tasks.content import Content, ContentPlace
 from duetime.domain.tasks.targets import HandlerTarget
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import RetryPolicy
 
 if TYPE_CHECKING:
@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import ActionHistory, ActionRecord
     from duetime.domain.tasks.attempt_records import AttemptRecord, TaskError, Wait
     from duetime.domain.tasks.dependencies import Dependencies
-    from duetime.domain.tasks.parent_references import NodeRef
     from duetime.domain.tasks.targets import Target
-    from duetime.domain.tasks.task import Progress, RequestedAction
+    from duetime.domain.tasks.task import NodeRef, Progress, RequestedAction
     from duetime.domain.tasks.task_options import Debounce, LockSpec, NotifyOn, OrderKey, Priority, Rate, Unique
     from duetime.domain.times import Millis
 

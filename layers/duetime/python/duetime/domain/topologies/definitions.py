@@ -16,7 +16,7 @@ from duetime.domain.topologies.validation import TOO_MANY_LEVELS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.maps import NodeMap, graph_of_map, is_map
 from duetime.domain.topologies.trigger_rules import TriggerRule

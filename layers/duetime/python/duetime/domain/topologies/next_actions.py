@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.node_status import Reason
+from duetime.domain.topologies.join_counters import Reason
 from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.node_status import NodeStatus, Statuses
+    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,26 +8,24 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.bulk.filter_action import FilterResult
-from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState
+from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, FilterResult
 from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavailable, VersionMismatch
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.content import unless_referenced
-from duetime.domain.tasks.keys import Accepted, RememberedKey
+from duetime.domain.tasks.creation import Accepted, RememberedKey
 from duetime.domain.tasks.states import State
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
 from duetime.ports.tasks import ListQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.filter_action import BulkRequest, FilterAction
+    from duetime.domain.bulk.operation import BulkRequest, FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import TaskChange
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey, TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime

@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.errors import BulkEnded, BulkNotFound, BulkOfTopology
 from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, first_unread
-from duetime.domain.errors import RecordUnreadable, Unavailable
+from duetime.domain.errors import BulkEnded, BulkNotFound, BulkOfTopology, RecordUnreadable, Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_DEADLINE_SECONDS
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE

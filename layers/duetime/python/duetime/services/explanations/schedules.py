@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FieldInvalid
+from duetime.domain.errors import FieldInvalid, ScheduleNotFound
 from duetime.domain.explanations.schedule_explanation import (
     OccurrenceFacts,
     ScheduleExplanation,
@@ -14,7 +14,6 @@ from duetime.domain.explanations.schedule_explanation import (
     explain_permanent,
     time_meant,
 )
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import preceding
 from duetime.services.schedules.runs import OF_ITS_TIMING, RunsQuery
 

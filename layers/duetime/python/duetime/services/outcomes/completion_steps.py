@@ -11,7 +11,6 @@ from duetime.domain.dispatch.enqueue_plan import LateTimer
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.operating_parameters import NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
-from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.creation import new_task
 from duetime.domain.tasks.notices import callback_spec, failure_notice, long_run_notice, outcome_origin, timed_notice
 from duetime.domain.tasks.placeholders import filled_payload
@@ -27,6 +26,7 @@ from duetime.domain.tasks.targets import (
     PullTarget,
     TopologyTarget,
 )
+from duetime.domain.tasks.task import after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.domain.tracebacks import AttemptTraceback
 from duetime.ports.queues import Outgoing
@@ -43,11 +43,17 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import DependencyListener, NodeListener, OccurrenceListener
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore
-    from duetime.ports.targets import Callbacks, StepKeepers, TargetRunner
+    from duetime.ports.targets import (
+        Callbacks,
+        DependencyListener,
+        NodeListener,
+        OccurrenceListener,
+        StepKeepers,
+        TargetRunner,
+    )
     from duetime.ports.tasks import TaskStore
     from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.order_lines import OrderLines

@@ -32,11 +32,10 @@ from duetime.domain.tasks.attempt_run import (
     waits_with,
 )
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import is_awaited_since, is_cancelled
 from duetime.domain.tasks.states import LEGAL, Move, State
 from duetime.domain.tasks.targets import Phase, TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.run_state import ROLLBACK_FAILED
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
@@ -47,12 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.retention import RetentionPolicy
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
     from duetime.services.order_lines import OrderLines
     from duetime.services.outcomes.completion_steps import CompletionSteps
@@ -482,3 +481,28 @@ def _error(task: Task, last: int) -> Failed:
     if task.deferred_fence is not None:
         return failure("DeadlineExceeded", f"attempt {last}, the last one allowed, reported no outcome in time")
     return failure("WorkerLost", f"the worker of attempt {last}, the last one allowed, was lost")
+
+
+def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
+    """Whether the last attempt in a task's attempt history ended in the same way."""
+    outcome = task.attempt_history[-1].outcome if task.attempt_history else None
+    match ending:
+        case Succeeded(result):
+            return outcome is AttemptOutcome.SUCCEEDED and _bytes(contents, task, task.result) == result
+        case Failed(error):
+            return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
+        case Yielded(checkpoint):
+            kept = _bytes(contents, task, task.checkpoint)
+            # A cancellation requested before the pause was recorded has prevailed.
+            is_paused = outcome is AttemptOutcome.PAUSED and checkpoint in (None, kept)
+            return is_paused or outcome is AttemptOutcome.CANCELLED
+        case Stopped():
+            return outcome is AttemptOutcome.CANCELLED
+        case _:
+            return False
+
+
+def _bytes(contents: ContentStore, task: Task, content: Content | None) -> bytes | None:
+    if content is None:
+        return None
+    return contents.fetch(task.id, content) if content.data is None else content.data

@@ -40,14 +40,13 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.locks import LockClaim
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.pull_leases import LeaseRequest
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import InputReader, RateLimits, StartGate, SwitchRates
     from duetime.ports.queues import Delivery, PullQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.targets import InputReader, RateLimits, StartGate, SwitchRates
     from duetime.services.locking import LockManager
     from duetime.services.outcomes.outcome import OutcomeWriter
 

@@ -25,7 +25,7 @@ from duetime.domain.times import SECOND
 from duetime.ports.queues import Delivery
 from duetime.services.content_retention import write_checkpoint
 from duetime.services.enqueue import message_for
-from duetime.services.outcomes.duplicate_report import says_the_same
+from duetime.services.outcomes.outcome import says_the_same
 from duetime.services.pull.claims import RUN_ONLY
 
 if TYPE_CHECKING:

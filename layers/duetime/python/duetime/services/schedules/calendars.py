@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.errors import Unavailable
+from duetime.domain.errors import CalendarExists, CalendarNotFound, CalendarUsed, CalendarVersionMismatch, Unavailable
 from duetime.domain.limits import MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
-from duetime.domain.schedules.errors import CalendarExists, CalendarNotFound, CalendarUsed, CalendarVersionMismatch
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.resource_generations import Incarnation
+    from duetime.domain.conditional_writes import Incarnation
     from duetime.domain.schedules.calendars import Calendar, CalendarMode
     from duetime.domain.schedules.time_zones import Zone
     from duetime.domain.times import Millis

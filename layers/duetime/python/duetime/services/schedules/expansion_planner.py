@@ -29,11 +29,12 @@ from duetime.domain.schedules.expectations import (
     with_runs,
 )
 from duetime.domain.schedules.occurrences import count_between, preceding
-from duetime.domain.schedules.pauses import is_dropped, latest_occurrence, paused
-from duetime.domain.schedules.revisions import StoppedOccurrence, is_stopped, is_to_begin, never_began
-from duetime.domain.schedules.schedule import ScheduleState
+from duetime.domain.schedules.schedule import ScheduleState, StoppedOccurrence, is_stopped, is_to_begin, never_began
 from duetime.domain.schedules.schedule_changes import (
     counted,
+    is_dropped,
+    latest_occurrence,
+    paused,
     perhaps_placed,
     with_new_rules,
     with_patience,
@@ -42,8 +43,8 @@ from duetime.domain.schedules.schedule_changes import (
 )
 from duetime.domain.schedules.successive_runs import continued, ended_at, first_run, run_after, run_of
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import LEASED
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import DAY, MINUTE, to_iso
 from duetime.services.schedules.known_runs import MOST_IN_PASS, is_due, known_runs, latest_run
 from duetime.services.schedules.occurrence_tasks import Due
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

@@ -10,29 +10,26 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.filter_action import FilterResult
-from duetime.domain.bulk.operation import BulkKind
-from duetime.domain.errors import RequestError, Unavailable
+from duetime.domain.bulk.operation import BulkKind, FilterResult
+from duetime.domain.errors import RequestError, ScheduleNotFound, ScheduleStateConflict, Unavailable
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
-from duetime.domain.schedules.errors import ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrence_actions import CHANGED_OCCURRENCES, kept_by
-from duetime.domain.schedules.pauses import paused, resumed
 from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import edited, rescheduled, retimed, with_new_timing
+from duetime.domain.schedules.schedule_changes import edited, paused, rescheduled, resumed, retimed, with_new_timing
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction, changed_fields, new_values
 from duetime.services.schedules.schedule_writer import TRIES, busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.filter_action import FilterAction
+    from duetime.domain.bulk.operation import FilterAction
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.occurrence_actions import OccurrenceRequest
     from duetime.domain.schedules.schedule_record import ScheduleFilter, StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.content import Content
+    from duetime.domain.tasks.task import Content
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import Stores

@@ -8,21 +8,27 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FaultCode, FieldInvalid, TaskDeleted, Unavailable
+from duetime.domain.errors import (
+    BackfillNotFound,
+    FaultCode,
+    FieldInvalid,
+    ScheduleNotFound,
+    ScheduleStateConflict,
+    TaskDeleted,
+    Unavailable,
+)
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BACKFILLS
 from duetime.domain.schedules.backfill import requested
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.errors import BackfillNotFound, ScheduleNotFound, ScheduleStateConflict
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.occurrences import Occurrence
 from duetime.domain.schedules.run_history import BackfillRun
 from duetime.domain.schedules.schedule_changes import with_manual_run
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
-from duetime.domain.tasks.creation import due_of
-from duetime.domain.tasks.keys import Accepted
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.creation import Accepted, due_of
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Cause
 from duetime.services.schedules.occurrence_tasks import Due
 
 if TYPE_CHECKING:
@@ -30,7 +36,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.schedules.occurrences import preceding
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.targets import definition_of
+from duetime.domain.tasks.task import Cause, unless_referenced
 from duetime.services.task_telemetry import MESSAGE_ID, run_span
 from duetime.services.tasks.creation_rules import payload_name
 
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule_record import RemovedSchedule, StoredSchedule
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Task
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
     from duetime.services.enqueue import Enqueuer
@@ -106,7 +104,7 @@ class OccurrenceTasks:
     def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
         """The specification with a limit of its duration by the latest runs."""
         # Few schedules compare their runs, so the module is imported only for them.
-        from duetime.domain.schedules.run_durations import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
+        from duetime.domain.schedules.runs import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
 
         latest = preceding(stored.schedule(), self.runtime.now() + 1, RUNS_COMPARED)
         runs = self.enqueuer.tasks.read_many([stored.id_of(each) for each in latest])

@@ -24,16 +24,14 @@ from duetime.domain.schedules.overlap import (
     start_decision,
     waiting_limit,
 )
-from duetime.domain.schedules.pauses import paused
-from duetime.domain.schedules.revisions import is_to_begin, never_began
-from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import with_manual_run
+from duetime.domain.schedules.schedule import ScheduleState, is_to_begin, never_began
+from duetime.domain.schedules.schedule_changes import paused, with_manual_run
 from duetime.domain.schedules.successive_runs import continued, ended_at, run_after, run_of
 from duetime.domain.tasks.action_history import ActorType, Attribution
 from duetime.domain.tasks.attempt_results import Postponed, SkipCode, Skipped
-from duetime.domain.tasks.parent_references import Cause
 from duetime.domain.tasks.states import STARTABLE, Move, State
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
 from duetime.services.schedules.occurrence_tasks import Due
 
@@ -43,8 +41,7 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.schedules.run_history import Activity
     from duetime.domain.schedules.schedule_record import StoredSchedule
-    from duetime.domain.tasks.parent_references import ScheduleRef
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import ScheduleRef, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import Stores

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import FaultCode, FieldInvalid
 from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import OCCURRENCE_PATIENCE
 from duetime.domain.schedules.forecast import MAX_FORECAST_SCHEDULES, forecast
-from duetime.domain.schedules.occurrences import between, following, preceding
-from duetime.domain.schedules.pauses import latest_occurrence
-from duetime.domain.schedules.revisions import is_to_begin
+from duetime.domain.schedules.occurrences import between, following, judged, may_mean, preceding
 from duetime.domain.schedules.run_history import RUN_BY_HAND, begun_run
 from duetime.domain.schedules.runs import ScheduleStatus
-from duetime.domain.schedules.schedule import ScheduleState
-from duetime.domain.schedules.schedule_changes import coming
+from duetime.domain.schedules.schedule import ScheduleState, is_to_begin
+from duetime.domain.schedules.schedule_changes import coming, latest_occurrence
 from duetime.domain.schedules.successive_runs import run_of
+from duetime.domain.tasks.dependency_outcomes import OccurrenceRun
 from duetime.domain.tasks.states import LEASED, State
-from duetime.domain.times import SECOND
-from duetime.services.schedules.known_runs import latest_run
+from duetime.domain.times import SECOND, to_iso
+from duetime.services.schedules.known_runs import former_revisions, latest_run, possible_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.occurrences import Occurrence
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.dependencies import OccurrenceRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
+
 
 _FORECAST_PAGE = 100
 _FORECAST_TIME = 8 * SECOND
@@ -276,3 +278,39 @@ class _ForecastReading:
                     yield each.name, self.preview.schedule_ahead(each, self.now)
             after = page[-1].name
         self.is_complete = True
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedOccurrences:
+    """`duetime.ports.tasks.OccurrenceFinder` for schedules of which neither knows that anybody waits."""
+
+    stores: Stores
+    clock: Clock
+
+    def find(self, owner: str, ref: OccurrenceRef) -> OccurrenceRun:
+        """Find the task of an occurrence, by the ids that it can have."""
+        stored, _ = self.stores.schedules.read(owner, ref.schedule)
+        if stored is None:
+            return OccurrenceRun(reason="is of a schedule that does not exist")
+        if stored.is_permanent:
+            return OccurrenceRun(reason="is of a permanent schedule, which has no occurrences at known times")
+        return self._of(stored, ref)
+
+    def _of(self, stored: StoredSchedule, ref: OccurrenceRef) -> OccurrenceRun:
+        calendars = SchedulePreview(self.stores, self.clock).known_calendars(stored)
+        schedule = replace(stored.schedule(calendars), remaining_runs=None)
+        occurrence = judged(schedule, ref.nominal)
+        ids = possible_ids(stored, occurrence, former_revisions(stored, schedule), stored.backfills)
+        tasks = self.stores.tasks.read_many(sorted(ids), consistent=True).values()
+        own = [each for each in tasks if each.schedule_ref is not None and each.schedule_ref.mark == stored.mark]
+        runs = [each for each in own if not each.was_dropped]
+        if runs:
+            return OccurrenceRun(runs[0])
+        # A schedule stores that it is about to create a task before it does.
+        is_past = ref.nominal <= stored.done and occurrence.due_at + OCCURRENCE_PATIENCE < self.clock.now()
+        if not is_past and stored.runs_left != 0 and occurrence.runs and may_mean(schedule, ref.nominal):
+            return OccurrenceRun(expected_at=occurrence.due_at)
+        if own:
+            return OccurrenceRun(own[0])
+        why = f": {occurrence.note}" if occurrence.note else ""
+        return OccurrenceRun(reason=f"has no occurrence at {to_iso(ref.nominal)}{why}")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from duetime.domain.errors import ScheduleNotFound
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_JITTER_SECONDS, MAX_PAGE
-from duetime.domain.schedules.errors import ScheduleNotFound
 from duetime.domain.schedules.occurrences import Occurrence, between, preceding
 from duetime.domain.schedules.runs import (
     ARCHIVED,
@@ -27,7 +27,7 @@ from duetime.domain.schedules.runs import (
 )
 from duetime.domain.schedules.schedule_history import ScheduleAction
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.parent_references import Cause
+from duetime.domain.tasks.task import Cause
 from duetime.domain.times import LAST_INSTANT, SECOND
 from duetime.ports.tasks import ListQuery
 from duetime.services.schedules.known_runs import former_revisions, possible_ids

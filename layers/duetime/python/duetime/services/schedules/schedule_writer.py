@@ -9,16 +9,24 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer, first_unread
-from duetime.domain.errors import ContentExpired, FaultCode, FieldInvalid, KeyReused, Unavailable
+from duetime.domain.errors import (
+    ContentExpired,
+    FaultCode,
+    FieldInvalid,
+    KeyReused,
+    ScheduleExists,
+    ScheduleNotFound,
+    ScheduleVersionMismatch,
+    Unavailable,
+)
 from duetime.domain.ids import TaskId
-from duetime.domain.schedules.errors import ScheduleExists, ScheduleNotFound, ScheduleVersionMismatch
 from duetime.domain.schedules.occurrences import next_nominal
 from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.schedule_changes import stopped_since
 from duetime.domain.schedules.schedule_record import StoredSchedule
 from duetime.domain.schedules.time_zones import tzdata_version
-from duetime.domain.tasks.content import Content, ContentPlace, after_record, unless_referenced
-from duetime.domain.tasks.keys import Accepted, RememberedKey
+from duetime.domain.tasks.creation import Accepted, RememberedKey
+from duetime.domain.tasks.task import Content, ContentPlace, after_record, unless_referenced
 from duetime.domain.times import SECOND
 from duetime.services.tasks.creation_rules import PAYLOAD
 
@@ -28,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.definition import ScheduleSpec, Written
     from duetime.domain.schedules.schedule_record import RemovedSchedule
-    from duetime.domain.tasks.keys import IdempotencyKey
+    from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

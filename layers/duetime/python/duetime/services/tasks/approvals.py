@@ -10,9 +10,9 @@ from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import ContentExpired, StateConflict, Unavailable
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.approvals import is_awaited, is_being_checked, rejection
-from duetime.domain.tasks.content import after_record, unless_referenced
 from duetime.domain.tasks.control_changes import recorded, require_version
 from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.task import after_record, unless_referenced
 from duetime.services.content_retention import note_end
 from duetime.services.task_telemetry import count_outcome
 

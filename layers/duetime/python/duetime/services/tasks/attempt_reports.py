@@ -15,7 +15,7 @@ from duetime.domain.tasks.states import LEASED, Move, State
 from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.topologies.watchdog_times import deferred_until
-from duetime.services.outcomes.duplicate_report import says_the_same
+from duetime.services.outcomes.outcome import says_the_same
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId

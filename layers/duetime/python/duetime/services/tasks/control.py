@@ -13,7 +13,6 @@ from duetime.domain.tasks.action_history import BY_SYSTEM, Action
 from duetime.domain.tasks.attempt_records import PAUSED, RESUMED
 from duetime.domain.tasks.attempt_run import reported_history, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import (
     ASKED,
     DONE,
@@ -31,7 +30,7 @@ from duetime.domain.tasks.control_changes import (
 )
 from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
-from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
 from duetime.services.content_retention import extend, retain_open
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.keys import KeyTaking
+    from duetime.domain.tasks.creation import KeyTaking
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -339,6 +338,6 @@ class TaskReopener:
         if unique_of(task.unique, task.debounce) is None:
             return None
         # Few tasks have a unique key, so the module is not imported at start.
-        from duetime.services.unique_keys import reopened_key  # noqa: PLC0415 - see the line above
+        from duetime.services.content_retention import reopened_key  # noqa: PLC0415 - see the line above
 
         return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

@@ -22,8 +22,20 @@ from duetime.domain.errors import (
 )
 from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.tasks.action_history import Attribution
-from duetime.domain.tasks.creation import Draft, Identity, Order, TaskChange, debounced_due, due_of, new_id, new_task
-from duetime.domain.tasks.keys import Accepted, KeyRedirect, RememberedKey, has_begun
+from duetime.domain.tasks.creation import (
+    Accepted,
+    Draft,
+    Identity,
+    KeyRedirect,
+    Order,
+    RememberedKey,
+    TaskChange,
+    debounced_due,
+    due_of,
+    has_begun,
+    new_id,
+    new_task,
+)
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
@@ -36,11 +48,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.keys import IdempotencyKey
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.creation import IdempotencyKey
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_options import Unique
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore
@@ -175,7 +186,7 @@ class TaskCreator:
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
         """Write the record unless another task holds its unique key; repeated while the key changes hands."""
         # Few tasks have one, so the module is not imported at start.
-        from duetime.services.unique_keys import key_status  # noqa: PLC0415 - see the line above
+        from duetime.services.content_retention import key_status  # noqa: PLC0415 - see the line above
 
         may_exist = order.origin is not None
         for _ in range(_TRIES):

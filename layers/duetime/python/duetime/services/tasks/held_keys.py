@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.errors import UniqueKeyNotFound
+from duetime.domain.tasks.creation import holds_key
 from duetime.domain.tasks.filters import TaskFilter
-from duetime.domain.tasks.keys import holds_key
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.ports.tasks import ListQuery
-from duetime.services.unique_keys import key_status
+from duetime.services.content_retention import key_status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

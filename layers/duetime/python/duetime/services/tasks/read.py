@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.retention import RetentionPolicy
-    from duetime.domain.tasks.content import Content
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.targets import Query
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, RandomSource
     from duetime.ports.stores import Stores

@@ -7,22 +7,24 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.errors import FaultCode, FieldInvalid, Unavailable
-from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
-from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
-from duetime.domain.tasks.targets import definition_of, names_definitions
-from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
-from duetime.domain.topologies.errors import (
+from duetime.domain.errors import (
     DefinitionExists,
     DefinitionNotFound,
     DefinitionUsed,
     DefinitionVersionMismatch,
+    FaultCode,
+    FieldInvalid,
+    Unavailable,
 )
+from duetime.domain.limits import MAX_DEFINITION_VERSIONS, MAX_PAGE
+from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
+from duetime.domain.tasks.targets import definition_of, names_definitions
+from duetime.domain.topologies.definitions import DEFINITION, Definition, NestedDefinitions, VersionInfo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duetime.domain.tasks.task_spec import TaskSpec
+    from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.topologies import DefinitionStore

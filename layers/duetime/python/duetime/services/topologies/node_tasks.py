@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.creation import new_task
-from duetime.domain.tasks.parent_references import NodeRef
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HandlerTarget
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.task import NodeRef
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.inputs import assembled, references
 from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_state import creation_order, starts_at_once
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.task_types import TypeDefaults
+    from duetime.services.tasks.creation_rules import TypeDefaults
     from duetime.services.topologies.repository import TopologyRepository
 
 

@@ -14,16 +14,15 @@ from duetime.domain.limits import MAX_DEADLINE_SECONDS
 from duetime.domain.tasks.action_history import Action, ActorType, Attribution
 from duetime.domain.tasks.attempt_results import failure
 from duetime.domain.tasks.attempt_run import reported_history
-from duetime.domain.tasks.content import unless_referenced
 from duetime.domain.tasks.control_changes import fence_raised, recorded
 from duetime.domain.tasks.states import LEGAL, NOT_STARTED, Move, State
 from duetime.domain.tasks.targets import definition_of
+from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of
 from duetime.domain.topologies.inputs import InputsTooLarge, assembled
-from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
+from duetime.domain.topologies.join_counters import Reason, chunk_of, chunks_for, reports
 from duetime.domain.topologies.maps import MapFailed, map_payload
-from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.run_state import counted_status
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict
 from duetime.services.content_retention import extend, replace_content, retain_open

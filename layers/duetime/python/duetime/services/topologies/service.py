@@ -9,10 +9,10 @@ from duetime.domain.bulk.operation import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
-from duetime.domain.tasks.content import ContentPlace
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
-from duetime.domain.topologies.node_status import NodeStatus
+from duetime.domain.tasks.task import ContentPlace
+from duetime.domain.topologies.join_counters import NodeStatus
 from duetime.domain.topologies.run_state import (
     View,
     is_in_progress,

@@ -57,9 +57,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.task import Task
-    from duetime.ports.attempts import DependencyListener, JobChecker, StartGate, TopologyChecker
     from duetime.ports.runtime import OpenSpan, Runtime
     from duetime.ports.stores import Stores
+    from duetime.ports.targets import DependencyListener, JobChecker, StartGate, TopologyChecker
     from duetime.services.outcomes.completion_steps import InlineCompletion, LateNotices, TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter, RollbackWriter
     from duetime.services.start_gates import HandlerAvailability
@@ -315,7 +315,7 @@ class AttemptPhases:
             started = delivery_state.started_at or started
         if is_job(task.target):
             # Few tasks are jobs, so the module is imported only for them.
-            from duetime.domain.tasks.job_starts import unless_open  # noqa: PLC0415 - see the line above
+            from duetime.domain.tasks.attempt_run import unless_open  # noqa: PLC0415 - see the line above
 
             ending = unless_open(task, ending)
             if ending == Deferred():

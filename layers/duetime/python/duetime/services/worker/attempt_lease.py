@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
     from duetime.domain.locks import LockClaim
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Progress, RequestedAction, Task
+    from duetime.domain.tasks.task import Content, Progress, RequestedAction, Task
     from duetime.ports.queues import Delivery
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import BatchGroups

@@ -32,13 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.content import Content
-    from duetime.domain.tasks.task import Progress, Task
+    from duetime.domain.tasks.task import Content, Progress, Task
     from duetime.domain.times import Millis
-    from duetime.ports.attempts import InputReader, RateLimits, SwitchRates
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CircuitStore
-    from duetime.ports.targets import StepKeepers, TargetRunner
+    from duetime.ports.targets import InputReader, RateLimits, StepKeepers, SwitchRates, TargetRunner
     from duetime.ports.tasks import ContentStore
     from duetime.services.worker.attempt_lease import AttemptLease, DeliveryState, Watch
 
