@@ -29,7 +29,7 @@ from duetime.composition.tasks import TaskServices
 from duetime.domain.schedules.definition import ScheduleSpec, Written
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
-from duetime.domain.tasks.task_spec import TaskSpec
+from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
 from duetime.environment_variables import Variable
 from duetime_common.prices import DEFAULT_REGION, PRICES

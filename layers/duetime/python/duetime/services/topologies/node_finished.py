@@ -99,15 +99,15 @@ class NodeFinished:
         for first in range(0, len(edges), _AT_ONCE):
             self.joins.follow(topology_run, key, task, edges[first : first + _AT_ONCE])
         if is_awaited(topology_run.graph, key):
-            self._end_with_last(topology_run, key)
+            self._end_with_last(topology_run, key, status)
             if (token := self.store.read_token(task.id)) is not None:
                 self.machine.answer(token)
 
-    def _end_with_last(self, topology_run: TopologyRun, key: str) -> None:
+    def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
         """End the run if its last node has ended, without waiting for the functions of its execution.
 
-        Of several last nodes, the last one to end finds that the others have ended, because each reads them after its
-        own end was written. A large run, or one of many last nodes, is left to its execution.
+        Of several last nodes, only the one that ended last does it: concurrent attempts would pay for rejected writes.
+        A large run, or one of many last nodes, is left to its execution, which also ends a run that no node ends.
         """
         graph, ran = topology_run.graph, topology_run.run_state.ran
         if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):
@@ -116,7 +116,9 @@ class NodeFinished:
         if len(others) >= _FEW:
             return
         found = self.topology_repository.read_nodes(topology_run, others) if others else {}
-        if all(status_of(found.get(each)).has_ended for each in others):
+        last = status.ended_at or 0, key
+        statuses = {each: status_of(found.get(each)) for each in others}
+        if all(other.has_ended and (other.ended_at or 0, each) < last for each, other in statuses.items()):
             self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
