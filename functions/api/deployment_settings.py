@@ -44,7 +44,7 @@ def get_settings(request: Request) -> Response:
 
 def _quotas(owner: str) -> list[OwnQuota]:
     # Most deployments have no quotas.
-    from duetime.composition.limits import QuotaServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
 
     services = composed(QuotaServices)
     limits = services.book.of(owner)

@@ -557,6 +557,6 @@ def admit_schedule(request: Request) -> None:
 
 def _guard() -> QuotaGuard:
     # Most deployments have no quotas, and import nothing for them.
-    from duetime.composition.limits import QuotaServices  # noqa: PLC0415 - see the line above
+    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
 
     return composed(QuotaServices).guard

@@ -26,7 +26,7 @@ from duetime.composition.attempts import SwitchServices
 from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.limits import QuotaServices
+from duetime.composition.quotas import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices

@@ -60,10 +60,11 @@ def test_a_call_goes_to_the_address_that_was_checked(monkeypatch: pytest.MonkeyP
 class _Resolver:
     """The module `socket` with another resolver."""
 
-    SOCK_STREAM = socket.SOCK_STREAM
-
     def __init__(self, getaddrinfo: Callable[..., object]) -> None:
         self.getaddrinfo = getaddrinfo
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(socket, name)
 
 
 def test_a_name_with_one_private_address_among_public_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ class LinkServices(Part):
     def _admit(self, owner: str) -> None:
         if self.settings.has_quotas:
             # Most deployments have no quotas, and import nothing for them.
-            from duetime.composition.limits import QuotaServices
+            from duetime.composition.quotas import QuotaServices
 
             self.part(QuotaServices).guard.admit_read(owner)
 

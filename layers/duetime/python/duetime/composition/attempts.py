@@ -247,7 +247,7 @@ class PullServices(Part):
     def _lease_quota(self) -> LeaseQuota | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.limits import QuotaServices
+        from duetime.composition.quotas import QuotaServices
 
         return self.part(QuotaServices).leases
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition import Part
-from duetime.composition.core import CoreServices
+from duetime.composition.core import BulkServices, CoreServices
 from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
@@ -131,7 +131,6 @@ class TriggerServices(Part):
     def dispatcher(self) -> Dispatcher:
         """Reads minutes."""
         from duetime.adapters.lambda_invocations import EgressHeartbeat, LambdaFanOut
-        from duetime.composition.core import BulkServices
         from duetime.services.trigger.dispatcher import Dispatcher, DueMessages, EarlyScan
 
         core, look_ahead = self.part(CoreServices), self.settings.look_ahead_ms

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition import Part
-from duetime.composition.attempts import LockServices, OccurrenceServices, OutcomeServices
+from duetime.composition.attempts import DependencyServices, LockServices, OccurrenceServices, OutcomeServices
 from duetime.composition.core import CoreServices
 from duetime.services.tasks.attempt_reports import AttemptReports
 from duetime.services.tasks.control import TaskControl, TaskReopener
@@ -42,9 +42,6 @@ class TaskServices(Part):
         )
 
     def _dependency_reader(self) -> DependencyReader:
-        # Few tasks wait for others, so the module is imported only for them.
-        from duetime.composition.attempts import DependencyServices
-
         return self.part(DependencyServices).reader
 
     @cached_property

@@ -16,6 +16,7 @@ from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part
 from duetime.composition.attempts import (
+    DependencyServices,
     LockServices,
     OccurrenceServices,
     OutcomeServices,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.adapters.targets.packaged_work import PackagedHandlers
-    from duetime.composition.attempts import DependencyServices
     from duetime.composition.topologies import TopologyServices
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
@@ -81,7 +81,7 @@ class WorkerServices(Part):
             handler_availability=gates.handler_availability,
             topology_checker=lambda: _topologies(self).watchdog,
             job_checker=lambda: self._job_watcher,
-            dependency_listener=lambda: _dependencies(self).checker,
+            dependency_listener=lambda: self.part(DependencyServices).checker,
             late_notices=LateNotices(core.stores.tasks, self._notice_sender, self.runtime),
             stores_nonces=bool(self.settings.packaged_types),
         )
@@ -106,7 +106,7 @@ class WorkerServices(Part):
         core = self.part(CoreServices)
         quota = None
         if self.settings.has_quotas:
-            from duetime.composition.limits import QuotaServices
+            from duetime.composition.quotas import QuotaServices
 
             quota = self.part(QuotaServices).attempts
         locks = AttemptLocks(self.part(LockServices).manager, quota)
@@ -171,7 +171,7 @@ class WorkerServices(Part):
             attempt_steps=self.part(OutcomeServices).attempt_steps,
             occurrence_listener=lambda: self.part(OccurrenceServices).overlap_control,
             node_listener=lambda: _topologies(self).node_finished,
-            dependency_listener=lambda: _dependencies(self).checker,
+            dependency_listener=lambda: self.part(DependencyServices).checker,
             order_lines=lambda: core.order_lines,
         )
 
@@ -204,7 +204,7 @@ class TargetServices(Part):
     def _topology_quota(self) -> RunningTopologies | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.limits import QuotaServices
+        from duetime.composition.quotas import QuotaServices
 
         return self.part(QuotaServices).running_topologies
 
@@ -255,13 +255,6 @@ def _topologies(part: Part) -> TopologyServices:
     from duetime.composition.topologies import TopologyServices
 
     return part.part(TopologyServices)
-
-
-def _dependencies(part: Part) -> DependencyServices:
-    # Imported here: few tasks wait for others.
-    from duetime.composition.attempts import DependencyServices
-
-    return part.part(DependencyServices)
 
 
 def task_entry(task: Task) -> Mapping[str, object]:

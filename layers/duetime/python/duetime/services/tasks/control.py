@@ -32,7 +32,7 @@ from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
-from duetime.services.content_retention import extend, retain_open
+from duetime.services.content_retention import extend, reopened_key, retain_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -337,7 +337,4 @@ class TaskReopener:
         """The write by which the task takes its unique key with the move; `None` if it holds none."""
         if unique_of(task.unique, task.debounce) is None:
             return None
-        # Few tasks have a unique key, so the module is not imported at start.
-        from duetime.services.content_retention import reopened_key  # noqa: PLC0415 - see the line above
-
         return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

@@ -40,7 +40,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
 from duetime.domain.uploads import UPLOAD_FIELD, Upload, UploadMissing
-from duetime.services.content_retention import retain_open
+from duetime.services.content_retention import key_status, retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
 
@@ -185,9 +185,6 @@ class TaskCreator:
 
     def _write_unique(self, owner: str, order: Order, identity: Identity, unique: Unique) -> Accepted[Task]:
         """Write the record unless another task holds its unique key; repeated while the key changes hands."""
-        # Few tasks have one, so the module is not imported at start.
-        from duetime.services.content_retention import key_status  # noqa: PLC0415 - see the line above
-
         may_exist = order.origin is not None
         for _ in range(_TRIES):
             if may_exist and (known := self._existing(identity)):

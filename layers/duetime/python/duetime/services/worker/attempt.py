@@ -37,7 +37,7 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.attempt_run import Claimant, Run, expired, has_unreported_error, lock_wait
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, has_unreported_error, lock_wait, unless_open
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.notices import time_to_tell
 from duetime.domain.tasks.states import Move, State
@@ -314,9 +314,6 @@ class AttemptPhases:
             # The attempt starts now; the claim was earlier.
             started = delivery_state.started_at or started
         if is_job(task.target):
-            # Few tasks are jobs, so the module is imported only for them.
-            from duetime.domain.tasks.attempt_run import unless_open  # noqa: PLC0415 - see the line above
-
             ending = unless_open(task, ending)
             if ending == Deferred():
                 # Its job is searched for from now on.
