@@ -66,27 +66,37 @@ SIZES = (1_000, 100_000)
 OWNER = "local"
 PAGE = 10
 FILTERS = (
-    "",
-    "state=running",
-    "state=waiting",
-    "state=paused",
-    "state=failed",
-    "state=scheduled",
-    "state=scheduled&order=asc",
-    "state=scheduled&state=waiting&order=asc&due_before=2026-11-21T02:33:00Z",
-    "state=succeeded",
-    "order_by=finished_at",
-    "finished_after=2026-11-21T02:00:00Z",
-    "type=rare",
-    "type=report",
-    "name=close",
-    "tag=batch:rare",
-    "schedule=nightly",
-    "parent={topology}",
-    "due_after=2026-11-21T02:00:00Z&due_before=2026-11-21T02:30:00Z",
-    "type=rare&state=succeeded",
+    "tasks?",
+    "tasks?state=running",
+    "tasks?state=waiting",
+    "tasks?state=paused",
+    "tasks?state=failed",
+    "tasks?state=scheduled",
+    "tasks?state=scheduled&order=asc",
+    "tasks?state=scheduled&state=waiting&order=asc&due_before=2026-12-01T00:00:00Z",
+    "tasks?state=scheduled&order=asc&due_before=2026-11-21T02:33:00Z",
+    "tasks?state=succeeded",
+    "tasks?state=succeeded&state=failed",
+    "tasks?state=succeeded&due_after=2026-11-21T02:00:00Z&due_before=2026-11-21T02:33:00Z",
+    "tasks?order_by=finished_at",
+    "tasks?order_by=finished_at&state=succeeded&state=failed",
+    "tasks?finished_after=2026-11-21T02:00:00Z",
+    "tasks?type=rare",
+    "tasks?type=report",
+    "tasks?type=rare&state=succeeded",
+    "tasks?type=report&state=failed",
+    "tasks?name=close",
+    "tasks?tag=batch:rare",
+    "tasks?schedule=nightly",
+    "tasks?parent={topology}",
+    "tasks?due_after=2026-11-21T02:00:00Z&due_before=2026-11-21T02:33:00Z",
+    "tasks?include_nodes=true",
+    "tasks?include_nodes=true&due_after=2026-11-21T02:00:00Z&due_before=2026-11-21T02:33:00Z",
+    "topologies?",
+    "topologies?state=running",
+    "topologies?state=failed",
 )
-"""Those that the console offers; each finds a full page but the eighth, which must find nothing."""
+"""Those that the console offers; each finds tasks but the ninth, which must find nothing."""
 RATES = (0.4, 1, 10, 100, 1_000)
 """Tasks a second for which the writes are counted."""
 
@@ -153,7 +163,7 @@ def tasks_of(number: int, random: Random) -> Iterator[Task]:
     """An owner's tasks, in the order of their due times: ten a second until now, then one a second from tomorrow on."""
     ended = number * 9 // 10
     rare = {place * max(1, ended // 25): kind for place, kind in enumerate(_KINDS * 5)}
-    topology = TaskId.of(NOW - MINUTE, 1, 1)
+    topology = TaskId.of(NOW - MINUTE, 0, 1)
     base = example(owner=OWNER, state=State.SUCCEEDED)
     for place in range(number):
         due = NOW - (ended - place) * 100 if place < ended else NOW + DAY + (place - ended) * SECOND
@@ -165,10 +175,12 @@ def tasks_of(number: int, random: Random) -> Iterator[Task]:
             continue
         of = replace(of, finished_at=due + 500, started_at=due)
         yield _of_kind(of, rare.get(place, ""))
-    for place in range(50):
+    for place in range(600):
         of = replace(base, id=TaskId.of(NOW - SECOND, place % 16, place), due_at=NOW - SECOND, next_at=NOW - SECOND)
         yield replace(of, finished_at=NOW, node_ref=NodeRef(topology, 1, f"n{place}"))
-    yield replace(base, id=topology, target=TopologyTarget(), finished_at=NOW)
+    for place in range(30):
+        of = replace(base, id=TaskId.of(NOW - MINUTE, place % 16, place + 1), target=TopologyTarget())
+        yield replace(of, state=(State.SUCCEEDED, State.RUNNING, State.FAILED)[place % 3], finished_at=NOW)
 
 
 _KINDS = ("running", "waiting", "paused", "failed", "rare") * 3
@@ -247,11 +259,12 @@ def measure(number: int, *, on_engine: bool) -> list[tuple[str, int, int, float,
 def _answers(reads: Reads) -> list[tuple[str, int, int, float, float]]:
     api = Gateway()
     first = api.send("GET", "/v1/tasks", query="limit=1").body["tasks"][0]["id"]
-    topology = TaskId.of(NOW - MINUTE, 1, 1).text
+    topology = TaskId.of(NOW - MINUTE, 0, 1).text
     found = [("GET", *_timed(reads, partial(api.send, "GET", f"/v1/tasks/{first}")))]
     for each in FILTERS:
-        query = f"{each}&limit={PAGE}".lstrip("&").format(topology=topology)
-        found.append((each or "no filter", *_timed(reads, partial(api.send, "GET", "/v1/tasks", query=query))))
+        kind, _, query = each.format(topology=topology).partition("?")
+        query = f"{query}&limit={PAGE}".lstrip("&")
+        found.append((each, *_timed(reads, partial(api.send, "GET", f"/v1/{kind}", query=query))))
     return found
 
 
@@ -264,7 +277,12 @@ def _timed(reads: Reads, call: Callable[[], Answer]) -> tuple[int, int, float, f
             answer = call()
         times.append(time.perf_counter() - began)
         assert answer.status == HTTPStatus.OK, answer.text  # noqa: S101 - a refused request is not measured
-    return len(answer.body.get("tasks", ())), reads.requests, reads.units, median(times)
+    return (
+        sum(len(answer.body.get(each, ())) for each in ("tasks", "topologies")),
+        reads.requests,
+        reads.units,
+        median(times),
+    )
 
 
 def units_per_task(rate: float) -> tuple[float, float]:

@@ -117,12 +117,12 @@ def throttled_table() -> Case:
 def owner_flood() -> Iterator[Case]:
     """An owner creates as many immediate tasks as its list accepts, while others create 500 a second; fairly or not."""
     accepted = OWNER_SPREAD * aws_limits.PARTITION_WRITES
-    deployment = replace(LONG, batch_seconds=2.0, table_writes=100_000, table_quota=100_000)
+    deployment = replace(LONG, batch_seconds=4.0, table_writes=100_000, table_quota=100_000)
     flood = np.vstack([_even(accepted, 60, 0.02), np.zeros((6_000, 1))])
     others = _even(500, 180, 0.02)
     fair = simulate(deployment, np.hstack([others, flood]), 0.02)
     yield _case(
-        "one owner's flood of tasks of 2 s, for the others",
+        "one owner's flood of tasks of 4 s, for the others",
         fair,
         f"its list takes {accepted:,} a second; fair queues do the rest",
     )
@@ -203,7 +203,7 @@ _BILLION = (
     " the priority"
 )
 _TEN_BILLION = (
-    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; fifteen owners or more;"
+    "Lambda: 20 000. DynamoDB: 500 000 units, warmed up. `shards` 512; thirty owners or more;"
     " `provisioned_pollers` 200 to 900 for the priority"
 )
 _SIZES = (

@@ -228,6 +228,8 @@ class TaskFilter(TypedDict, total=False):
 
     `parent` is the topology of nodes, `parent_task_id` the task that started them: its children.
 
+    `name_contains` and `error_contains` examine tasks one by one: `created_after` or another field bounds that.
+
     Nodes of topologies are listed only with `state`, `parent` or `include_nodes`. Ordered by `finished_at`, the default
     with a range of it, only ended tasks are listed. With `expand`, tasks include their `payload` or `result`, which are
     `None` otherwise.
@@ -240,8 +242,10 @@ class TaskFilter(TypedDict, total=False):
     schedule: str
     type: str
     name: str
+    name_contains: str
     tags: Mapping[str, str]
     error_type: str
+    error_contains: str
     due_after: datetime | str
     due_before: datetime | str
     created_after: datetime | str
@@ -261,8 +265,10 @@ class BulkFilter(TypedDict, total=False):
     state: TaskState | Sequence[TaskState]
     type: str
     name: str
+    name_contains: str
     tags: Mapping[str, str]
     error_type: str
+    error_contains: str
     schedule: str
     group: str
     due_after: datetime | str
@@ -276,8 +282,10 @@ class DeadLetterFilter(TypedDict, total=False):
 
     type: str
     name: str
+    name_contains: str
     tags: Mapping[str, str]
     error_type: str
+    error_contains: str
     schedule: str
     group: str
     due_after: datetime | str

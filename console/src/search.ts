@@ -24,10 +24,12 @@ export const QUALIFIERS: Record<string, string> = {
   state: "a state; several are allowed",
   type: "the type of the task",
   name: "its whole name; words without a qualifier are one",
+  contains: "a part of its name; examines tasks one by one",
   tag: "a tag, as key:value; several are allowed",
   schedule: "runs of a schedule",
   parent: "nodes of a topology",
   error: "the type of its last error",
+  message: "a part of its last error; examines tasks one by one",
   due: "due before or after a time: due:<now+1h",
   created: "created before or after a time",
   finished: "finished before or after a time: finished:>02:00",
@@ -117,7 +119,7 @@ export function withOffsets(text: string): string {
   });
 }
 
-const PARAMETERS: Record<string, string> = { error: "error_type" };
+const PARAMETERS: Record<string, string> = { error: "error_type", contains: "name_contains", message: "error_contains" };
 
 /** A search as parameters of `GET /v1/tasks`. */
 export function parameters(search: Search): URLSearchParams {
@@ -178,13 +180,17 @@ const within = (at: string | null, value: string): boolean => {
   return time.before ? Date.parse(at) < Date.parse(time.at) : Date.parse(at) >= Date.parse(time.at);
 };
 
+const has = (text: string | null, part: string): boolean => (text ?? "").toLowerCase().includes(part.toLowerCase());
+
 const TESTS: Record<string, (task: WatchedTask, value: string) => boolean> = {
   type: (task, value) => task.type === value,
   name: (task, value) => task.name === value,
+  contains: (task, value) => has(task.name, value),
   tag: (task, value) => task.tags[value.slice(0, value.indexOf(":"))] === value.slice(value.indexOf(":") + 1),
   schedule: (task, value) => task.schedule === value,
   parent: (task, value) => task.topology === value,
   error: (task, value) => task.error?.type === value,
+  message: (task, value) => task.error !== null && has(`${task.error.type}: ${task.error.message}`, value),
   due: (task, value) => within(task.due_at, value),
   created: (task, value) => within(task.created_at, value),
   finished: (task, value) => within(task.finished_at, value),

@@ -286,6 +286,7 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
     parent = "01M7YJJ6RJ000VK12BGKK15FQ0"
     words += " --created-after 2026-11-20T00:00Z --created-before 2026-11-23T00:00Z --finished-after 2026-11-21T00:00Z"
     words += " --finished-before 2026-11-22T00:00Z --schedule s --include-nodes --order desc --order-by finished_at"
+    words += " --name-contains part --error-contains oom"
     duetime("tasks", "list", *words.split(), "--parent", parent, "--limit", "500")
     assert deployment.received[0].query == {
         "created_after": ["2026-11-20T09:00:00+09:00"],
@@ -299,6 +300,8 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
         "state": ["failed"],
         "type": ["t"],
         "name": ["n"],
+        "name_contains": ["part"],
+        "error_contains": ["oom"],
         "tag": ["a:b"],
         "due_after": ["2026-11-21T09:00:00+09:00"],
         "due_before": ["2026-11-22T09:00:00+09:00"],

@@ -30,6 +30,11 @@ def crowd(world: World, number: int = CROWD, **body: Any) -> None:  # noqa: ANN4
         assert len(answer["results"]) == 100
 
 
+def unavailable(route: Route) -> None:
+    """Answer that the API cannot answer now."""
+    route.fulfill(status=503, json={})
+
+
 class Held:
     """Holds back the later pages of a list until it is told to go on."""
 
@@ -272,7 +277,8 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
     page = console.open("/overview")
     expect(page.locator(".health li", has_text="Due tasks start, no backlog").locator(".good")).to_be_visible()
     page.goto(page.url.replace("/overview", "/tasks/now"))
-    expect(page.get_by_text("No task is past its due time.")).to_be_visible()
+    nothing = page.locator("p", has_text="No task is past its due time.")
+    expect(nothing).to_contain_text("No task is past its due time. By changes up to")
     page.goto(page.url.replace("/tasks/now", "/workers"))
     expect(page.locator(".worker tr[data-row]")).to_have_count(1)
     page.goto(page.url.replace("/workers", "/topologies"))
@@ -281,3 +287,42 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
     expect(page.locator("tr[data-row]")).to_have_count(1)
     expect(page.locator(".pager")).to_contain_text("changes up to")
     assert [path for _, path in world.requests[asked:] if "next_token" in path] == []
+
+
+def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(console: Console, world: World) -> None:
+    """Tasks that wait are listed; those that were not started cannot be read, and may be older."""
+    console.expected = ("Failed to load resource",)
+    world.ask("POST", "/v1/tasks", {"type": PLAIN, "target": {"kind": "approval"}})
+    world.run(10 * MINUTE)
+    page = console.open("/settings")
+    page.route(re.compile(r"/v1/tasks\?.*state=scheduled.*due_before"), unavailable)
+    page.goto(page.url.replace("/settings", "/overview"))
+    health = page.locator(".health")
+    expect(health.locator("li", has_text="1 task past the due time waits")).to_be_visible()
+    expect(health.locator("li", has_text="Oldest due task: not known").locator(".unknown")).to_have_text("?")
+    expect(page.locator(".figures", has_text="Oldest due")).to_contain_text("not known")
+
+
+def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) -> None:
+    """Nothing about it would mean that nothing waits."""
+    console.expected = ("Failed to load resource",)
+    page = console.open("/settings")
+    page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)
+    page.goto(page.url.replace("/settings", "/overview"))
+    line = page.locator(".health li", has_text="Tasks that wait past their due time: not known")
+    expect(line.locator(".unknown")).to_have_text("?")
+
+
+def test_failures_are_those_of_the_list_if_the_counts_are_older(console: Console) -> None:
+    """Counts that still have tasks that were retried since turn nothing red."""
+    page = console.open("/settings")
+
+    def answer(route: Route) -> None:
+        read = route.fetch().json()
+        route.fulfill(json={**read, "states": {**read["states"], "failed": 3}})
+
+    page.route(re.compile(r"/v1/summary$"), answer)
+    page.goto(page.url.replace("/settings", "/overview"))
+    expect(page.get_by_label("Tasks by state").get_by_role("link", name="3 failed")).to_be_visible()
+    line = page.locator(".health li", has_text="No task has failed for good")
+    expect(line.locator(".good")).to_be_visible()

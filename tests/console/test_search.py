@@ -77,14 +77,33 @@ def test_words_without_a_qualifier_are_a_name(console: Console, world: World) ->
     expect(page.get_by_role("table", name="Topologies").get_by_role("link", name="nightly")).to_be_visible()
 
 
-def test_a_part_of_a_name_finds_no_task_and_the_list_says_why(console: Console, world: World) -> None:
-    """The API finds tasks by their whole name only; other empty searches do not speak of names."""
-    world.create(type=PLAIN, name="month close", delay_seconds=LATER)
+def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: World) -> None:
+    """A word is a whole name, which is found at once; the empty list leads to the search for a part.
+
+    Other empty searches do not speak of names.
+    """
+    task_id = world.create(type=PLAIN, name="Month close", delay_seconds=LATER)
+    world.create(type=PLAIN, name="other", delay_seconds=LATER)
     page = console.open("/tasks?q=month")
-    expect(page.locator(".empty")).to_contain_text("Tasks are found by their whole name")
+    expect(page.locator(".empty")).to_contain_text("A name is found by the whole of it")
+    page.get_by_role("link", name="Search for a part of a name").click()
+    expect(page.get_by_label("Search tasks")).to_have_value("contains:month")
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator(ROWS)).to_have_attribute("data-row", task_id)
     search(page, "state:failed")
     expect(page.locator(".empty")).to_contain_text("Remove a term")
-    expect(page.locator(".empty")).not_to_contain_text("whole name")
+    expect(page.locator(".empty")).not_to_contain_text("whole of it")
+
+
+def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
+    """In its type or its message, whatever the case."""
+    world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
+    failed = world.create(type=PLAIN, retry={"max_attempts": 1})
+    world.create(type=PLAIN, delay_seconds=LATER)
+    world.run(MINUTE)
+    page = console.open('/tasks?q=message:"BY zero"')
+    expect(page.locator(ROWS)).to_have_count(1)
+    expect(page.locator(ROWS)).to_have_attribute("data-row", failed)
 
 
 def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> None:

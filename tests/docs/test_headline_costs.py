@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,15 @@ def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     assert THIN in text
     assert FULL in text
+
+
+@pytest.mark.parametrize("seconds", [30, 5, 2, 1])
+def test_the_price_of_a_sooner_state_is_what_the_estimator_calculates(seconds: int) -> None:
+    """A line for each window of the stream, for thin traffic and for a hundred times as much."""
+    page = (ROOT / "docs/decisions/history-and-lists.md").read_text("utf-8")
+    workloads = (replace(THIN_TRAFFIC, tasks=tasks, stream_seconds=seconds) for tasks in (1_000_000, 100_000_000))
+    dollars = " | ".join(f"{estimate(each).per_million:.2f}" for each in workloads)
+    assert re.search(rf"^\| {seconds}( \(.*\))? \| {re.escape(dollars)} \|$", page, re.MULTILINE), dollars
 
 
 def test_no_other_page_has_a_headline_of_its_own() -> None:

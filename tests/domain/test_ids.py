@@ -77,3 +77,11 @@ def test_one_owners_tasks_are_spread_over_all_its_partitions() -> None:
     """Sixteen shards use all partitions of the owner list."""
     partitions = {TaskId.of(0, shard, 0).owner_partition("me") for shard in range(16)}
     assert len(partitions) == OWNER_SPREAD
+
+
+@given(homes, homes, shards, tails)
+def test_the_bytes_of_an_id_can_be_given_another_time(home: int, other: int, shard: int, tail: int) -> None:
+    """Lists order postings by such bytes without making ids: they are those of the id with that time."""
+    task_id = TaskId.of(home, shard, tail)
+    assert TaskId.home_of_data(task_id.data) == home
+    assert TaskId.data_at_time(task_id.data, other) == task_id.at_time(other).data

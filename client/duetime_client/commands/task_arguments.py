@@ -226,6 +226,8 @@ def list_filter(options: ListFilterOptions, clock: Clock) -> TaskFilter:
         state=options.state,
         type=options.task_type,
         name=options.name,
+        name_contains=options.name_contains,
+        error_contains=options.error_contains,
         tags=tags_of(options.tag) if options.tag else None,
         **times,
         schedule=options.schedule,

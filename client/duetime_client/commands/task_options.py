@@ -429,6 +429,12 @@ class ListFilterOptions:
     state: OnlyState = None
     task_type: OnlyType = None
     name: OnlyName = None
+    name_contains: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only with this in the name: examines tasks one by one.")
+    ] = None
+    error_contains: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only with this in the error: examines tasks one by one.")
+    ] = None
     tag: OnlyTag = None
     due_after: DueAfter = None
     due_before: DueBefore = None

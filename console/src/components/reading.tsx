@@ -64,11 +64,16 @@ export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; 
   );
 }
 
+/** How far a list that lags the tasks is: nothing exists by these changes. */
+function AsOf({ found }: { found: Found<unknown, unknown> }) {
+  return found.changesUntil ? <span class="muted"> By changes up to <Time at={found.changesUntil} short />.</span> : null;
+}
+
 /** The empty state of a list, shown once it is certain that there are no entries. `ReadingLine` shows the progress. */
 export function NoneFound({ reading, title, children }: { reading: AnyReading; title: string; children?: ComponentChildren }) {
   const found = reading.found.value;
   if (!found || reading.isOld || found.entries.length > 0) return null;
-  return found.isKnown ? <Empty title={title}>{children}</Empty> : <Empty title="None found so far">{null}</Empty>;
+  return found.isKnown ? <Empty title={title}>{children}<AsOf found={found} /></Empty> : <Empty title="None found so far">{null}</Empty>;
 }
 
 /** The same in a line. */
@@ -76,7 +81,7 @@ export function NoneYet({ reading, text, what = "tasks" }: { reading: AnyReading
   const found = reading.found.value;
   if (!found || reading.isOld) return <p class="muted">{reading.problem.value ? "Not known: the API did not answer." : "Loading…"}</p>;
   if (found.entries.length > 0) return null;
-  return <p class="muted">{found.isKnown ? text : <>None found so far. Examined <Extent found={found} what={what} />.</>}</p>;
+  return <p class="muted">{found.isKnown ? <>{text}<AsOf found={found} /></> : <>None found so far. Examined <Extent found={found} what={what} />.</>}</p>;
 }
 
 /** The rows of a list; dimmed while they are of an earlier search. */

@@ -185,9 +185,11 @@ function Backlog({ reading }: { reading: Tasks }) {
 function Held({ reading }: { reading: Tasks }) {
   const found = reading.found.value;
   const [oldest] = found?.entries ?? [];
+  const to = href(["tasks"], { q: "state:waiting due:<now", order: "asc" });
+  if (reading.problem.value) return <Check good="unknown" to={to}>Tasks that wait past their due time: not known. {reading.problem.value.title}</Check>;
   if (!found || !oldest) return null;
   return (
-    <Check good={null} to={href(["tasks"], { q: "state:waiting due:<now", order: "asc" })}>
+    <Check good={null} to={to}>
       {counted(found.entries.length, "task")}
       {found.token ? " or more" : ""} past the due time {found.entries.length === 1 ? "waits" : "wait"} for a lock, a retry or an approval
       <span class="muted">, the oldest for {duration(now.value - Date.parse(oldest.due_at))}</span>
@@ -196,10 +198,12 @@ function Held({ reading }: { reading: Tasks }) {
 }
 
 function Failures({ reading, count }: { reading: Tasks; count: number }) {
-  const failed = Math.max(count, reading.found.value?.entries.length ?? 0);
+  const listed = reading.found.value?.entries.length ?? 0;
   const to = href(["dead-letters"]);
-  if (failed) return <Check good={false} to={to}>{counted(failed, "task")} failed for good</Check>;
   const reason = unknownOf(reading);
+  // The list of failed tasks has them at once; the counts still have those that were retried since.
+  const failed = reason || listed ? Math.max(count, listed) : 0;
+  if (failed) return <Check good={false} to={to}>{counted(failed, "task")} failed for good</Check>;
   if (reason) return <Check good={reason === "loading" ? "loading" : "unknown"} to={to}>Failed tasks{reason === "loading" ? "" : `: not known. ${reason}`}</Check>;
   return <Check good to={to}>No task has failed for good</Check>;
 }
@@ -246,9 +250,13 @@ function Check({ good, to, children }: { good: Verdict; to: string; children: Co
 
 /** The oldest due time of tasks that have not started; null if that is not known. */
 function oldestDue(readings: readonly Tasks[]): number | null {
-  const due = readings.flatMap(({ found }) => found.value?.entries[0]?.due_at ?? []).map((at) => Date.parse(at));
-  if (due.length === 0 && readings.some((each) => unknownOf(each))) return null;
-  return Math.min(...due);
+  const due = readings.map((each) => {
+    const first = each.found.value?.entries[0];
+    if (each.problem.value || (!first && unknownOf(each))) return null;
+    return first ? Date.parse(first.due_at) : Infinity;
+  });
+  // What one list does not show may be older than what another one shows.
+  return due.some((at) => at === null) ? null : Math.min(...due.map(Number));
 }
 
 /** Figures of the last ended tasks and of waiting ones. */

@@ -14,8 +14,8 @@ import { SavedViews } from "../components/saved_views";
 import { SearchBox, useOffsets } from "../components/search_box";
 import { TaskTable, useNewest } from "../components/task_table";
 import { dollars } from "../money";
-import { setQuery, usePlace } from "../router";
-import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets } from "../search";
+import { href, setQuery, usePlace } from "../router";
+import { hasNodes, isTimed, matches, parameters, parseSearch, STATES, toggled, withOffsets, written } from "../search";
 import { columns } from "../settings";
 import { counted } from "../time";
 
@@ -187,7 +187,11 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
   if (filtered)
     return (
       <>
-        {named && <p>Tasks are found by their whole name, in the same case, and not by a part of it. If you do not know it, search by <code>type:</code>, <code>tag:</code> or a time.</p>}
+        {named && (
+          <p>
+            A name is found by the whole of it, in the same case. <a href={href(["tasks"], { q: `contains:${written(named)}` })}>Search for a part of a name</a>: that examines tasks one by one, the latest due first.
+          </p>
+        )}
         <p>Remove a term of the search, or press a state again to remove it.</p>
       </>
     );

@@ -53,6 +53,8 @@ def test_open_tasks_are_meant_by_state_schedule_and_creation(api: Gateway, path:
         ({"schedule": "nightly"}, 1),
         ({"schedule": "weekly"}, 0),
         ({"error_type": "Broken"}, 0),
+        ({"name_contains": "night"}, 0),
+        ({"error_contains": "Broken"}, 0),
         ({"created_after": SOON}, 3),
         ({"created_before": SOON}, 0),
         ({"created_before": LATE, "state": ["paused"]}, 1),
@@ -67,6 +69,10 @@ def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock
     for conditions, number in (
         ({"error_type": finished["error"]["type"]}, 1),
         ({"error_type": "Other"}, 0),
+        ({"error_contains": finished["error"]["type"].upper()}, 1),
+        ({"error_contains": finished["error"]["message"][-4:]}, 1),
+        ({"error_contains": "{type}: {message}".format_map(finished["error"])}, 1),
+        ({"error_contains": "Other"}, 0),
         ({"finished_after": finished["finished_at"]}, 1),
         ({"finished_before": finished["finished_at"]}, 0),
         ({"created_before": LATE}, 1),
@@ -87,6 +93,8 @@ def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock
         ({"state": [["paused"]]}, "filter.state"),
         ({"finished_after": SOON}, "filter.finished_after"),
         ({"schedule": "a b"}, "filter.schedule"),
+        ({"name_contains": ""}, "filter.name_contains"),
+        ({"error_contains": "x" * 257}, "filter.error_contains"),
     ],
 )
 def test_a_bad_condition_is_refused_by_name(api: Gateway, conditions: dict[str, Any], field: str) -> None:

@@ -13,7 +13,7 @@ from duetime.domain.operating_parameters import OWNER_SPREAD
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.type_defaults import TaskSpec
-from duetime.domain.times import HOUR
+from duetime.domain.times import HOUR, to_iso
 from functions.api.requests import LOCAL_OWNER
 from tests.functions.api.world import ended_by_a_worker
 
@@ -59,7 +59,7 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
 
 
 def test_a_full_page_is_read_once_and_tells_whether_there_are_more(api: Gateway, session: FakeSession) -> None:
-    """A hundred tasks, the last ones or not: the sixteen parts of the list, and one request for the tasks."""
+    """A hundred tasks, the last ones or not: the parts of the list, and one request for the tasks."""
     order = Order(TaskSpec("report", delay=HOUR))
     composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [order] * MAX_PAGE)
     calls: Counter[str] = Counter()
@@ -135,6 +135,27 @@ def test_a_page_ends_before_its_contents_become_too_large(api: Gateway) -> None:
     assert sorted(each["id"] for each in found) == sorted(made)
     assert pages > 1
     assert {each["payload"][0] for each in found} == set("01234")
+
+
+def test_a_search_for_a_part_of_a_name_examines_so_many_tasks_a_page(
+    api: Gateway, clock: StandingClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how many and how far, goes on where it stopped, and reads none of before the time that bounds it."""
+    monkeypatch.setattr("duetime.services.tasks.read.MAX_EXAMINED", 20)
+    old = api.create({"type": "report", "name": "Month close"})
+    clock.at += HOUR
+    since = to_iso(clock.at)
+    composed(TaskServices).batch_creator.create_many(LOCAL_OWNER, [Order(TaskSpec("report", name="other"))] * 30)
+    query = "name_contains=CLOSE&limit=5"
+    pages: list[dict[str, Any]] = []
+    while not pages or pages[-1]["next_token"]:
+        token = f"&next_token={pages[-1]['next_token']}" if pages else ""
+        pages.append(api.send("GET", "/v1/tasks", query=query + token).body)
+    assert [[task["id"] for task in page["tasks"]] for page in pages] == [[], [old["id"]]]
+    assert [page["applied"]["examined"] for page in pages] == [20, 11]
+    assert [page["applied"]["examined_to"] for page in pages] == [since, None]
+    bounded = api.send("GET", "/v1/tasks", query=f"name_contains=CLOSE&created_after={since}&limit=100").body
+    assert (bounded["tasks"], bounded["applied"]["examined"], bounded["next_token"]) == ([], 30, None)
 
 
 def test_a_list_says_how_many_tasks_match_if_asked(api: Gateway) -> None:

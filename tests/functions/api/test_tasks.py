@@ -3,6 +3,7 @@ from __future__ import annotations
 from random import Random
 from string import ascii_letters
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import pytest
 
@@ -241,9 +242,9 @@ def test_a_page_goes_on_where_the_one_before_ended(api: Gateway) -> None:
 
 def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -> None:
     """Type, name, tags, state and due range each leave only what meets them; entries carry no payload."""
-    one = api.create({"type": "report", "name": "n", "tags": {"a": "1", "b": "2"}, "due_at": "2026-12-01T00:00:00Z"})[
-        "id"
-    ]
+    one = api.create(
+        {"type": "report", "name": "Monatsabschluß", "tags": {"a": "1", "b": "2"}, "due_at": "2026-12-01T00:00:00Z"}
+    )["id"]
     two = api.create({"type": "backup", "tags": {"a": "1"}, "due_at": "2026-12-02T00:00:00Z"})["id"]
     clock.at += MINUTE
     api.send("POST", f"/v1/tasks/{two}/cancel")
@@ -251,7 +252,11 @@ def test_a_list_is_narrowed_by_its_filters(api: Gateway, clock: StandingClock) -
         ("", [two, one]),
         ("order=asc", [one, two]),
         ("type=report", [one]),
-        ("name=n", [one]),
+        (f"name={quote('Monatsabschluß')}", [one]),
+        ("name_contains=ABSCHLUSS", [one]),
+        ("name_contains=abschluss&state=cancelled", []),
+        ("name_contains=close", []),
+        ("error_contains=Boom", []),
         ("tag=a:1", [two, one]),
         ("tag=a:1&tag=b:2", [one]),
         ("state=cancelled", [two]),

@@ -27,6 +27,7 @@ _SHIFTS = tuple(range(5 * (_LENGTH - 2), -1, -10))
 _RANDOM_BITS = 80
 _TAIL_BITS = 64
 _BYTES = 16
+_HOME_BYTES = _BYTES - _RANDOM_BITS // 8
 NODE_MARK = "#N"
 """Between the owner and the number in the partitions of the owner's list of nodes: a graph has thousands of them, and
 they would stand between other tasks."""
@@ -115,6 +116,16 @@ class TaskId:
         """The id of 16 bytes."""
         number = int.from_bytes(data)
         return cls("".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS]))
+
+    @staticmethod
+    def home_of_data(data: bytes) -> Millis:
+        """The home of an id of 16 bytes."""
+        return int.from_bytes(data[:_HOME_BYTES])
+
+    @staticmethod
+    def data_at_time(data: bytes, home: Millis) -> bytes:
+        """The 16 bytes of the id with another time, as `at_time` makes it."""
+        return home.to_bytes(_HOME_BYTES) + data[_HOME_BYTES:]
 
     def owner_partition(self, owner: str, *, is_node: bool = False) -> str:
         """Partition key of this task in its owner's list: `owner#n`, or `owner#Nn` for a node of a topology."""

@@ -367,11 +367,11 @@ SUMMARY_RECOUNT_AT_LEAST = 30 * DAY
 """Longest interval between two recounts."""
 SUMMARY_RECOUNT_KEPT = 60 * DAY
 """How long the counts of a recount are used without a later one."""
-OWNER_SPREAD = 8
+OWNER_SPREAD = 4
 """Partitions of the list of one owner, each for a thousand new tasks a second (Source: DynamoDB Developer Guide, "Best
 practices for designing and using partition keys"); a page of the list asks all of them. A constant: another value
 requires the index to be rewritten."""
-LIST_FROM = 128
+LIST_FROM = 256
 """Tasks in one partition of an owner's list from which on lists by state, type, name, tag and more are kept: about a
 thousand tasks in all, which one page reads."""
 LIST_EXAMINED = 4_000

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.versioned_items import save_next, version_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_SPAN
-from duetime.domain.tasks.task_lists import ListHead, place_of
+from duetime.domain.tasks.task_lists import ListHead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,15 +79,16 @@ class DynamoTaskLists:
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
         """The next postings of a list, in order of their places, eventually consistent: each place and its task."""
-        found: dict[TaskId, TaskId] = {}
+        start = None if after is None else after.data
+        found: dict[bytes, bytes] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
             for item in blocks:
                 found.update(_postings_of(item))
             ordered = sorted(found.items(), reverse=descending)
-            wanted = [each for each in ordered if _is_after(each[0], after, descending=descending)]
+            wanted = [each for each in ordered if _is_after(each[0], start, descending=descending)]
             ready = [each for each in wanted if _is_complete(each[0], last_at, descending=descending)]
             if len(ready) >= limit or last_at is None:
-                return ready[:limit]
+                return [(TaskId.from_data(place), TaskId.from_data(task_id)) for place, task_id in ready[:limit]]
         return []
 
     def entries(self, name: ListName, after: TaskId | None, limit: int, *, descending: bool) -> list[TaskId]:
@@ -196,24 +197,26 @@ def _first_at(item: StoredItem) -> Millis:
     return int(item[schema.SORT_KEY]["S"].partition("#")[0])
 
 
-def _postings_of(item: StoredItem) -> Iterator[tuple[TaskId, TaskId]]:
+def _postings_of(item: StoredItem) -> Iterator[tuple[bytes, bytes]]:
+    """The place and the task of each posting, as bytes: a busy list has many more than a page needs."""
     first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
         offset = int.from_bytes(data[start : start + _OFFSET_BYTES])
-        task_id = TaskId.from_data(data[start + _OFFSET_BYTES : start + _POSTING_BYTES])
-        yield place_of(first_at + offset, task_id), task_id
+        task_id = data[start + _OFFSET_BYTES : start + _POSTING_BYTES]
+        yield TaskId.data_at_time(task_id, first_at + offset), task_id
 
 
-def _is_after(place: TaskId, after: TaskId | None, *, descending: bool) -> bool:
+def _is_after(place: bytes, after: bytes | None, *, descending: bool) -> bool:
     return after is None or (place < after if descending else place > after)
 
 
-def _is_complete(place: TaskId, last_at: int | None, *, descending: bool) -> bool:
+def _is_complete(place: bytes, last_at: int | None, *, descending: bool) -> bool:
     """Whether all blocks that may have a posting before this one, in reading order, are read."""
     if last_at is None:
         return True
-    return place.home > last_at + LIST_SPAN if descending else place.home < last_at
+    home = TaskId.home_of_data(place)
+    return home > last_at + LIST_SPAN if descending else home < last_at
 
 
 def _head_values(head: ListHead) -> Item:

@@ -114,6 +114,8 @@ Reason = Annotated[
 """The reason of an action; empty for no reason."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
 """The name in a filter: an empty one is probably an unset variable, rather than all tasks without a name."""
+WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]
+"""A part of an error in a filter."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[

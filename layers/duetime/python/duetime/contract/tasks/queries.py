@@ -11,7 +11,16 @@ from duetime.contract.http.operation import Flag, Parameters, whole_number
 from duetime.contract.http.request_errors import Fault, FaultCode
 from duetime.contract.http.request_model import Body
 from duetime.contract.http.timestamps import ends_after
-from duetime.contract.tasks.fields import At, ErrorType, GroupId, Reason, ScheduleName, TaskType, WantedName
+from duetime.contract.tasks.fields import (
+    At,
+    ErrorType,
+    GroupId,
+    Reason,
+    ScheduleName,
+    TaskType,
+    WantedErrorText,
+    WantedName,
+)
 from duetime.contract.tasks.responses import AppliedList, TaskCount
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import (
@@ -64,11 +73,31 @@ FinishedAfter = Annotated[At, Field(description="Only tasks finished at this tim
 FinishedBefore = Annotated[At, ends_after("finished_after"), Field(description="Only tasks finished before this time.")]
 
 
+_EXAMINES = (
+    "Tasks are examined one by one: a time from which on they were created or due, or another condition, bounds that."
+)
+
+
 class TaskConditions(Body):
     """Conditions that tasks in any state can meet."""
 
     type: Annotated[TaskType | None, Field(description="Only tasks of this type.")] = None
     name: Annotated[WantedName | None, Field(description="Only tasks of this name.")] = None
+    name_contains: Annotated[
+        WantedName | None,
+        Field(
+            description=f"Only tasks with this text in their name, in any case. {_EXAMINES}",
+            examples=["close"],
+        ),
+    ] = None
+    error_contains: Annotated[
+        WantedErrorText | None,
+        Field(
+            description="Only tasks with this text in the type or the message of the error of their last failed "
+            f"attempt, written `type: message`, in any case. {_EXAMINES}",
+            examples=["timed out"],
+        ),
+    ] = None
     due_after: Annotated[At, Field(description="Only tasks due at this time or later.")] = None
     due_before: Annotated[At, ends_after("due_after"), Field(description="Only tasks due before this time.")] = None
     created_after: Annotated[At, Field(description="Only tasks created at this time or later.")] = None
@@ -83,6 +112,8 @@ class TaskConditions(Body):
         return TaskFilter(
             type=self.type,
             name=self.name,
+            name_contains=self.name_contains,
+            error_contains=self.error_contains,
             due=Range(self.due_after, self.due_before),
             created=Range(self.created_after, self.created_before),
             group=self.group,

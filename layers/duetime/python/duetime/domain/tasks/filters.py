@@ -41,7 +41,9 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any.
         tags: required keys and values.
+        name_contains: a part of the name, in any case. No list helps to find it, nor the next one.
         error_type: of the last failed attempt.
+        error_contains: a part of the type or the message of its error, in any case.
         schedule: name of the schedule that created it.
         parent: the topology of a node.
         parent_task_id: the task that started it.
@@ -54,7 +56,9 @@ class TaskFilter:
     type: str | None = None
     name: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    name_contains: str | None = None
     error_type: str | None = None
+    error_contains: str | None = None
     schedule: str | None = None
     parent: TaskId | None = None
     parent_task_id: TaskId | None = None
@@ -75,6 +79,7 @@ class TaskFilter:
             and (not self.is_topology or task.is_topology)
             and self._matches_references(task)
             and self._matches_times(task)
+            and self._matches_text(task)
         )
 
     def _matches_references(self, task: Task | TaskSnapshot) -> bool:
@@ -90,12 +95,20 @@ class TaskFilter:
             and self.definition in (None, task.definition)
         )
 
+    def _matches_text(self, task: Task | TaskSnapshot) -> bool:
+        error = "" if task.error is None else f"{task.error.type}: {task.error.message}"
+        return _contains(task.name, self.name_contains) and _contains(error, self.error_contains)
+
     def _matches_times(self, task: Task | TaskSnapshot) -> bool:
         return (
             self.due.holds(task.due_at)
             and self.created.holds(task.created_at)
             and self.finished.holds(task.finished_at)
         )
+
+
+def _contains(text: str, part: str | None) -> bool:
+    return part is None or part.casefold() in text.casefold()
 
 
 @dataclass(frozen=True, slots=True)

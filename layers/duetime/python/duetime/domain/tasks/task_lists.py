@@ -6,7 +6,8 @@ lacks no task that belongs to it. There are two kinds:
 
 * Postings, for what does not change: a task is added once and never removed. Many postings share an item.
 * Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
-  of changes. A task that starts, runs and ends within one batch has none.
+  of changes. A task that starts, runs and ends within one batch has none. They have the nodes of topologies, too:
+  each list is one read more for a page.
 
 An owner has lists from about a thousand tasks on. Below that, one page reads all of his tasks.
 """
@@ -37,9 +38,12 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
-ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED}
+ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED, State.FAILED}
 """States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry
-only if they did not start at that time; succeeded tasks are found by their ids or in the list of ended tasks."""
+only if that does not find them; succeeded tasks are found by their ids or in the list of ended tasks; failed tasks have
+an index of the table, which follows them at once."""
+TOPOLOGY_STATES = ENTRY_STATES | {State.FAILED}
+"""States with a complete list of topologies."""
 
 
 class ListKind(StrEnum):
@@ -53,10 +57,12 @@ class ListKind(StrEnum):
         TOPOLOGY: topologies.
         DEFINITION: runs of a topology definition.
         PARENT: nodes of a topology.
-        STATE: tasks in a state.
+        STATE: tasks in a state, with nodes.
+        TOPOLOGY_STATE: topologies in a state that are no nodes.
         ENDED: ended tasks in the order of their ends.
-        EARLY: tasks that succeeded before the time in their ids.
-        MOVED: tasks whose due time is not the time in their ids, in the order of their due times.
+        EARLY: tasks that succeeded or failed before the time in their ids, with nodes.
+        MOVED: tasks whose due time is not the time in their ids, in the order of their due times. The list of nodes
+            has the other tasks, too.
     """
 
     TYPE = "type"
@@ -67,6 +73,7 @@ class ListKind(StrEnum):
     DEFINITION = "definition"
     PARENT = "parent"
     STATE = "state"
+    TOPOLOGY_STATE = "topology-state"
     ENDED = "ended"
     EARLY = "early"
     MOVED = "moved"
@@ -78,7 +85,7 @@ class ListName:
 
     Attributes:
         value: what the tasks have in common; empty if the kind says it.
-        of_nodes: whether it has the nodes of topologies, or the other tasks.
+        of_nodes: whether it has the nodes of topologies, or the other tasks, in a kind that separates them.
     """
 
     owner: str
@@ -213,8 +220,8 @@ def writes_of_snapshots(tasks: Iterable[TaskSnapshot], now: Millis, retention: R
 
 def late_entries(tasks: Iterable[TaskSnapshot], now: Millis, retention: RetentionPolicy) -> ListWrites:
     """The entries of tasks that are scheduled although the time of their ids has passed."""
-    late = (each for each in tasks if each.state is State.SCHEDULED)
-    return ListWrites(added=[_entry(each, now, retention) for each in late])
+    late = [each for each in tasks if each.state is State.SCHEDULED]
+    return ListWrites(added=[each for task in late for each in _added(None, task, now, retention)])
 
 
 def blocks_of(postings: Iterable[Posting]) -> list[Block]:
@@ -233,9 +240,19 @@ def blocks_of(postings: Iterable[Posting]) -> list[Block]:
     return list(map(Block, blocks))
 
 
-def list_of_state(task: Task | TaskSnapshot) -> ListName:
-    """The list of the tasks in the state of a task."""
-    return ListName(task.owner, ListKind.STATE, task.state.value, of_nodes=task.node_ref is not None)
+def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
+    """The lists of states that have to have an entry of a task at a time."""
+    found = []
+    if task.state in ENTRY_STATES or (task.state is State.SCHEDULED and not _is_found_by_id(task, now)):
+        found.append(ListName(task.owner, ListKind.STATE, task.state.value))
+    if task.state in TOPOLOGY_STATES and task.is_topology and task.node_ref is None:
+        found.append(ListName(task.owner, ListKind.TOPOLOGY_STATE, task.state.value))
+    return found
+
+
+def _is_found_by_id(task: Task | TaskSnapshot, now: Millis) -> bool:
+    """Whether a scheduled task is found among those with ids of the present and later, by its due time."""
+    return task.node_ref is None and not _is_moved(task) and task.id.home >= now - LIST_LATE
 
 
 def _postings(
@@ -250,7 +267,8 @@ def _postings(
             yield Posting(name, after.id.home, after.id, max(at, after.id.home) + retention.of(after.type) + LIST_KEPT)
     if _is_moved(after) and (before is None or before.due_at != after.due_at):
         expires_at = max(at, after.due_at) + retention.of(after.type) + LIST_KEPT
-        yield Posting(_list(after, ListKind.MOVED), after.due_at, after.id, expires_at)
+        for of_nodes in {True, after.node_ref is not None}:
+            yield Posting(ListName(after.owner, ListKind.MOVED, "", of_nodes), after.due_at, after.id, expires_at)
     yield from _endings(before, after, at, retention)
 
 
@@ -263,9 +281,9 @@ def _endings(
     expires_at = ended_at + retention.of(after.type) + LIST_KEPT
     if has_ended or (before is not None and after.finished_at not in (None, before.finished_at)):
         yield Posting(_list(after, ListKind.ENDED), ended_at, after.id, expires_at)
-    if has_ended and after.state is State.SUCCEEDED and after.id.home > ended_at:
+    if has_ended and after.state in {State.SUCCEEDED, State.FAILED} and after.id.home > ended_at:
         kept_until = max(expires_at, after.id.home + retention.of(after.type))
-        yield Posting(_list(after, ListKind.EARLY), after.id.home, after.id, kept_until)
+        yield Posting(ListName(after.owner, ListKind.EARLY), after.id.home, after.id, kept_until)
 
 
 def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
@@ -292,7 +310,7 @@ def _list(task: TaskSnapshot, kind: ListKind, value: str = "") -> ListName:
     return ListName(task.owner, kind, value, of_nodes=task.node_ref is not None)
 
 
-def _is_moved(task: TaskSnapshot) -> bool:
+def _is_moved(task: Task | TaskSnapshot) -> bool:
     """Whether the due time is not the time of the id."""
     return task.due_at != task.id.home
 
@@ -300,28 +318,28 @@ def _is_moved(task: TaskSnapshot) -> bool:
 def _added(
     before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis, retention: RetentionPolicy
 ) -> Iterator[Entry]:
-    if after is None or after.erased or (before is not None and before.state is after.state):
+    if after is None or after.erased:
         return
-    if after.state in ENTRY_STATES or (after.state is State.SCHEDULED and _may_be_late(after, at)):
-        yield _entry(after, at, retention)
+    had = [] if before is None else lists_of_state(before, at)
+    for name in lists_of_state(after, at):
+        # The look at late tasks has added those that became late in this state.
+        if name not in had or before is None or before.erased:
+            yield Entry(name, after.id, _entry_expiry(after, at, retention))
 
 
 def _removed(before: TaskSnapshot | None, after: TaskSnapshot | None, at: Millis) -> Iterator[tuple[ListName, TaskId]]:
-    if before is None or (after is not None and after.state is before.state and not after.erased):
+    if before is None:
         return
-    if before.state in ENTRY_STATES or (before.state is State.SCHEDULED and _may_be_late(before, at)):
-        yield list_of_state(before), before.id
+    has = [] if after is None or after.erased else lists_of_state(after, at)
+    for name in lists_of_state(before, at):
+        if name not in has:
+            yield name, before.id
 
 
-def _may_be_late(task: TaskSnapshot, at: Millis) -> bool:
-    """Whether the time of the id has passed, so that the task may have an entry as a scheduled one."""
-    return task.id.home < at - LIST_LATE
-
-
-def _entry(task: TaskSnapshot, at: Millis, retention: RetentionPolicy) -> Entry:
+def _entry_expiry(task: TaskSnapshot, at: Millis, retention: RetentionPolicy) -> Millis:
     # An open task may stay in its state for longer than anything is kept.
     kept = retention.of(task.type) + LIST_KEPT if task.state in TERMINAL else 10 * LIST_KEPT
-    return Entry(list_of_state(task), task.id, max(at, task.id.home) + kept)
+    return max(at, task.id.home) + kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_EXAMINED, LIST_LATE
 from duetime.domain.tasks.filters import Range
 from duetime.domain.tasks.states import State
-from duetime.domain.tasks.task_lists import ENTRY_STATES, ListKind, ListName, place_of
+from duetime.domain.tasks.task_lists import ENTRY_STATES, TOPOLOGY_STATES, ListKind, ListName, place_of
 from duetime.domain.times import LAST_INSTANT
 
 if TYPE_CHECKING:
@@ -68,12 +68,15 @@ class TaskFinder:
             failed_only = wanted.states == (State.FAILED,)
             members = replace(query, in_group=wanted.group, failed_only=failed_only)
             return Listed(query, [self._all(members, _bounds(query, wanted))])
+        if wanted.states == (State.FAILED,) and not query.by_end and not _is_of_few(wanted):
+            return Listed(query, [self._failed(query, wanted)])
         head = self._head(query, wanted)
         if head is None and query.by_end:
             return Listed(query, [self._ended_of_all(query)])
+        if head is None and wanted.states == (State.FAILED,):
+            return Listed(query, [self._failed(query, wanted)])
         if head is None:
-            all_tasks = replace(query, failed_only=wanted.states == (State.FAILED,))
-            return Listed(query, [self._all(all_tasks, _bounds(query, wanted))])
+            return Listed(query, [self._all(query, _bounds(query, wanted))])
         return Listed(query, self._kept(query, wanted, head), head.changed_at)
 
     def _head(self, query: ListQuery, wanted: TaskFilter) -> ListHead | None:
@@ -85,32 +88,50 @@ class TaskFinder:
     def _kept(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         if query.by_end:
             return self._posted(query, ListKind.ENDED, "", wanted.finished)
-        is_in_listed_states = bool(wanted.states) and ENTRY_STATES.issuperset(wanted.states)
+        is_in_listed_states = bool(wanted.states) and _LISTED_STATES.issuperset(wanted.states)
         for kind, value in _facets(wanted):
             # Less of its tasks are in these states than have the same tag, type or topology.
             if not (is_in_listed_states and kind in _LARGE):
                 return self._posted(query, kind, value, _bounds(query, wanted))
+        if is_in_listed_states and wanted.is_topology:
+            return [
+                self._entries(query, ListName(query.owner, ListKind.TOPOLOGY_STATE, each.value))
+                for each in wanted.states
+            ]
         if is_in_listed_states:
-            return self._in_listed_states(query, wanted.states)
+            return self._in_listed_states(query, wanted, wanted.states)
         if wanted.states:
             return self._in_states(query, wanted, head)
         return self._due(query, wanted.due, _bounds(query, wanted))
 
-    def _in_listed_states(self, query: ListQuery, states: Iterable[State]) -> list[Source]:
-        names = [each for state in states for each in _names(query, ListKind.STATE, state.value)]
-        return [self._entries(query, each) for each in names]
+    def _in_listed_states(self, query: ListQuery, wanted: TaskFilter, states: Iterable[State]) -> list[Source]:
+        return [
+            self._failed(query, wanted)
+            if state is State.FAILED
+            else self._entries(query, ListName(query.owner, ListKind.STATE, state.value))
+            for state in states
+        ]
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
         bounds = _bounds(query, wanted)
-        sources = self._in_listed_states(query, set(wanted.states) - {State.SUCCEEDED})
         if State.SUCCEEDED not in wanted.states:
-            bounds = _narrowed(bounds, Range(after=head.swept_to.home))
-        elif State.SCHEDULED not in wanted.states:
-            # Clocks of those who write differ from this one by less.
-            bounds = _narrowed(bounds, Range(before=self.clock.now() + LIST_LATE))
-            sources += self._posted(query, ListKind.EARLY, "", Range())
-        return [*sources, *self._due(query, wanted.due, bounds)]
+            bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
+            # Those of other due times, and nodes, have entries.
+            by_id = self._all(replace(query, with_nodes=False), bounds)
+            return [*self._in_listed_states(query, wanted, wanted.states), by_id]
+        if State.SCHEDULED in wanted.states:
+            return self._due(query, wanted.due, bounds)
+        # Clocks of those who write differ from this one by less.
+        present = self.clock.now() + LIST_LATE
+        sources = self._in_listed_states(query, wanted, set(wanted.states) - {State.SUCCEEDED, State.FAILED})
+        if wanted.due.before is None or wanted.due.before > present:
+            sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), bounds))
+        return [*sources, *self._due(query, wanted.due, _narrowed(bounds, Range(before=present)))]
+
+    def _failed(self, query: ListQuery, wanted: TaskFilter) -> Source:
+        """Failed tasks: their index follows them at once."""
+        return self._all(replace(query, failed_only=True), _bounds(query, wanted))
 
     def _due(self, query: ListQuery, due: Range, bounds: Range) -> list[Source]:
         """Tasks due in a range: by the times in their ids, and those whose due time is another."""
@@ -150,12 +171,11 @@ class TaskFinder:
         if due == Range():
             return None
         first = None if due.after is None else _first_at(due.after)
-        places: set[Place] = set()
-        for name in _names(query, ListKind.MOVED, ""):
-            found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
-            if len(found) == _MOST_MOVED:
-                return None
-            places |= {(task_id, task_id) for place, task_id in found if due.before is None or place.home < due.before}
+        name = ListName(query.owner, ListKind.MOVED, "", query.with_nodes)
+        found = self.stores.task_lists.postings(name, first, _MOST_MOVED, descending=False)
+        if len(found) == _MOST_MOVED:
+            return None
+        places = {(task_id, task_id) for place, task_id in found if due.before is None or place.home < due.before}
         return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
 
     def _ended_of_all(self, query: ListQuery) -> Source:
@@ -170,12 +190,19 @@ class TaskFinder:
         return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
 
 
+def _is_of_few(wanted: TaskFilter) -> bool:
+    """Whether the list of a condition is likely to be shorter than that of failed tasks."""
+    return wanted.is_topology or any(kind not in _LARGE for kind, _ in _facets(wanted))
+
+
 def _helps(wanted: TaskFilter) -> bool:
     """Whether kept lists help to find the tasks of a filter."""
     by_what_they_are = (wanted.type, wanted.name, wanted.tags, wanted.schedule, wanted.parent, wanted.definition)
     return any(by_what_they_are) or bool(wanted.states) or wanted.is_topology or wanted.due != Range()
 
 
+_LISTED_STATES = ENTRY_STATES | TOPOLOGY_STATES
+"""States whose tasks are found without the owner's list."""
 _LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
 """Lists that are likely to be longer than that of any state that tasks leave again."""
 
@@ -203,7 +230,9 @@ _ALWAYS_NODES = frozenset({ListKind.PARENT})
 
 def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
     """The lists of a kind: of nodes, too, if they are listed."""
-    kinds = (True,) if kind in _ALWAYS_NODES else (False, True) if query.with_nodes else (False,)
+    if kind in _ALWAYS_NODES:
+        return [ListName(query.owner, kind, value, of_nodes=True)]
+    kinds = (False, True) if query.with_nodes else (False,)
     return [ListName(query.owner, kind, value, of_nodes) for of_nodes in kinds]
 
 

@@ -13,7 +13,7 @@ from duetime.domain.tasks.task_lists import (
     ListHead,
     ListWrites,
     late_entries,
-    list_of_state,
+    lists_of_state,
     writes_of,
     writes_of_snapshots,
 )
@@ -151,10 +151,11 @@ class TaskListUpdater:
             return
         self._lists.write(writes)
         found = self._tasks.read_many([each.task_id for each in writes.added], consistent=True)
+        now = self._runtime.now()
         left = [
             (each.list, each.task_id)
             for each in writes.added
-            if (task := found.get(each.task_id)) is None or list_of_state(task) != each.list
+            if (task := found.get(each.task_id)) is None or each.list not in lists_of_state(task, now)
         ]
         if left:
             self._lists.write(ListWrites(removed=left))

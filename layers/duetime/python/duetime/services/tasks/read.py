@@ -187,8 +187,8 @@ def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Seq
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
-    """Whether a list has a task at a place: one by ends may also have an earlier end of the task."""
-    return place == _place(task, by_end=query.by_end)
+    """Whether a list has a task at a place: one by ends may also have an earlier end of the task, others nodes."""
+    return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
 
 
 def _place(task: Task, *, by_end: bool) -> TaskId | None:
