@@ -266,15 +266,73 @@ def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
     assert isinstance(again, Start)
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.integers(min_value=0), st.integers(1, 4), st.integers(0, 3), st.integers(2, 12), st.integers(0, 3))
+def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
+    seed: int, slow: int, slow_burst: int, faster: int, burst: int
+) -> None:
+    """No window has more starts than the larger limit and the larger burst, however the tasks of both alternate."""
+    random = Random(seed)  # noqa: S311 - repeatable on purpose
+    rates = Rate("k", slow, 60, slow_burst), Rate("k", slow * faster, 60, burst)
+    state, now, starts = RateState(), 10**9, []
+    for _ in range(200):
+        now += random.choice([0, 50, 500, 5_000, 60_000 // rates[1].limit])
+        state, began = started(state, pace_of(random.choice(rates), 0), now)
+        starts += [] if began is None else [began]
+    assert most_in_a_window(starts, 60_000) <= rates[1].limit + max(slow_burst, burst)
+
+
+def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
+    """Every second task names one start an hour: all the same, one starts each second."""
+    rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
+    state, now, starts = RateState(), 10**9, 0
+    for number in range(100):
+        state, began = started(state, rates[number % 2], now + number * 1_010)
+        starts += began is not None
+    assert starts == 100
+
+
+def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
+    """The count and its interval, so that faster starts which are ahead of their time stay counted."""
+    slow, fast = pace_of(Rate("k", 1, 3_600, 5), 0), pace_of(Rate("k", 60, 60, 5), 0)
+    state, now = RateState(), 10**9
+    for _ in range(4):
+        state, _ = started(state, fast, now)
+    request = StartRequest(slow, Priority.NORMAL, now * MICROS)
+    step = request.next_step(state, is_fresh=True)
+    assert isinstance(step, Start)
+    after = applied(state, step.update)
+    assert after is not None
+    assert after.of(INTERVAL) == slow.interval
+    back = applied(after, request.given_back(state, after))
+    assert back is not None
+    assert (back.of(STARTS), back.of(INTERVAL)) == (state.of(STARTS), fast.interval)
+
+
+def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -> None:
+    """Its place in line is as long as that of any task of the fastest rate in use."""
+    slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
+    state, _ = started(RateState(), fast, 10**9)
+    for pace in (slow, fast):
+        request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
+        join = request.next_step(state, is_fresh=True)
+        assert isinstance(join, Join)
+        after = applied(state, join.update)
+        assert after is not None
+        state = after
+    turn, _ = request.joined(state)
+    assert turn - 10**9 <= 2 * fast.interval // MICROS + 1
+
+
 def test_a_start_that_is_given_back_can_be_had_again() -> None:
     """If none has come since; else it is lost, because the one that came counts on it."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
     state, _ = started(RateState(), pace, 10**9)
-    back = applied(state, request.given_back(state))
+    back = applied(state, request.given_back(RateState(), state))
     assert back is not None
     assert started(back, pace, 10**9)[1] == 10**9
     burst = pace_of(Rate("k", 1, 60, 1), 0)
     first, _ = started(RateState(), burst, 10**9)
     second, _ = started(first, burst, 10**9)
-    assert applied(second, StartRequest(burst, Priority.NORMAL, 10**9 * MICROS).given_back(first)) is None
+    assert applied(second, StartRequest(burst, Priority.NORMAL, 10**9 * MICROS).given_back(RateState(), first)) is None

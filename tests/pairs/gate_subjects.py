@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.event_waits import AwaitedEvent, awaited_event
 from duetime.domain.times import MINUTE, SECOND
+from duetime_testing.simulation.machines import SKEW
 from tests.pairs import operations
-from tests.pairs.operations import ACCEPTED, OF_TASKS, TRIGGER, WORKER, Operation, by_status
-from tests.pairs.subjects import Subject, made, named, state_is, worked
+from tests.pairs.operations import ACCEPTED, OF_TASKS, REFUSED, TRIGGER, WORKER, Operation, by_status
+from tests.pairs.subjects import Subject, made, named, state_is, topology_begun, worked
 from tests.simulation import works
 from tests.simulation.signal_watching import UserSignal
 
@@ -28,19 +29,27 @@ _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
 _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
 
-def _decide(approve: bool, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
-    """Approve or reject the task that the subject is about; a decision stays."""
-    reply = world.ask("POST", f"/v1/tasks/{world.about['task']}/signal", {"approve": approve})
+def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
+    """Approve or reject the task that the subject is about; a decision stays, and nobody has to wait for one."""
+    body = {"approve": approve, ("payload" if approve else "reason"): said}
+    name = world.about.get("node", world.about["task"])
+    world.topologies.signalled.add((name, approve))
+    reply = world.ask("POST", f"/v1/tasks/{name}/signal", body)
+    task, check = world.watching.record(name), world.watching.check
     if by_status(reply) is ACCEPTED and reply is not None:
         wanted = "succeeded" if approve else "failed"
-        world.watching.check(reply.body["state"] == wanted, f"it was decided ({approve}), and is {reply.body['state']}")
+        check(reply.body["state"] == wanted, f"it was decided ({approve}), and is {reply.body['state']}")
+        check(task is None or task.due_at <= world.time.now() + SKEW, "it was decided before it was due")
+        world.expiries.check_kept(name)
+    elif by_status(reply) is REFUSED and task is not None:
+        check(task.state != "running", "a decision was refused while a worker checked whether it has come")
     return reply
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """Who approves and who rejects are not both told that they have decided, unless it was tried again between."""
-    ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome}
-    world.watching.check(not {"approve", "reject"} <= ways, "it was approved and rejected")
+    """Of two who decide otherwise, be it with another payload, one is refused, unless it was tried again between."""
+    ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
+    world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
 
 def _signal(key: str, world: World) -> Reply | None:
@@ -71,10 +80,17 @@ def _set_rate(limit: int, world: World) -> Reply | None:
     return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"rate": {"limit": limit}})
 
 
+def _decision(name: str, said: object) -> Operation:
+    return Operation(name, partial(_decide, name.startswith("approve"), said), promise=_is_decided_once)
+
+
 OF_APPROVALS = (
-    Operation("approve", partial(_decide, True), promise=_is_decided_once),  # noqa: FBT003 - see there
-    Operation("reject", partial(_decide, False), promise=_is_decided_once),  # noqa: FBT003 - see there
+    _decision("approve", None),
+    _decision("approve-otherwise", works.LARGE),
+    _decision("reject", ""),
+    _decision("reject-otherwise", "not this week"),
 )
+_DECISIONS = {each.name for each in OF_APPROVALS}
 OF_EVENTS = (
     Operation("signal", partial(_signal, ""), promise=_waits_no_more, is_repeatable=True, goes_on=True),
     Operation("signal-another", partial(_signal, "another"), is_repeatable=True, goes_on=True),
@@ -82,6 +98,7 @@ OF_EVENTS = (
     Operation("patch-event-timeout", lambda world: _patch_target(world, timeout_seconds=2_000)),
 )
 OF_RATES = (
+    Operation("pause-rate", lambda world: world.ask("POST", "/v1/rates/crm/pause"), is_repeatable=True),
     Operation("patch-rate", partial(_set_rate, 2)),
     Operation("switch-rate", lambda world: world.ask("PUT", _SWITCH, {"rate": {"limit": 1, "per_seconds": 90}})),
     Operation("switch-no-rate", lambda world: world.ask("DELETE", _SWITCH)),
@@ -91,6 +108,24 @@ OF_RATES = (
 def approval(world: World) -> None:
     """Waits for a person, for minutes to come."""
     _awaited(world, 600)
+
+
+def approval_queued(world: World) -> None:
+    """Is due to wait for a person: its message is on the queue."""
+    made(world, target={"kind": "approval", "timeout_seconds": 600})
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def approval_early(world: World) -> None:
+    """Waits for a person only in ten minutes."""
+    made(world, delay_seconds=600, target={"kind": "approval", "timeout_seconds": 600})
+
+
+def approval_node(world: World) -> None:
+    """A node of a topology that waits for a person."""
+    target = {"kind": "approval", "timeout_seconds": 600}
+    topology_begun(world, a={"type": "approval", "target": target}, b={"type": works.PLAIN, "depends_on": ["a"]})
+    world.do(partial(WORKER.act, world))
 
 
 def approval_overdue(world: World) -> None:
@@ -164,6 +199,15 @@ _ON_AWAITED = named(f"{_CONTROL} patch-soon patch-matching-05 retry rollback bul
 
 SUBJECTS = (
     Subject("approval", approval, (*OF_APPROVALS, *_ON_AWAITED, TRIGGER)),
+    Subject("approval-early", approval_early, (*OF_APPROVALS, *named("get run cancel", OF_TASKS), TRIGGER)),
+    Subject("approval-queued", approval_queued, (*OF_APPROVALS, *named("get pause cancel", OF_TASKS), WORKER, TRIGGER)),
+    Subject(
+        "approval-node",
+        approval_node,
+        (*OF_APPROVALS, *named("topology-cancel finish worker", operations.OF_TOPOLOGIES)),
+        lives=True,
+        is_compared=False,
+    ),
     Subject("approval-overdue", approval_overdue, (*OF_APPROVALS, *named(_CONTROL, OF_TASKS), WORKER, TRIGGER)),
     Subject(
         "approval-failed", approval_failed, (*OF_APPROVALS, *named("get patch-name retry cancel", OF_TASKS), WORKER)

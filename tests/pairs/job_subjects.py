@@ -9,12 +9,15 @@ from duetime.domain.times import MINUTE, SECOND
 from duetime_testing.fakes.stepfunctions import Status
 from tests.pairs.operations import OF_TASKS, TRIGGER, WORKER, Operation
 from tests.pairs.subjects import Subject, made, named, state_is, worked
-from tests.simulation.endpoints import JOBS
+from tests.simulation.endpoints import CLUSTER, JOB_TARGETS, JOBS, TASK_DEFINITION
 
 if TYPE_CHECKING:
     from tests.pairs.world import World
 
 _MACHINE = {"kind": "step_functions", "arn": JOBS, "wait": True}
+_CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "container": "report"}
+_UNLISTED = 90 * SECOND
+"""How long a job is not listed: longer than the lease of a worker that starts it."""
 _UNHEARD = 6 * MINUTE
 """After this time a job has been looked for, whether or not its event was heard."""
 
@@ -24,6 +27,7 @@ def _end(status: Status, world: World) -> None:
     world.point("states.end")
     for job in world.executions_of_tasks.running():
         world.end_execution(job, status, "7")
+        world.about["job_ended_at"] = world.time.now()
 
 
 def _tell_again(world: World) -> None:
@@ -33,16 +37,32 @@ def _tell_again(world: World) -> None:
         world.send_job_event(name)
 
 
+def _end_and_work(world: World) -> None:
+    """End the job, and work on its event at once."""
+    _end(Status.SUCCEEDED, world)
+    WORKER.act(world)
+
+
+def _tell_and_work_on(world: World) -> None:
+    """Send the event once more, work on it, and begin the next attempt."""
+    _tell_again(world)
+    for _ in range(2):
+        world.take(3 * SECOND)
+        WORKER.act(world)
+
+
 OF_JOBS = (
     Operation("job-succeeds", partial(_end, Status.SUCCEEDED), is_step=True),
     Operation("job-fails", partial(_end, Status.FAILED), is_step=True),
     Operation("job-event", _tell_again, is_step=True),
 )
+HEARD = Operation("job-succeeds-and-is-heard", _end_and_work, is_step=True)
+NEXT_ATTEMPT = Operation("job-event-and-next-attempt", _tell_and_work_on, is_step=True)
 
 
-def job_starting(world: World) -> None:
+def job_starting(world: World, pause: int = 1) -> None:
     """On the queue; its job has not begun."""
-    made(world, target=_MACHINE, notify_within_seconds=7200, retry={"max_attempts": 2, "initial_seconds": 1})
+    made(world, target=_MACHINE, notify_within_seconds=7200, retry={"max_attempts": 2, "initial_seconds": pause})
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
@@ -70,12 +90,83 @@ def job_unheard(world: World) -> None:
         world.time.run_until(world.time.now() + MINUTE)
 
 
+def job_checked(world: World) -> None:
+    """Its job has failed without an event after it was checked, and nothing is on the queue."""
+    job_running(world)
+    for _ in range(_UNHEARD // MINUTE):
+        world.do(partial(TRIGGER.act, world))
+        world.time.run_until(world.time.now() + MINUTE)
+        world.do(partial(WORKER.act, world))
+    state_is(world, "running")
+    for job in world.executions_of_tasks.running():
+        job.end(Status.FAILED, world.time.now(), "Boom")
+
+
+def job_failed(world: World) -> None:
+    """Its job has failed, and another attempt may follow; the event is on the queue."""
+    job_running(world)
+    world.do(partial(_end, Status.FAILED, world))
+    world.time.run_until(world.time.now() + SECOND)
+
+
+def job_lost(world: World) -> None:
+    """Its job runs, but its worker died before it wrote that down; its lease is over."""
+    job_starting(world)
+    _lose_worker(world)
+
+
+def job_lost_again(world: World) -> None:
+    """The same of its second attempt; the job of the first one has failed."""
+    job_starting(world, 30)
+    worked(world)
+    world.do(partial(_end, Status.FAILED, world))
+    world.time.run_until(world.time.now() + SECOND)
+    world.do(partial(WORKER.act, world))
+    state_is(world, "waiting")
+    world.time.run_until(world.time.now() + MINUTE)
+    _lose_worker(world)
+
+
+def _lose_worker(world: World) -> None:
+    """Let a worker die as soon as its job runs, and its lease end."""
+    actor = world.begin(WORKER)
+    assert not world.executions_of_tasks.running()
+    assert world.run_until(world.executions_of_tasks.running)
+    for machine in list(world.machines):
+        if machine.strand is not None:
+            machine.die()
+    assert world.run_until(lambda: actor.is_done)
+    world.actors.clear()
+    world.time.run_until(world.time.now() + 40 * SECOND)
+
+
+def job_unlisted(world: World) -> None:
+    """On the queue; its job's service lists a job only a while after its start."""
+    world.job_services["batch"].listed_after = lambda: _UNLISTED
+    made(world, target=JOB_TARGETS["batch"], notify_within_seconds=7200, retry={"max_attempts": 2})
+    world.time.run_until(world.time.now() + 2 * SECOND)
+
+
+def job_undescribed(world: World) -> None:
+    """Its container runs, but is neither listed nor described yet."""
+    world.ecs.listed_after = lambda: _UNLISTED
+    made(world, target=_CONTAINER, notify_within_seconds=7200)
+    worked(world)
+    state_is(world, "running")
+
+
 _CONTROL = named("get patch-name pause resume run retry cancel cancel-by-force notify-success", OF_TASKS)
 _ENDS = named("get pause cancel cancel-by-force notify-success", OF_TASKS)
 
 SUBJECTS = (
-    Subject("job-starting", job_starting, (*_ENDS, OF_JOBS[0], WORKER, TRIGGER)),
+    Subject("job-starting", job_starting, (*_ENDS, OF_JOBS[0], HEARD, WORKER, TRIGGER)),
     Subject("job-running", job_running, (*OF_JOBS, *_CONTROL, WORKER, TRIGGER)),
     Subject("job-ended", job_ended, (*_ENDS, OF_JOBS[-1], WORKER, TRIGGER)),
+    Subject("job-failed", job_failed, (NEXT_ATTEMPT, WORKER, TRIGGER)),
+    Subject("job-lost", job_lost, (*_ENDS, WORKER, TRIGGER)),
+    Subject("job-lost-again", job_lost_again, (*_ENDS, WORKER, TRIGGER)),
+    Subject("job-unlisted", job_unlisted, (*_ENDS[-2:], WORKER, TRIGGER), lives=True),
+    Subject("job-undescribed", job_undescribed, (*_ENDS[-2:], WORKER, TRIGGER), lives=True),
+    Subject("job-checked", job_checked, (*_ENDS, WORKER, TRIGGER)),
     Subject("job-unheard", job_unheard, (*_ENDS, OF_JOBS[-1], WORKER, TRIGGER)),
 )

@@ -16,6 +16,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import DynamoBulkStore
 from duetime.domain.ids import TaskId
 from duetime.domain.order_lines import is_waiting_for_turn, stops_line
+from duetime.domain.tasks.aws_jobs import task_of_job
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.times import HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime.environment_variables import Variable
@@ -27,6 +28,8 @@ from tests.pairs.footprints import finished, footprint_of, received
 from tests.pairs.operations import ACCEPTED, ENDING, UNKNOWN, Operation
 from tests.simulation import works
 from tests.simulation.account import LEASE_SECONDS, PULLED
+from tests.simulation.endpoints import JOBS
+from tests.simulation.expiry_watching import is_controlled
 from tests.simulation.fault_simulation import Boom, FaultSimulation
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk.operation import BulkOperation
     from duetime.handlers import Context
     from duetime_testing.fakes.attribute_values import Item
+    from duetime_testing.fakes.job_services import FakeJobs
     from duetime_testing.fakes.sqs import Held
     from duetime_testing.fakes.stepfunctions import Execution, Token
     from duetime_testing.simulation.faults import Call
@@ -383,11 +387,8 @@ class World(FaultSimulation):
         for poller in self._pollers.values():
             self.time.nudge(poller)
         end = self.time.now() + SETTLED
-        for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
-            if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
-                self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
-        for job in self.executions_of_tasks.running():
-            self.end_execution(job, Status.SUCCEEDED, "7")
+        self._lift_stops()
+        self._end_jobs()
         if "schedule" in self.about:
             self.time.run_until(self.time.now() + _GOES_ON)
         began = self.time.now()
@@ -420,6 +421,41 @@ class World(FaultSimulation):
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
 
+    def _lift_stops(self) -> None:
+        """Remove the switches, and resume the rate of the subjects."""
+        for switch in ("all/all", f"type/{PULLED}", f"type/{works.PLAIN}"):
+            if any(item["p"]["S"].startswith(schema.SWITCH_PREFIX) for item in self.table.every()):
+                self.do(partial(self.users.ask, "DELETE", f"/v1/switches/{switch}"))
+        if any(item["p"]["S"].startswith(schema.RATE_PREFIX) and is_controlled(item) for item in self.table.every()):
+            self.do(partial(self.users.ask, "POST", "/v1/rates/crm/resume"))
+
+    def _end_jobs(self) -> None:
+        """End the jobs that run, but for those that are to be stopped."""
+        for job in self.executions_of_tasks.running():
+            task = self.watching.record(str(task_of_job(job.name)))
+            if task is not None and task.requested_action == "cancel" and not self.faulty:
+                self.time.start_process(partial(self._check_stopped, job))
+            else:
+                self.end_execution(job, Status.SUCCEEDED, "7")
+        for service in self.job_services.values():
+            for name in list(service.running()):
+                self.end_job(service, name, well=True)
+        for arn in [arn for arn, each in self.ecs.tasks.items() if each["lastStatus"] == "RUNNING"]:
+            self.ecs.end(arn, 0)
+            self.send_job_event(self.ecs.tasks[arn]["startedBy"])
+
+    def begin_job(self, service: FakeJobs, job: str) -> None:
+        """Run such a job of another service, likewise."""
+        super().begin_job(service, job)
+        if self.ticking:
+            self.time.start_process(partial(self.end_job, service, job, well=True))
+
+    def _check_stopped(self, job: Execution) -> None:
+        """A job whose task is to be cancelled is stopped soon; it is ended, however that is."""
+        self.take(_HELD)
+        self.watching.check(job not in self.executions_of_tasks.running(), f"{job.name} was not stopped")
+        self.end_execution(job, Status.SUCCEEDED, "7")
+
     def _end_soon(self, execution: Execution) -> None:
         self.take(SECOND)
         self.end_execution(execution, Status.SUCCEEDED, "7")
@@ -451,6 +487,7 @@ class World(FaultSimulation):
     def _check_ends(self) -> None:
         """What nobody has ended comes to the end that it should have."""
         self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
+        self._check_job_heard()
         wanted = self.about.get("ends")
         ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
         # What was sent again may have been done and then refused: its nonce is gone once others have written.
@@ -461,6 +498,13 @@ class World(FaultSimulation):
         task = self.watching.record(self.about["task"])
         told = f"{task.state}, {task.error}" if task is not None else "gone"
         self.watching.check(task is not None and task.state == wanted, f"it should be {wanted}, and is {told}")
+
+    def _check_job_heard(self) -> None:
+        """The end of a job is the end of its attempt, as soon as its event comes."""
+        ended_at, task = self.about.get("job_ended_at", 0), self.watching.record(self.about.get("task", ""))
+        for line in task.attempt_history[:1] if task is not None and ended_at and not self.faulty else ():
+            late = (line.started_at or 0) + line.took - ended_at
+            self.watching.check(late <= MINUTE, f"the end of a job was heard {late} ms late")
 
     def check_promises(self) -> None:
         """What was accepted is true, as long as nobody has asked for anything else since."""
@@ -571,9 +615,15 @@ def _instant(text: str) -> Millis:
 
 def _made_unheard(world: World, call: Call) -> None:
     """Make a call whose answer does not come, whatever it is."""
-    fake = getattr(world, _SERVICES.get(call.service, call.service))
     with suppress(ClientError):
-        getattr(fake, call.operation)(**call.request)
+        getattr(_fake_of(world, call), call.operation)(**call.request)
+
+
+def _fake_of(world: World, call: Call) -> object:
+    """The fake that a call is made to; executions that tasks start are apart from those of topologies."""
+    if call.service == "states" and call.request.get("stateMachineArn") == JOBS:
+        return world.executions_of_tasks
+    return world.job_services.get(call.service) or getattr(world, _SERVICES.get(call.service, call.service))
 
 
 def _slowed(world: World, actor: Actor, call: Call) -> None:
@@ -595,6 +645,9 @@ def _lost(world: World, actor: Actor, call: Call) -> None:
 
 
 def _resent(world: World, actor: Actor, call: Call) -> None:
+    if call.service in {"ecs", *world.job_services}:
+        # The SDK sends no start of a job again that its service would take for another one.
+        return
     _made_unheard(world, call)
     world.stop(actor)
 

@@ -307,6 +307,31 @@ def test_a_lowered_rate_holds_from_the_change_on() -> None:
         assert window(tasks, 60, set(made) - before) == 1
 
 
+def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
+    """Every second task names one start in ten minutes: they and the others start at the rate of the others."""
+    with Tasks() as tasks:
+        made = [tasks.create(rate=rate) for rate in 5 * [SLOW, FAST]]
+        tasks.run(15 * SECOND)
+        assert {name for name, _ in starts(tasks)} == set(made)
+        assert window(tasks, 1) <= 2
+
+
+def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
+    """A rate that nobody has used, and that was paused just now, is resumed: its items are read consistently."""
+    reads: list[bool] = []
+
+    def note(call: Call) -> None:
+        if call.operation == "batch_get_item":
+            reads.extend(asked["ConsistentRead"] for asked in call.request["RequestItems"].values())
+
+    with Tasks() as tasks:
+        tasks.before_call = note
+        for action in ("pause", "resume"):
+            assert tasks.ask("POST", f"/v1/rates/k/{action}").status == 200
+        assert reads
+        assert all(reads)
+
+
 @pytest.mark.parametrize("free", ["resume", "run", "due"])
 def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
     """Others have raised the rate: one that still names the old one starts in its turn, not at its old place."""

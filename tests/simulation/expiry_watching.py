@@ -64,14 +64,22 @@ class ExpiryWatching:
             self._check(expires_at >= now + REMEMBERED - _LATE, f"{partition} is forgotten too soon")
         elif partition.startswith(schema.RATE_PREFIX):
             ends = [int(new[name]["N"]) // 1_000 for name in ("a", "h", "n", "o") if name in new]
-            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not _is_controlled(new))
+            is_kept = expires_at is None or (expires_at > max(ends, default=0) and not is_controlled(new))
             self._check(is_kept, f"{partition} is forgotten too soon")
-            self._check(expires_at is not None or _is_controlled(new), f"{partition} is kept for ever")
+            self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
             # A task that was erased cannot be retried, and takes no key again.
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
+
+    def check_kept(self, task_id: str) -> None:
+        """What lies outside of a record that has no expiry has none: its user was just told that it is there."""
+        task = self._account.watching.record(task_id)
+        for content in _items_of(task) if task is not None and task.expires_at is None else ():
+            item = self._account.table.get((f"{schema.CONTENT_PREFIX}{task_id}", content.name))
+            is_kept = item is not None and expiry_of(item) is None
+            self._check(is_kept, f"{content.name} of {task_id} may be removed while its task is kept")
 
     def check_end(self) -> None:
         """What lies outside a record is there for as long as the record, and not for ever."""
@@ -107,7 +115,7 @@ class ExpiryWatching:
         self._account.watching.check(holds, violation)
 
 
-def _is_controlled(item: Mapping[str, Any]) -> bool:
+def is_controlled(item: Mapping[str, Any]) -> bool:
     """Whether the owner of a rate has paused or pinned it."""
     return any(item.get(name, {"N": "0"})["N"] != "0" for name in ("pz", "pl"))
 

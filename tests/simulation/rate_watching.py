@@ -97,9 +97,11 @@ class RateWatching:
         window, times = rate.per_seconds * SECOND, [at for at, _ in starts]
         for first in range(bisect_left(times, now - window + 1), bisect_left(times, now) + 1):
             inside = [used for _, used in starts[first : bisect_left(times, times[first] + window)]]
-            if min([*inside, *asked], key=_interval) != rate:
+            # Those that name the smaller limit may start as often.
+            used = [*inside, *asked]
+            if min(used, key=_interval) != rate:
                 continue
-            most = max(used.limit for used in inside) + max(used.burst for used in inside)
+            most = max(each.limit for each in used) + max(each.burst for each in used)
             what = (
                 f"{len(inside)} attempts of the rate {rate.key!r} started within {rate.per_seconds} s, "
                 f"of which {most} may"

@@ -96,6 +96,7 @@ class TopologyWatching:
         wanted = {State.SUCCEEDED, State.ROLLING_BACK, State.ROLLED_BACK} if approve else {State.FAILED}
         is_so = task is None or task.erased or task.state in wanted or name in self.retried
         check(is_so, f"{name} was decided ({approve}), and is {task and task.state}")
+        self.account.expiries.check_kept(name)
 
     def moved(self, before: State, after: State, item: Mapping[str, Any]) -> None:
         """What waits for a person ends by a decision that somebody made, or as agreed after its time."""

@@ -23,7 +23,7 @@ class FakeEcs:
         over: called with the name of a stopped task.
         tasks: descriptions of all tasks, by ARN.
         requests: the request that started each task, by ARN.
-        listed_after: milliseconds until a new task is listed.
+        listed_after: milliseconds until a new task is listed and described.
     """
 
     def __init__(self, now: Callable[[], int] = lambda: 0) -> None:
@@ -71,9 +71,10 @@ class FakeEcs:
         return {"taskArns": [arn for arn in listed if self.requests[arn].items() >= request.items()]}
 
     def describe_tasks(self, *, cluster: str, tasks: list[str]) -> dict[str, Any]:
-        """Describe tasks, except those stopped long ago."""
+        """Describe tasks, except those stopped long ago and those that are not listed yet."""
         del cluster
-        known = [arn for arn in tasks if arn in self.tasks and self._is_described(arn)]
+        there = [arn for arn in tasks if arn in self.tasks and self._listed_at.get(arn, 0) <= self.now()]
+        known = [arn for arn in there if self._is_described(arn)]
         missing = [{"arn": arn, "reason": "MISSING"} for arn in tasks if arn not in known]
         return {"tasks": [self.tasks[arn] for arn in known], "failures": missing}
 

@@ -28,6 +28,13 @@ MUTANTS = (
         "services/bulk/executor.py",
         "not stored.is_running or stored.epoch != operation.epoch",
         "stored.epoch != operation.epoch",
+        also=(
+            (
+                "return replace(stored, progress=replace(",
+                "return replace(stored, state=operation.state, progress=replace(",
+            ),
+        ),
+        pairs="^bulk-cancelling bulk stop-bulk$",
     ),
     Mutant(
         "a bulk operation begins anew with each holder",
@@ -40,7 +47,7 @@ MUTANTS = (
         "services/bulk/manage.py",
         "        self._set_timer(operation.id)\n        if not self.stores.bulk.save",
         "        if not self.stores.bulk.save",
-        test="tests/scenarios/test_bulk_operations.py::test_what_was_accepted_is_done_although_its_start_is_lost",
+        pairs="^bulk-cancelling get-bulk trigger$",
     ),
     Mutant(
         "an operation ends before the one that it replaces",

@@ -8,7 +8,7 @@ MUTANTS = (
     Mutant(
         "a task that comes too late for its turn keeps its place for ever",
         "domain/rates.py",
-        "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * self.pace.interval",
+        "is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * interval",
         "is_late = False",
         test="tests/domain/test_rates.py",
     ),
@@ -22,15 +22,15 @@ MUTANTS = (
     Mutant(
         "a task without a place overtakes the line",
         "domain/rates.py",
-        "has_line = any(state.of(line) > self.at + self.pace.interval for line in LINES[: rank + 1])",
+        "has_line = any(state.of(line) > self.at + interval for line in LINES[: rank + 1])",
         "has_line = False",
         test="tests/domain/test_rates.py",
     ),
     Mutant(
         "a start is given back although others have followed it",
         "domain/rates.py",
-        "return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))",
-        "return RateUpdate({}, adds, {}, {}, self._needed(after, counted))",
+        "return RateUpdate({}, {STARTS: -interval, **adds}, {STARTS: counted}, {STARTS: counted}, needed)",
+        "return RateUpdate({}, {STARTS: -interval, **adds}, {}, {}, needed)",
         test="tests/domain/test_rates.py",
     ),
     Mutant(
@@ -38,13 +38,14 @@ MUTANTS = (
         "services/rate_limiter.py",
         "if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):",
         "if all(grant.earliest <= now * MICROS for grant in grants):",
-        test="tests/scenarios/test_rates.py::test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window",
+        pairs="^rate-queued worker trigger$",
     ),
     Mutant(
         "an attempt starts by a rate that its owner has paused since it was read",
         "domain/rates.py",
         "return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})",
         "return self",
+        pairs="^rate-queued (pause-rate worker|worker pause-rate)$",
     ),
     Mutant(
         "a start of a task with a place moves the lines below once more",

@@ -139,9 +139,7 @@ recognized."""
 EVENT_WAITER_KEPT = DAY
 """How long after its time limit a task is noted among those that wait for an event."""
 INTAKE_RULES_LIFE = 10 * SECOND
-"""How long a process caches intake rules."""
-INTAKE_RULES_TRUST = 10 * MINUTE
-"""How long a process applies cached intake rules if new ones cannot be read; after that, events are redelivered."""
+"""How long a process caches intake rules. If they cannot be read after that, events are redelivered."""
 QUOTA_WINDOW = 5 * SECOND
 """Time over which a quota per second is averaged."""
 QUOTA_USE_LIFE = SECOND

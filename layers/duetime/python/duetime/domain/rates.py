@@ -11,7 +11,8 @@ stored in the line's own time, which stops while higher priorities are served: `
 The interval of the count is stored with it. If the rate was raised, the first request with a shorter interval converts
 the count: the same number of starts stays counted, each for the shorter interval, so no window of the new rate exceeds
 its limit. The lines start anew, because the old rate determined the distance of their places; a task whose place is
-beyond the end of its line takes another one.
+beyond the end of its line takes another one. While tasks name different rates, all of them start as often as the
+fastest rate in use allows: a slower start converts the count back, so that it does not delay faster ones.
 
 Owners pause and pin rates (`duetime.domain.rate_control`): each part stores a copy of what its owner has set, with a
 number that grows with each action. A start or place is taken only if that number is the one known, so a rate that is
@@ -46,7 +47,7 @@ MICROS = 1_000
 STARTS = "starts"
 """Field that counts starts: the time of the next start if all were evenly spaced."""
 INTERVAL = "interval"
-"""Field for the amount that one start adds to the count, at least: that of the fastest rate with this key."""
+"""Field for the interval of the rate at which the starts are counted: that of the fastest rate in use."""
 _PRIORITIES = tuple(Priority)
 LINES = tuple(f"line_{priority}" for priority in _PRIORITIES)
 """Fields for the end of each priority's line, highest priority first; no line ends before a higher one."""
@@ -240,9 +241,9 @@ class StartRequest:
             return self._convert(state)
         if self.place is not None and not is_fresh:
             return self._start(state, is_in_step=True)
-        rank, slot = self._rank, self._slot(state)
+        rank, slot, interval = self._rank, self._slot(state), self._interval(state)
         if self.place is None:
-            has_line = any(state.of(line) > self.at + self.pace.interval for line in LINES[: rank + 1])
+            has_line = any(state.of(line) > self.at + interval for line in LINES[: rank + 1])
             return self._start(state) if slot <= self.at + _HOLD and not has_line else self.join(state)
         own = self.place + state.of(DISPLACED[rank])
         if own > self.at + _HOLD:
@@ -252,7 +253,7 @@ class StartRequest:
             return replace(self, place=None).next_step(state, is_fresh=True)
         if slot <= self.at + _HOLD:
             return self._start(state)
-        is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * self.pace.interval
+        is_late = self.at - own > RATE_LATE_COMER * MICROS + 2 * interval
         return self.join(state) if is_late else Wait(_millis(slot))
 
     def granted(self, after: RateState) -> tuple[int, int]:
@@ -262,7 +263,7 @@ class StartRequest:
 
     def joined(self, after: RateState) -> tuple[Millis, int]:
         """The time of the attempt's turn, in milliseconds, and its place, given the state after its `Join`."""
-        turn = after.of(LINES[self._rank]) - self.pace.interval
+        turn = after.of(LINES[self._rank]) - self._interval(after)
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
     def converted(self, state: RateState) -> RateState:
@@ -274,30 +275,43 @@ class StartRequest:
     def turn(self, state: RateState) -> int:
         """When a task without a place could start, in microseconds: now, or after those in line before it."""
         ahead = [state.of(line) for line in LINES[: self._rank + 1]]
-        return max(self._slot(state), *(end for end in ahead if end > self.at + self.pace.interval), 0)
+        return max(self._slot(state), *(end for end in ahead if end > self.at + self._interval(state)), 0)
 
     def line_length(self, state: RateState) -> int:
         """Places of all priorities that are still to come."""
         last = max(state.of(line) for line in LINES)
-        return max(0, -(-(last - self._slot(state)) // self.pace.interval)) if last > self.at else 0
+        return max(0, -(-(last - self._slot(state)) // self._interval(state))) if last > self.at else 0
 
-    def given_back(self, after: RateState) -> RateUpdate:
-        """The update that undoes an unused `Start`, given the state after it, if no other start has followed."""
-        interval, counted = self.pace.interval, after.of(STARTS)
-        adds = {STARTS: -interval} | {name: -shift for name, shift in self._shifts().items()}
-        return RateUpdate({}, adds, {STARTS: counted}, {STARTS: counted}, self._needed(after, counted))
+    def given_back(self, before: RateState, after: RateState) -> RateUpdate:
+        """The update that undoes an unused `Start`, if no other start has followed.
 
-    def _shifts(self) -> dict[str, int]:
+        Args:
+            before: the state that the start was decided from.
+            after: the state after the start.
+        """
+        counted, interval = after.of(STARTS), self._interval(before)
+        adds = {name: -shift for name, shift in self._shifts(interval).items()}
+        needed = self._needed(after, counted)
+        if interval < self.pace.interval:
+            sets = {STARTS: before.of(STARTS), INTERVAL: interval}
+            return RateUpdate(sets, adds, {STARTS: counted}, {STARTS: counted}, needed)
+        return RateUpdate({}, {STARTS: -interval, **adds}, {STARTS: counted}, {STARTS: counted}, needed)
+
+    def _interval(self, state: RateState) -> int:
+        """The interval of the fastest rate in use."""
+        return min(self.pace.interval, state.of(INTERVAL) or self.pace.interval)
+
+    def _shifts(self, interval: int) -> dict[str, int]:
         """Shifts of lower priorities' lines by a start; 0 for a task with a place, which shifted them before."""
         if self.place is not None:
             return {}
         below = self._rank + 1
-        return dict.fromkeys((*LINES[below:], *DISPLACED[below:]), self.pace.interval)
+        return dict.fromkeys((*LINES[below:], *DISPLACED[below:]), interval)
 
     def _convert(self, state: RateState) -> Convert:
         counted, interval = state.of(STARTS), state.of(INTERVAL)
-        # Uses the latest possible clock, so that no process counts too few starts.
-        now = min(counted, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
+        # No start was counted before its time. Uses the latest possible clock, so that no process counts too few.
+        now = min(counted - interval, self.at + MAX_CLOCK_DIFFERENCE * MICROS)
         starts = now - (-(counted - now) * self.pace.interval // interval)
         sets = {STARTS: starts, INTERVAL: self.pace.interval, **dict.fromkeys(LINES, 0)}
         same = {STARTS: counted, INTERVAL: interval}
@@ -305,30 +319,48 @@ class StartRequest:
 
     def _slot(self, state: RateState) -> int:
         """The time of the next possible start."""
-        return max(self.at, state.of(STARTS) - self.pace.lead)
+        return max(self.at, state.of(STARTS) - self.pace.burst * self._interval(state))
 
     def _start(self, state: RateState, *, is_in_step: bool = False) -> Start:
         """Counts a start: one interval after the previous one if starts are in step, else from now."""
-        rank, interval = self._rank, self.pace.interval
-        at_most: dict[str, int] = {INTERVAL: interval}
-        shifts = self._shifts()
-        if self.place is None:
-            at_most[LINES[rank]] = self.at + interval
-        elif rank:
-            at_most[DISPLACED[rank]] = self.at + _HOLD - self.place
+        interval = self.pace.interval
+        if self._interval(state) < interval:
+            return self._slower_start(state)
+        at_most = self._bounds(interval) | {INTERVAL: interval}
+        shifts = self._shifts(interval)
         latest = self.at + _HOLD + self.pace.lead
         needed = self._needed(state, latest + interval)
         # Half of the slack is for slightly late starts, so that they do not delay the next ones.
         in_step = self.at - self.pace.slack // 2
         if is_in_step or state.of(STARTS) >= in_step:
             adds = {STARTS: interval, **shifts}
-            return Start(RateUpdate({}, adds, {STARTS: in_step}, {**at_most, STARTS: latest}, needed))
+            at_least = {STARTS: in_step, INTERVAL: interval}
+            return Start(RateUpdate({}, adds, at_least, {**at_most, STARTS: latest}, needed))
         sets = {STARTS: self.at + interval, INTERVAL: interval}
         return Start(RateUpdate(sets, shifts, {}, {**at_most, STARTS: self.at}, needed))
 
+    def _slower_start(self, state: RateState) -> Start:
+        """Counts a start by a slower rate than that of the count, which it converts first.
+
+        The next request by the faster rate converts it back. Then this start counts as if it had been a fast one.
+        """
+        counted, faster, interval = state.of(STARTS), self._interval(state), self.pace.interval
+        begins = self._slot(state)
+        starts = begins - (-max(0, counted - begins) * interval // faster)
+        same = {STARTS: counted, INTERVAL: faster}
+        sets = {STARTS: starts + interval, INTERVAL: interval}
+        needed = self._needed(state, starts + interval)
+        return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
+
+    def _bounds(self, interval: int) -> dict[str, int]:
+        """Bounds that must hold for a start: nobody has come before it in the lines."""
+        if self.place is None:
+            return {LINES[self._rank]: self.at + interval}
+        return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}
+
     def join(self, state: RateState) -> Join:
         """Takes the next place in the line, at the time of the request at the earliest."""
-        rank, interval = self._rank, self.pace.interval
+        rank, interval = self._rank, self._interval(state)
         begins = max(self._slot(state), *(state.of(line) for line in LINES[:rank]), 0)
         sets: dict[str, int] = {}
         adds = dict.fromkeys(DISPLACED[rank + 1 :], interval)
@@ -340,9 +372,11 @@ class StartRequest:
         own = LINES[rank]
         has_line = own in adds
         needed = max(state.of(STARTS), begins, state.of(own)) + interval
-        # The count is not written, but must not expire.
-        at_most = {STARTS: needed} if has_line else {STARTS: needed, own: begins}
-        return Join(RateUpdate(sets, adds, {own: begins} if has_line else {}, at_most, self._needed(state, needed)))
+        counted_by = state.of(INTERVAL)
+        # The count is not written, but must not expire. At another rate, the place would be at another time.
+        at_most = {STARTS: needed, INTERVAL: counted_by} | ({} if has_line else {own: begins})
+        at_least = ({INTERVAL: counted_by} if counted_by else {}) | ({own: begins} if has_line else {})
+        return Join(RateUpdate(sets, adds, at_least, at_most, self._needed(state, needed)))
 
     def _needed(self, state: RateState, until: int) -> Millis:
         return _millis(max(until, *(state.of(line) for line in LINES)))

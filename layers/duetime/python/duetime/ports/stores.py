@@ -403,8 +403,8 @@ class LongPollStore(Protocol):
 class RateStore(Protocol):
     """States of rates."""
 
-    def read_many(self, names: Sequence[RateName]) -> Mapping[RateName, RateState]:
-        """Read parts, eventually consistent; missing ones are left out."""
+    def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
+        """Read parts, eventually consistent by default; missing ones are left out."""
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.errors import IntakeRuleNotFound, IntakeRulesFull, RecordUnreadable, RequestError, Unavailable
 from duetime.domain.intake_rules import IntakeEvent
 from duetime.domain.limits import MAX_INTAKE_RULES
-from duetime.domain.operating_parameters import INTAKE_RULES_LIFE, INTAKE_RULES_TRUST
+from duetime.domain.operating_parameters import INTAKE_RULES_LIFE
 from duetime.domain.tasks.creation import Order
 from duetime.domain.tracebacks import places_of
 from duetime.ports.queues import Reject
@@ -104,17 +104,12 @@ class IntakeRuleCache:
         """The rules as of a moment ago.
 
         Raises:
-            Unavailable: they cannot be read, and the last ones are older than `INTAKE_RULES_TRUST`.
+            Unavailable: they cannot be read; the event must be delivered again.
         """
         now = self.runtime.now()
-        if self._known is not None and now - self._read_at < INTAKE_RULES_LIFE:
-            return self._known
-        try:
+        if self._known is None or now - self._read_at >= INTAKE_RULES_LIFE:
             # An event that meets no rule is dropped: a rule set before must not be missed.
             self._known, self._read_at = self.store.read(consistent=True), now
-        except Unavailable:
-            if self._known is None or now - self._read_at >= INTAKE_RULES_TRUST:
-                raise
         return self._known
 
 

@@ -33,6 +33,7 @@ class _Grant:
     """A start granted by one part of a rate.
 
     Attributes:
+        before: state of the part that the grant was decided from.
         after: state of the part after the grant.
         earliest: earliest call of the target, in microseconds.
         latest: latest call of the target, in microseconds.
@@ -40,6 +41,7 @@ class _Grant:
 
     name: RateName
     request: StartRequest
+    before: RateState
     after: RateState
     earliest: int
     latest: int
@@ -167,7 +169,8 @@ class RateLimiter:
         for grant in grants:
             with suppress(Unavailable):
                 now, request = self.runtime.now(), grant.request
-                applied, state = self._apply(grant.name, request.given_back(grant.after), grant.after, now)
+                update = request.given_back(grant.before, grant.after)
+                applied, state = self._apply(grant.name, update, grant.after, now)
                 if until is None or not applied or request.place is not None:
                     continue
                 later = replace(request, at=until * MICROS)
@@ -194,12 +197,13 @@ class RateLimiter:
             if isinstance(step, Wait):
                 return Postponed(step.until, _reason(rate))
             update = step.update.asked_for(rate, is_listed=asked.is_listed(step))
-            applied, state = self._apply(asked.name, update, asked.state, now)
+            before = asked.state
+            applied, state = self._apply(asked.name, update, before, now)
             asked = replace(asked, state=state, is_fresh=True)
             if not applied or isinstance(step, Convert):
                 continue
             if isinstance(step, Start):
-                return _Grant(asked.name, request, state, *request.granted(state))
+                return _Grant(asked.name, request, before, state, *request.granted(state))
             until, place = request.joined(state)
             return Postponed(until, _reason(rate), {**task.rate_places, rate.key: place})
         return self._busy(rate)

@@ -79,7 +79,7 @@ class RateAdmin:
         Raises:
             RateNotFound: there is no such rate.
         """
-        self._states(owner, key)
+        self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, paused_at=None), by)
 
     def reset(self, owner: str, key: str, by: Attribution) -> RateStatus:
@@ -88,7 +88,7 @@ class RateAdmin:
         Raises:
             RateNotFound: there is no such rate.
         """
-        self._states(owner, key)
+        self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, resets=True), by)
 
     def pin(self, owner: str, pinned: Rate, by: Attribution) -> RateStatus:
@@ -101,7 +101,7 @@ class RateAdmin:
         Raises:
             RateNotFound: there is no such rate.
         """
-        self._states(owner, key)
+        self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
@@ -117,8 +117,8 @@ class RateAdmin:
         """Remove a pause and a pin: what is left of the rate expires."""
         self._change(owner, key, lambda control: RateControl(control.number))
 
-    def _states(self, owner: str, key: str) -> Mapping[int, RateState]:
-        found = self.rates.read_many(parts(owner, key))
+    def _states(self, owner: str, key: str, *, consistent: bool = False) -> Mapping[int, RateState]:
+        found = self.rates.read_many(parts(owner, key), consistent=consistent)
         if not found:
             raise RateNotFound(key)
         return {name.part: state for name, state in found.items()}
@@ -140,7 +140,7 @@ class RateAdmin:
             Unavailable: too many concurrent actions, or the store did not answer.
         """
         names = parts(owner, key)
-        states = dict(self.rates.read_many(names))
+        states = dict(self.rates.read_many(names, consistent=True))
         first = states.get(names[0], RateState())
         for _ in range(_TRIES):
             # Two actions in one microsecond have different numbers.

@@ -54,9 +54,9 @@ class DynamoRateStore:
         self._table = table
         self._executor = executor
 
-    def read_many(self, names: Sequence[RateName]) -> Mapping[RateName, RateState]:
-        """Read parts, eventually consistent; missing ones are left out."""
-        items = read_items(self._client, self._table, [_key_of(name) for name in names])
+    def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
+        """Read parts; missing ones are left out."""
+        items = read_items(self._client, self._table, [_key_of(name) for name in names], consistent=consistent)
         by_place = {_partition(name): name for name in names}
         return {by_place[item[schema.PARTITION_KEY]["S"]]: _state(item) for item in items}
 
