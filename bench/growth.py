@@ -1,20 +1,25 @@
-"""Cost of each operation as the number of stored tasks grows, on the embedded engine.
+"""Cost of each operation as the number of stored tasks grows, on the embedded engine or a fake of DynamoDB.
 
-python -m bench.growth [TASKS …]
+python -m bench.growth [--fake] [TASKS …]
 
 For each number of tasks a fresh table is filled (see `bench.stored_tasks`), and the functions run each operation
 several times in a warm process. AWS calls, read units and write units are counted exactly, and the most expensive
 repetition counts. CPU time covers only this process, in the fastest repetition, because the engine is another process
 whose searches grow with the table. For the same reason wall time, which is mostly the engine's, is not reported.
+
+The fake holds millions of tasks in some hundred bytes each. Its processor time is this process's, so it is not saved.
 """
 
 from __future__ import annotations
 
 import io
+import marshal
 import os
 import sys
+import zlib
 from argparse import ArgumentParser
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,21 +34,26 @@ from bench.growth_operations import PASSES, measured, operations_on
 from bench.stored_tasks import Contents, Filler
 from duetime import composition
 from duetime.adapters.aws_clients import Clients
+from duetime.adapters.dynamodb.task_items import item_of
 from duetime.environment_variables import Variable
 from duetime_local import emulator
 from tests.adapters.clouds import Cloud
+from tests.adapters.examples import task as example
 from tests.functions.meter import Meter
 from tests.functions.stack import Stack
+from tests.metering import item_size, read_units, write_units
 from tests.server_dates import drop_server_dates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from bench.growth_operations import Used
+    from bench.growth_operations import CallMeter, Used
     from duetime.adapters.dynamodb.attribute_values import Item
     from duetime_local.emulator import Emulator
+    from duetime_testing.fakes.tables import Table as FakeTable
 
 SIZES = (1_000, 10_000, 100_000)
+FAKE_SIZES = (1_000, 3_000_000)
 SETTINGS: dict[str, str] = {Variable.SHARDS: "16", Variable.SUMMARY_SPREAD: "1"}
 """Settings of a deployment, with their defaults."""
 _TASKS_A_DRAWING = 1_000
@@ -69,31 +79,40 @@ class PatientSession:
 def main() -> None:
     """Measure each size, print a table, and save the operation that grew most."""
     parser = ArgumentParser(prog="python -m bench.growth", description=__doc__)
-    parser.add_argument("tasks", nargs="*", type=int, default=SIZES, help="how many tasks the table holds")
-    sizes = parser.parse_args().tasks
+    parser.add_argument("tasks", nargs="*", type=int, help="how many tasks the table holds")
+    parser.add_argument("--fake", action="store_true", help="use a fake of DynamoDB, which holds more tasks")
+    asked = parser.parse_args()
+    sizes = asked.tasks or (FAKE_SIZES if asked.fake else SIZES)
     found: dict[int, dict[str, Used]] = {}
     console = Console(file=sys.stdout)
     # The functions' clock is set explicitly.
     drop_server_dates()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        emulator.running(port=0) as engine,
+        nullcontext() if asked.fake else emulator.running(port=0) as engine,
         # Refreshed explicitly, because a refreshing thread would count as an operation's CPU time.
         Progress(*columns, console=console, redirect_stdout=False, auto_refresh=False) as progress,
         # The functions print a line of metrics for each invocation.
         redirect_stdout(io.StringIO()),
     ):
-        os.environ.update(engine.environ)
         for size in sizes:
-            found[size] = measured_on_engine(engine, Contents(size, minutes=PASSES), progress)
+            contents = Contents(size, minutes=PASSES)
+            if engine is None:
+                found[size] = measured_in_fake(contents, progress)
+            else:
+                os.environ.update(engine.environ)
+                found[size] = measured_on_engine(engine, contents, progress)
     console.print(_table(found))
     console.print("\n".join(_rows(found)), soft_wrap=True, markup=False, highlight=False)
     if len(sizes) > 1:
         grown = worst(found[min(sizes)], found[max(sizes)])
         for key, (operation, ratio) in grown.items():
             console.print(f"{key}: {ratio} ({operation})")
-        figures = {key: ratio for key, (_, ratio) in grown.items()}
-        results.keep(Path(__file__).parent, {"growth_tasks": max(sizes), **figures})
+        figures = {"growth_tasks": max(sizes), **{key: ratio for key, (_, ratio) in grown.items()}}
+        if asked.fake:
+            figures = {key.replace("growth", "growth_fake"): value for key, value in figures.items()}
+            del figures["growth_fake_cpu_worst"]
+        results.keep(Path(__file__).parent, figures)
 
 
 def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress) -> dict[str, Used]:
@@ -107,24 +126,131 @@ def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress)
     def put(items: Sequence[Item]) -> None:
         client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item}} for item in items]})
 
+    try:
+        return _measured(stack, contents, put, meter, progress)
+    finally:
+        composition.use(None)
+        engine.client("dynamodb").delete_table(TableName=table)
+
+
+def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
+    """Fill a fresh table of a fake, and measure each operation."""
+    stack = Stack.faked(SETTINGS)
+    client: Any = stack.cloud.dynamodb
+    table = client.fake.tables[stack.environ[Variable.TABLE]]
+
+    def put(items: Sequence[Item]) -> None:
+        for item in items:
+            put_packed(table, item)
+
+    meter = FakeMeter(client._session, table)  # noqa: SLF001 - it has no other way to hear calls
+    try:
+        return _measured(stack, contents, put, meter, progress)
+    finally:
+        composition.use(None)
+
+
+def _measured(
+    stack: Stack,
+    contents: Contents,
+    put: Callable[[Sequence[Item]], object],
+    meter: CallMeter,
+    progress: Progress,
+) -> dict[str, Used]:
     def advance(number: int) -> None:
         progress.advance(filling, number)
         if progress.tasks[filling].completed % _TASKS_A_DRAWING < number:
             progress.refresh()
 
     filling = progress.add_task(f"fill {contents.tasks:,}", total=contents.total)
-    try:
-        waiting = Filler(stack, contents, put, advance).fill()
-        found = {}
-        measuring = progress.add_task(f"measure {contents.tasks:,}", total=None)
-        for operation in operations_on(stack, waiting):
-            progress.update(measuring, description=f"measure {contents.tasks:,}: {operation.name}", refresh=True)
-            found[operation.name] = measured(operation, meter)
-            progress.advance(measuring)
-    finally:
-        composition.use(None)
-        engine.client("dynamodb").delete_table(TableName=table)
+    waiting = Filler(stack, contents, put, advance).fill()
+    found = {}
+    measuring = progress.add_task(f"measure {contents.tasks:,}", total=None)
+    for operation in operations_on(stack, waiting):
+        progress.update(measuring, description=f"measure {contents.tasks:,}: {operation.name}", refresh=True)
+        found[operation.name] = measured(operation, meter)
+        progress.advance(measuring)
     return found
+
+
+@dataclass
+class FakeMeter:
+    """Counts the calls of fakes and their units by DynamoDB's documented rules.
+
+    The fakes filter nothing that they have read; of a projection, only the returned attributes count. Writes of indexes
+    and rejected writes are not counted.
+    """
+
+    session: Any
+    table: FakeTable
+    total_requests: int = 0
+    table_units: float = 0.0
+    index_units: float = 0.0
+    read_units: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Listen to every call and write."""
+        self.session.heard = self._heard
+        self.table.watch = self._written
+        for name in ("get_item", "query", "batch_get_item"):
+            setattr(self.session.dynamodb, name, self._reading(getattr(self.session.dynamodb, name)))
+
+    def reset(self) -> None:
+        """Reset the counters."""
+        self.total_requests, self.read_units, self.table_units = 0, 0.0, 0.0
+
+    def _heard(self, _operation: str, _request: Mapping[str, Any]) -> None:
+        self.total_requests += 1
+
+    def _written(self, old: Item | None, new: Item | None) -> None:
+        self.table_units += write_units(max(item_size(image) for image in (old, new) if image is not None))
+
+    def _reading(self, call: Any) -> Any:  # noqa: ANN401 - a method of a fake
+        def read(**request: Any) -> Any:  # noqa: ANN401 - its arguments and its answer
+            answer = call(**request)
+            for items in answer.get("Responses", {}).values():
+                self.read_units += sum(read_units(item_size(item), consistent=False) for item in items)
+            if "Responses" not in answer:
+                items = answer.get("Items", [answer.get("Item", {})])
+                consistent = request.get("ConsistentRead", False)
+                self.read_units += read_units(sum(map(item_size, items)), consistent=consistent)
+            return answer
+
+        return read
+
+
+class PackedItems(dict[str, Any]):
+    """The items of a partition, compressed until they are written again."""
+
+    __slots__ = ()
+
+    def get(self, sort: str, default: Any = None) -> Any:  # noqa: ANN401 - an item, as the fake has it
+        """An item."""
+        found = super().get(sort, default)
+        return _unpacked(found) if isinstance(found, bytes) else found
+
+
+_USUAL = marshal.dumps(item_of(example()), 2)
+"""Most of an item's bytes are those of every other one."""
+
+
+def put_packed(table: FakeTable, item: Item) -> None:
+    """Write a new item into a table of the fake, compressed."""
+    partition, sort = sys.intern(item[table.partition_name]["S"]), item[table.sort_name]["S"]
+    items: dict[str, Any] = table.partitions.setdefault(partition, PackedItems())
+    items[sort] = _packed(item)
+    for index in table.indexes.values():
+        index.change(0, (partition, sort), None, item)
+
+
+def _packed(item: Item) -> bytes:
+    compressor = zlib.compressobj(1, zdict=_USUAL)
+    return compressor.compress(marshal.dumps(item, 2)) + compressor.flush()
+
+
+def _unpacked(packed: bytes) -> Item:
+    item: Item = marshal.loads(zlib.decompressobj(zdict=_USUAL).decompress(packed))  # noqa: S302 - written above
+    return item
 
 
 def worst(few: Mapping[str, Used], many: Mapping[str, Used]) -> dict[str, tuple[str, float]]:

@@ -30,6 +30,22 @@ _KEYS_BY_COMMAND = {
         "growth_write_units_worst",
         "growth_cpu_worst",
     ),
+    "python -m bench.growth --fake": (
+        "growth_fake_tasks",
+        "growth_fake_calls_worst",
+        "growth_fake_read_units_worst",
+        "growth_fake_write_units_worst",
+    ),
+    "python -m bench.endurance": (
+        "schedules_measured",
+        "schedule_tick_calls",
+        "schedule_tick_write_units",
+        "schedule_tick_cpu_ms",
+        "dollars_month_100k_minutely_schedules_trigger",
+        "worker_tasks",
+        "worker_memory_mb",
+        "worker_memory_growth_mb",
+    ),
     "python -m bench.task_lists": ("lists_tasks", "lists_read_units_worst", "lists_reads_worst"),
     "python -m bench.lateness": (
         "lateness_p50_ms",

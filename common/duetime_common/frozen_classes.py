@@ -33,7 +33,8 @@ def frozen(*, kw_only: bool = False, order: bool = False) -> Callable[[type[C]],
 def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) -> Any:
     """Make a class a dataclass with slots whose fields cannot be assigned; equal fields make equal instances.
 
-    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` accept it like every dataclass. Methods that it defines itself are kept.
+    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` accept it like every dataclass. Methods that it defines
+    itself are kept.
 
     Args:
         cls: the class.

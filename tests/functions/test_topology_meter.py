@@ -229,6 +229,33 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
 
 
+def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> None:
+    """One of three last nodes ends: a batch of two units more than the end of one among too many to be read."""
+    found = {}
+    for later in (2, 10):
+        nodes = {"now": {"type": "node"}, **{f"n{i}": {"type": "node", "delay_seconds": 600} for i in range(later)}}
+        graphs.work()
+        topology = graphs.submit(nodes)
+        graphs.work()
+        graphs.state("plan", topology)
+        graphs.meter.reset()
+        graphs.work()
+        found[later] = graphs.meter.requests["BatchGetItem"], graphs.meter.read_units
+    assert found[2] == (found[10][0] + 1, found[10][1] + 2)
+
+
+def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
+    """Sixty nodes that wait for none take three requests for their records and six for their messages."""
+    topology = graphs.submit({f"n{i}": {"type": "node"} for i in range(60)})
+    graphs.work()
+    graphs.meter.reset()
+    graphs.state("plan", topology)
+    # How far the run has come, when it begins and when it opens.
+    assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 2)
+    assert graphs.meter.requests["SendMessageBatch"] == 6
+    assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
+
+
 def test_a_plan_that_is_started_again_is_refused_each_record_once(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -183,7 +183,8 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    assert most > 20
+    # The calls of a whole operation, or the kills would have ended too early.
+    assert most > 10
 
 
 def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario) -> None:

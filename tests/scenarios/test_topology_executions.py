@@ -55,6 +55,21 @@ def test_an_execution_waits_for_what_no_child_outlasts() -> None:
         assert ended.finished_at - slow_ended_at < SECOND
 
 
+@pytest.mark.parametrize(("lasts", "finishes"), [(1, 0), (3, 0), (20, 1)])
+def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
+    """The run has ended before its execution has asked whether it is over; only among many last nodes it asks first."""
+    with Graphs() as graphs:
+        nodes = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(lasts)}
+        graphs.submit({"first": {"type": PLAIN}, **nodes})
+        assert graphs.run_until(lambda: graphs.whole().is_terminal, MINUTE, 1)
+        assert graphs.state_machine.entered["Finish"] == finishes
+        assert graphs.run_until_ended().state == "succeeded"
+        graphs.run(MINUTE)
+        assert [each.status for each in graphs.states.executions.values()] == ["SUCCEEDED"]
+        assert graphs.state_machine.entered["Finish"] == 1
+        assert all(graphs.node(key).expires_at for key in ("first", *nodes))
+
+
 def test_a_topology_that_failed_ends_with_its_last_node() -> None:
     """A failure dismisses what the execution waits for; the node that runs longest has the whole end, not a check."""
     with Graphs() as graphs:

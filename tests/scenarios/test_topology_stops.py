@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.adapters.dynamodb.task_items import ATTRIBUTES
+from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.batches import ITEMS_A_REQUEST
 from duetime.handlers import Unretriable
+from duetime_testing.fakes.statements import inserted_item
 from duetime_testing.fakes.stepfunctions import Status
 from tests.scenarios.graphs import DIAMOND, PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -146,17 +148,16 @@ def test_nodes_of_a_topology_that_ended_before_its_plan_are_shown_as_stopped(sto
             assert graphs.ask("GET", path).body["counts"] == {"succeeded": len(DIAMOND)}
 
 
-_NODE_REF = ATTRIBUTES["node_ref"].name
-FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for number in range(3)}
+FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for number in range(ITEMS_A_REQUEST + 1)}
 
 
-def plan_stands_still(graphs: Graphs, node: int, duration: Millis) -> list[Call]:
-    """Have the plan wait before it makes the task of one of the nodes that wait for no other."""
-    made = count()
+def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
+    """Have the plan wait before it makes the last of the nodes that wait for no other: one more than a batch holds."""
+    batches = count()
 
     def is_wanted(call: Call) -> bool:
-        is_put = call.machine.function == "topology" and call.operation == "put_item"
-        return is_put and _NODE_REF in call.request["Item"] and next(made) == node
+        is_batch = call.machine.function == "topology" and call.operation == "batch_execute_statement"
+        return is_batch and next(batches) == 1
 
     graphs.faulty = True
     return graphs.slow(is_wanted, duration)
@@ -171,18 +172,21 @@ def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
             raise Unretriable
 
         graphs.target = fail
-        stalls = plan_stands_still(graphs, len(FIRST_NODES) - 1, 4 * MINUTE + 40 * SECOND)
+        stalls = plan_stands_still(graphs, 4 * MINUTE + 40 * SECOND)
         graphs.submit(FIRST_NODES, on_failure=policy)
         assert graphs.run_until_ended().state == "failed"
-        assert stalls
-        assert len(graphs.ran) == len(FIRST_NODES) - 1
-        assert [graphs.node(key).state for key in FIRST_NODES if key not in graphs.ran] == ["cancelled"]
+        (statement,) = stalls[0].request["Statements"]
+        _, item = inserted_item(statement["Statement"], statement["Parameters"])
+        last = graphs.key_of(item[schema.SORT_KEY]["S"])
+        assert graphs.ran
+        assert last not in graphs.ran
+        assert graphs.node(last).state == "cancelled"
 
 
 def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
     """The pause is answered while the plan makes its task, due at once: it is held, and runs when all is resumed."""
     with Graphs() as graphs:
-        stalls = plan_stands_still(graphs, len(FIRST_NODES) - 1, 20 * SECOND)
+        stalls = plan_stands_still(graphs, 20 * SECOND)
         graphs.submit(FIRST_NODES)
         assert graphs.run_until(lambda: stalls)
         assert graphs.ask("POST", f"{PATH}/{graphs.topology}/pause").status == 202

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 100
 """Children processed together: the first of many start before the last are processed."""
+_FEW = 10
+"""Last nodes that are read when one of them ends: each read costs a fifth of a write."""
 
 
 @frozen
@@ -96,8 +98,28 @@ class NodeFinished:
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
             self.joins.follow(topology_run, key, task, edges[first : first + _AT_ONCE])
-        if is_awaited(topology_run.graph, key) and (token := self.store.read_token(task.id)) is not None:
-            self.machine.answer(token)
+        if is_awaited(topology_run.graph, key):
+            self._end_with_last(topology_run, key, status)
+            if (token := self.store.read_token(task.id)) is not None:
+                self.machine.answer(token)
+
+    def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
+        """End the run if its last node has ended, without waiting for the functions of its execution.
+
+        Of several last nodes, only the one that ended last does it: concurrent attempts would pay for rejected writes.
+        A large run, or one of many last nodes, is left to its execution, which also ends a run that no node ends.
+        """
+        graph, ran = topology_run.graph, topology_run.run_state.ran
+        if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):
+            return
+        others = [each for each in graph.order if each not in ran and each != key and is_awaited(graph, each)]
+        if len(others) >= _FEW:
+            return
+        found = self.topology_repository.read_nodes(topology_run, others) if others else {}
+        last = status.ended_at or 0, key
+        statuses = {each: status_of(found.get(each)) for each in others}
+        if all(other.has_ended and (other.ended_at or 0, each) < last for each, other in statuses.items()):
+            self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
         """The run that a node belongs to; `None` if another run is active, or about to be."""

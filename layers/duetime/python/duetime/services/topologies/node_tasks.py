@@ -80,12 +80,15 @@ class NodeTasks:
         if not topology_run.starts_nodes:
             self._make_all(topology_run, keys, self._target_rule(topology_run))
             return (), topology_run
-        tasks = self.runtime.executor.map(partial(self._start, topology_run), keys)
+        tasks = self.runtime.executor.map(partial(self._due, topology_run, self._target_rule(topology_run)), keys)
+        inserted = self.enqueuer.insert(tasks)
+        is_new = self.runtime.executor.map(lambda task: task.nonce in inserted or self.enqueuer.create(task), tasks)
+        started = {key: task for key, task, new in zip(keys, tasks, is_new, strict=True) if new}
         # Creating thousands takes a while: the run may have been paused since, or an existing task may have failed.
         present = self.definitions.read(topology_run.task.id) or topology_run
         if present.starts_nodes:
-            self.enqueuer.send_due([task for task in tasks if task is not None])
-        return [key for key, task in zip(keys, tasks, strict=True) if task is not None], present
+            self.enqueuer.send_due(list(started.values()))
+        return started.keys(), present
 
     def complete(self, topology: TaskId) -> None:
         """Create the tasks that an interrupted plan of an ended topology left out, so that all can be cancelled.
@@ -118,12 +121,10 @@ class NodeTasks:
         present = {task.id for task in (*inserted.written, *inserted.existing)}
         self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in present])
 
-    def _start(self, topology_run: TopologyRun, key: str) -> Task | None:
-        """Create a node's task, due at once; `None` if it has one."""
-        task = self._blocked(topology_run, self._target_rule(topology_run), key)
+    def _due(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
+        """The task of a node that waits for no other, due at once."""
         due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
-        task = replace(task, state=State.SCHEDULED, due_at=due, next_at=due)
-        return task if self.enqueuer.create(task) else None
+        return replace(self._blocked(topology_run, target, key), state=State.SCHEDULED, due_at=due, next_at=due)
 
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
         """The task of a node that waits for others; a large payload is already stored outside the record."""

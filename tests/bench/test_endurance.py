@@ -1,0 +1,31 @@
+"""The measurements of many schedules and of a worker's memory, in small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from bench.endurance import schedules
+from bench.stored_tasks import FAILING, SUCCEEDING
+from duetime import composition
+from duetime.handlers import REGISTRY, Registered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is composed and the handlers are gone afterwards."""
+    for type_ in (SUCCEEDING, FAILING):
+        monkeypatch.setitem(REGISTRY, type_, Registered({}))
+    yield
+    composition.use(None)
+
+
+def test_a_tick_costs_each_schedule_of_one_minute_the_same() -> None:
+    """With more schedules, each takes fewer calls and units, because a tick reads its minutes for all of them."""
+    few, many = schedules(20), schedules(60)
+    assert 4 <= many["schedule_tick_write_units"] <= few["schedule_tick_write_units"]
+    assert 3 <= many["schedule_tick_calls"] <= few["schedule_tick_calls"]
