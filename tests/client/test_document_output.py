@@ -29,6 +29,7 @@ WITHOUT = {
         "context use",
         "context remove",
         "region add",
+        "region replicate",
     ),
     *("import crontab", "import celery", "import eventbridge-scheduler", "import airflow", "import quartz"),
     *(

@@ -68,11 +68,6 @@ FinishedAfter = Annotated[At, Field(description="Only tasks finished at this tim
 FinishedBefore = Annotated[At, ends_after("finished_after"), Field(description="Only tasks finished before this time.")]
 
 
-_EXAMINES = (
-    "Tasks are examined one by one: a time from which on they were created or due, or another condition, bounds that."
-)
-
-
 class TaskConditions(Body):
     """Conditions that tasks in any state can meet."""
 
@@ -81,15 +76,14 @@ class TaskConditions(Body):
     name_contains: Annotated[
         WantedName | None,
         Field(
-            description=f"Only tasks with this text in their name, in any case. {_EXAMINES}",
+            description="Only tasks with this text in their name, in any case. A page examines up to 1,000 tasks: `created_after` bounds the search.",
             examples=["close"],
         ),
     ] = None
     error_contains: Annotated[
         WantedErrorText | None,
         Field(
-            description="Only tasks with this text in the type or the message of the error of their last failed "
-            f"attempt, written `type: message`, in any case. {_EXAMINES}",
+            description="Only tasks with this text in their last error, `type: message`, in any case. Like `name_contains`.",
             examples=["timed out"],
         ),
     ] = None

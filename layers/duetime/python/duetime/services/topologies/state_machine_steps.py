@@ -164,7 +164,7 @@ class StateMachineSteps:
         """
         topology_run = self.topology_repository.read(topology)
         if topology_run is None or self._current(topology, fence) is None:
-            return TopologyCheck(State.CANCELLED, over=True, again_after=0)
+            return TopologyCheck(_state_of_ended(topology_run, fence), over=True, again_after=0)
         if not topology_run.is_present:
             return TopologyCheck(
                 State.RUNNING, over=False, again_after=pause_before_check(looks, LONGEST_CHECK_INTERVAL)
@@ -356,3 +356,10 @@ class TopologyWatchdog:
             self.state_machine_steps.finish(task.id, task.fence)
         else:
             self.state_machine_steps.cancel_unplanned(task.id, task.fence)
+
+
+def _state_of_ended(topology_run: TopologyRun | None, fence: int) -> State:
+    """The outcome of a run that its last node has ended; another run, or none, is as if it had been cancelled."""
+    if topology_run is None or topology_run.task.fence != fence or not topology_run.task.is_terminal:
+        return State.CANCELLED
+    return topology_run.task.state
