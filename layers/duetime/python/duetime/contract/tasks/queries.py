@@ -76,14 +76,14 @@ class TaskConditions(Body):
     name_contains: Annotated[
         WantedName | None,
         Field(
-            description="Only tasks with this text in their name, in any case. A page examines up to 1,000 tasks: `created_after` bounds the search.",
+            description="Only tasks with this text in their name, in any case; `created_after` bounds the search.",
             examples=["close"],
         ),
     ] = None
     error_contains: Annotated[
         WantedErrorText | None,
         Field(
-            description="Only tasks with this text in their last error, `type: message`, in any case. Like `name_contains`.",
+            description="Only tasks with this text in their last error, `type: message`, in any case.",
             examples=["timed out"],
         ),
     ] = None
