@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-EARLIER = "a999f09506bcd1b79c68e798a8ffba9fe2ffa00c"
+EARLIER = "9a496f72bd288f8fb56f0b8c851a91dd7924d619"
 """The commit of the earlier code; from the first release on, that of the release before."""
 SOURCES = ("layers/duetime/python", "common", "client", "testing", "infra/cdk", ".")
 """Where its packages are."""
