@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.order_lines import DynamoOrderLineStore
+from duetime.domain.order_lines import LineName, LinePlace
 from duetime.domain.tasks.states import State
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.tasks import ONCE, RECOVERY, Tasks
@@ -392,3 +394,24 @@ def test_an_event_can_name_an_ordered_key() -> None:
         tasks.send_event("one", "2026-11-21T02:00:00Z", **ordered())
         tasks.run(10 * SECOND)
         assert [task.waiting_for for task in tasks.watching.tasks() if task.state is State.WAITING] == [f"order {KEY}"]
+
+
+def test_two_retried_tasks_of_a_key_do_not_wait_for_each_other() -> None:
+    """The later one had the turn last, and the earlier one was just taking its place: both run again, in order."""
+    with Tasks() as tasks:
+        tasks.fail()
+        ids = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())
+        assert tasks.run_until(lambda: all(tasks.state(each) is State.FAILED for each in ids), within=MINUTE)
+        tasks.run(2 * SECOND)
+        tasks.last(1)
+        tasks.effects.clear()
+        tasks.receiving = False
+        assert [tasks.do(each, "retry").status for each in ids] == [200, 200]
+        # As if it had checked the line before the other one's follow-ups, and written its place after them.
+        first = tasks.record(ids[0])
+        place = LinePlace(first.order_number or 0, first.id, tasks.now)
+        lines = DynamoOrderLineStore(tasks.dynamodb, "tasks", tasks.time)  # type: ignore[arg-type]  # a fake
+        lines.join(LineName(first.owner, KEY), place)
+        tasks.receiving = True
+        assert tasks.run_until(lambda: all(tasks.state(each) is State.SUCCEEDED for each in ids), within=HOUR)
+        assert starts(tasks) == [*ids]

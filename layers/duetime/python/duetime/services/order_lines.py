@@ -21,6 +21,7 @@ from duetime.domain.order_lines import (
     check_interval,
     holds_line,
     is_waiting_for_turn,
+    lets_pass,
     line_of,
     may_have_lost_turn,
     place_status,
@@ -155,7 +156,7 @@ class OrderLines:
         """The task that another one waits for; `None` if it may take the turn."""
         if line.turn not in (None, task.id):
             current = self.stores.tasks.read(line.turn)
-            if current is not None and holds_line(current, self.runtime.now()):
+            if current is not None and holds_line(current, self.runtime.now()) and not lets_pass(current, task):
                 return _Ahead(line.index(task.order_number or 0), current)
         for place, first in self._open_places(line):
             if place.number >= (task.order_number or 0):
