@@ -413,5 +413,5 @@ def test_two_retried_tasks_of_a_key_do_not_wait_for_each_other() -> None:
         lines = DynamoOrderLineStore(tasks.dynamodb, "tasks", tasks.time)  # type: ignore[arg-type]  # a fake
         lines.join(LineName(first.owner, KEY), place)
         tasks.receiving = True
-        assert tasks.run_until(lambda: all(tasks.state(each) is State.SUCCEEDED for each in ids), within=HOUR)
+        assert tasks.run_until(lambda: all(tasks.state(each) is State.SUCCEEDED for each in ids), within=MINUTE)
         assert starts(tasks) == [*ids]

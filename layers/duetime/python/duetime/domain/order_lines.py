@@ -143,16 +143,6 @@ def may_have_lost_turn(task: Task) -> bool:
     return task.reopened_at is not None or task.state is State.ROLLING_BACK
 
 
-def lets_pass(current: Task, task: Task) -> bool:
-    """Whether a task that had the turn, and was retried, waits for an earlier one of its line.
-
-    If both were retried, each would otherwise wait for the other. The one that waits checks its line before it runs.
-    """
-    is_later = (current.order_number or 0) > (task.order_number or 0)
-    is_put_back = current.state is State.WAITING and is_waiting_for_turn(current)
-    return is_later and is_put_back and may_have_lost_turn(current)
-
-
 def is_waiting_for_turn(task: Task) -> bool:
     """Whether the last check of a task found another one's turn."""
     return task.waiting_for is not None and task.waiting_for.startswith(WAITS_FOR_ITS_TURN)

@@ -21,7 +21,6 @@ from duetime.domain.order_lines import (
     check_interval,
     holds_line,
     is_waiting_for_turn,
-    lets_pass,
     line_of,
     may_have_lost_turn,
     place_status,
@@ -53,10 +52,12 @@ class _Ahead:
 
     Attributes:
         index: number of places before its own that are known.
-        task: the task before it; `None` if that is being created.
+        task_id: the task before it.
+        task: its record; `None` if it is being created.
     """
 
     index: int
+    task_id: TaskId
     task: Task | None
 
 
@@ -82,9 +83,11 @@ class OrderLines:
             if line.turn == task.id and not may_have_lost_turn(task):
                 return None
             if (ahead := self._ahead(line, task)) is not None:
+                if line.turn == task.id:
+                    self._give_back(line, ahead)
                 return self._wait(line, task, ahead)
             # If all tasks that were read have ended, those behind them are read next.
-            if line.reaches(task.order_number) and self._give_turn(line, task):
+            if line.reaches(task.order_number) and self._give_turn(line, task.id):
                 return None
         return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
 
@@ -141,7 +144,7 @@ class OrderLines:
             if behind is not None:
                 self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)
             return True
-        if not self._give_turn(line, task):
+        if not self._give_turn(line, task.id):
             return False
         if task.state in LEASED or not is_waiting_for_turn(task):
             # It may have been put back since it was read, without having seen its turn.
@@ -149,19 +152,24 @@ class OrderLines:
         self._enqueue(task)
         return True
 
-    def _give_turn(self, line: OrderLine, task: Task) -> bool:
-        return self.stores.order_lines.give_turn(line, task.id, self.runtime.nonce(), self.runtime.now())
+    def _give_back(self, line: OrderLine, ahead: _Ahead) -> None:
+        """Give the turn of a retried task, which had it last, to an earlier one: each would wait for the other."""
+        if self._give_turn(line, ahead.task_id) and ahead.task is not None:
+            self._enqueue(ahead.task)
+
+    def _give_turn(self, line: OrderLine, task_id: TaskId) -> bool:
+        return self.stores.order_lines.give_turn(line, task_id, self.runtime.nonce(), self.runtime.now())
 
     def _ahead(self, line: OrderLine, task: Task) -> _Ahead | None:
         """The task that another one waits for; `None` if it may take the turn."""
         if line.turn not in (None, task.id):
             current = self.stores.tasks.read(line.turn)
-            if current is not None and holds_line(current, self.runtime.now()) and not lets_pass(current, task):
-                return _Ahead(line.index(task.order_number or 0), current)
+            if current is not None and holds_line(current, self.runtime.now()):
+                return _Ahead(line.index(task.order_number or 0), current.id, current)
         for place, first in self._open_places(line):
             if place.number >= (task.order_number or 0):
                 return None
-            return _Ahead(line.index(task.order_number or 0), first)
+            return _Ahead(line.index(task.order_number or 0), place.task_id, first)
         return None
 
     def _open_places(self, line: OrderLine) -> Iterator[tuple[LinePlace, Task | None]]:
