@@ -21,7 +21,7 @@ import psutil
 from rich.console import Console
 
 from bench import results
-from bench.growth import SETTINGS, FakeMeter
+from bench.growth import faked
 from bench.stored_tasks import SUCCEEDING, register_handlers
 from duetime.composition import composed
 from duetime.composition.schedules import ScheduleServices
@@ -31,7 +31,6 @@ from duetime.domain.tasks.creation import Order
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
-from duetime.environment_variables import Variable
 from duetime_common.prices import DEFAULT_REGION, PRICES
 from tests.functions.stack import OWNER, Stack
 
@@ -62,21 +61,19 @@ def main() -> None:
 
 def schedules(number: int) -> dict[str, float]:
     """Calls and units of a tick for each schedule of one minute, and dollars a month for a hundred thousand."""
-    stack = Stack.faked(SETTINGS)
+    stack, _, meter = faked()
     register_handlers()
     creator = composed(ScheduleServices).creator
     for each in range(number):
         creator.create(OWNER, ScheduleSpec(Written(rate="1 minute"), TaskSpec(SUCCEEDING), f"s{each}"))
-    client: Any = stack.cloud.dynamodb
-    meter = FakeMeter(client._session, _table(stack))  # noqa: SLF001 - it has no other way to hear calls
     calls: Counter[str] = Counter()
-    heard = client._session.heard  # noqa: SLF001 - same
+    heard = meter.session.heard
 
     def count(operation: str, request: Any) -> None:  # noqa: ANN401 - any request
         calls[operation] += 1
         heard(operation, request)
 
-    client._session.heard = count  # noqa: SLF001 - same
+    meter.session.heard = count
     _tick(stack)
     meter.reset()
     calls.clear()
@@ -106,9 +103,9 @@ def _tick(stack: Stack) -> None:
 
 def worker_memory(minutes: float) -> dict[str, float]:
     """Megabytes by which a worker process grows after its first ten thousand tasks."""
-    stack = Stack.faked(SETTINGS)
+    stack, _, meter = faked()
     register_handlers()
-    process, table = psutil.Process(), _table(stack)
+    process, table = psutil.Process(), meter.table
     done, warm, end = 0, 0, time.monotonic() + minutes * 60
     orders = [Order(TaskSpec(SUCCEEDING, b'{"n":1}'))] * _BATCH
     while done < 2 * _WARM or time.monotonic() < end:
@@ -127,12 +124,6 @@ def worker_memory(minutes: float) -> dict[str, float]:
         "worker_memory_mb": round(warm / _MEGABYTE),
         "worker_memory_growth_mb": round(grown, 1),
     }
-
-
-def _table(stack: Stack) -> Table:
-    client: Any = stack.cloud.dynamodb
-    table: Table = client.fake.tables[stack.environ[Variable.TABLE]]
-    return table
 
 
 def _empty(table: Table) -> None:

@@ -135,7 +135,16 @@ def measured_on_engine(engine: Emulator, contents: Contents, progress: Progress)
 
 def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
     """Fill a fresh table of a fake, and measure each operation."""
-    stack = Stack.faked(SETTINGS)
+    stack, put, meter = faked()
+    try:
+        return _measured(stack, contents, put, meter, progress)
+    finally:
+        composition.use(None)
+
+
+def faked(settings: dict[str, str] = SETTINGS) -> tuple[Stack, Callable[[Sequence[Item]], None], FakeMeter]:
+    """A deployment over fakes of AWS, what stores items in its table, and a meter of its calls."""
+    stack = Stack.faked(settings)
     client: Any = stack.cloud.dynamodb
     table = client.fake.tables[stack.environ[Variable.TABLE]]
 
@@ -143,11 +152,7 @@ def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
         for item in items:
             put_packed(table, item)
 
-    meter = FakeMeter(client._session, table)  # noqa: SLF001 - it has no other way to hear calls
-    try:
-        return _measured(stack, contents, put, meter, progress)
-    finally:
-        composition.use(None)
+    return stack, put, FakeMeter(client._session, table)  # noqa: SLF001 - it has no other way to hear calls
 
 
 def _measured(

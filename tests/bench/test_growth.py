@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from bench.growth import FakeMeter, put_packed, worst
+from bench.growth import faked, worst
 from bench.growth_operations import Used, measured, operations_on
 from bench.stored_tasks import FAILING, SUCCEEDING, Contents, Filler
 from duetime import composition
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Registered
-from tests.functions.stack import Stack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from duetime.adapters.dynamodb.attribute_values import Item
 
 FEW = 200
 """Enough for a full page."""
 GROWING = {"list, a tag of few"}
 """It looks through what there is, up to a limit."""
-SETTINGS: dict[str, str] = {Variable.SHARDS: "1", Variable.SUMMARY_SPREAD: "1"}
-"""With one shard, one partition of the list of tasks has them all: so few tasks fill its pages."""
 
 
 @pytest.fixture(autouse=True)
@@ -38,17 +34,9 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def used_with(tasks: int) -> dict[str, Used]:
-    """What each operation uses with so many tasks."""
-    stack = Stack.faked(SETTINGS)
-    client: Any = stack.cloud.dynamodb
-    table = client.fake.tables[stack.environ[Variable.TABLE]]
-
-    def put(items: Sequence[Item]) -> None:
-        for item in items:
-            put_packed(table, item)
-
-    filler = Filler(stack, Contents(tasks, a_minute=10, minutes=1), put)
-    waiting, meter = filler.fill(), FakeMeter(client._session, table)
+    """What each operation uses with so many tasks; with one shard, so few tasks fill the pages of the list."""
+    stack, put, meter = faked({Variable.SHARDS: "1", Variable.SUMMARY_SPREAD: "1"})
+    waiting = Filler(stack, Contents(tasks, a_minute=10, minutes=1), put).fill()
     return {
         each.name: measured(replace(each, repeats=1, rehearsed=False), meter) for each in operations_on(stack, waiting)
     }

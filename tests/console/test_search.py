@@ -85,7 +85,7 @@ def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: Worl
     task_id = world.create(type=PLAIN, name="Month close", delay_seconds=LATER)
     world.create(type=PLAIN, name="other", delay_seconds=LATER)
     page = console.open("/tasks?q=month")
-    expect(page.locator(".empty")).to_contain_text("A name is found by the whole of it")
+    expect(page.locator(".empty")).to_contain_text("Only whole names match")
     page.get_by_role("link", name="Search for a part of a name").click()
     expect(page.get_by_label("Search tasks")).to_have_value("contains:month")
     expect(page.locator(ROWS)).to_have_count(1)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto.events.models import EventPattern
 
-from duetime.domain.intake_rules import STEPS, EventTooLarge, PatternInvalid, matches, reject_pattern
+from duetime.domain.event_patterns import STEPS, EventTooLarge, PatternInvalid, matches, reject_pattern
 from duetime.domain.limits import MAX_EVENT_PATTERN_LENGTH
 
 EVENT: dict[str, Any] = {

@@ -189,7 +189,7 @@ function Nothing({ filtered, named }: { filtered: boolean; named: string }) {
       <>
         {named && (
           <p>
-            A name is found by the whole of it, in the same case. <a href={href(["tasks"], { q: `contains:${written(named)}` })}>Search for a part of a name</a>: that examines tasks one by one, the latest due first.
+            Only whole names match, in the same case. <a href={href(["tasks"], { q: `contains:${written(named)}` })}>Search for a part of a name</a>: that examines tasks one by one, the latest due first.
           </p>
         )}
         <p>Remove a term of the search, or press a state again to remove it.</p>

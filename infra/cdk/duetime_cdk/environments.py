@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from duetime.contract.tasks.fields import OWNER_PATTERN, TYPE_PATTERN
 from duetime.contract.tasks.target_fields import SECRET_NAME_PATTERN
 from duetime.domain.dispatch.enqueue_plan import Precision
+from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.ids import MAX_SHARDS
-from duetime.domain.intake_rules import PatternInvalid, reject_pattern
 from duetime.domain.limits import (
     MAX_ARCHIVE_DAYS,
     MAX_EPOCH,

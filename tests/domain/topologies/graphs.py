@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.graph import Graph, Node, OnFailure
-from duetime.domain.topologies.join_counters import NodeStatus
+from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime.domain.topologies.validation import validated_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.topologies.join_counters import Statuses
+    from duetime.domain.topologies.node_status import Statuses
 
 SPEC = TaskSpec("echo")
 SUCCEEDED = NodeStatus(State.SUCCEEDED, started_at=1, finished_at=2)

@@ -14,8 +14,8 @@ from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of
 from duetime.domain.topologies.graph import Node
-from duetime.domain.topologies.join_counters import NodeStatus, Reason
 from duetime.domain.topologies.maps import MapFailed, NodeMap
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 from duetime.domain.topologies.validation import validated_graph

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies import join_counters
 from duetime.domain.topologies.graph import Graph, OnFailure
-from duetime.domain.topologies.join_counters import decided
+from duetime.domain.topologies.node_status import decided
 from duetime.domain.topologies.run_state import retry_plan
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime.domain.topologies.validation import validated_graph
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from random import Random
 
-    from duetime.domain.topologies.join_counters import NodeStatus
+    from duetime.domain.topologies.node_status import NodeStatus
 
 _CHANCES = st.randoms(use_true_random=False)
 

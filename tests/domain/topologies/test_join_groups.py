@@ -11,7 +11,8 @@ from duetime.domain.operating_parameters import EDGES_PER_CHUNK, EDGES_PER_GROUP
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies.graph import Node
-from duetime.domain.topologies.join_counters import NodeStatus, chunk_of, edges_to_count, group_around, kept_edges
+from duetime.domain.topologies.join_counters import chunk_of, edges_to_count, group_around, kept_edges
+from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 
 if TYPE_CHECKING:

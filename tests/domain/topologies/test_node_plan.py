@@ -6,7 +6,7 @@ from hypothesis import given
 
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_counters import NodeStatus, Reason
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import Arrival, Run, arrivals, creation_order, is_awaited, opening
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule, Verdict
 from tests.clocks import NOW

@@ -4,7 +4,7 @@ import pytest
 
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_counters import NodeStatus, Reason
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, node

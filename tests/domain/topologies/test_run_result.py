@@ -7,7 +7,7 @@ import json
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Failed, Stopped, Succeeded
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.join_counters import NodeStatus
+from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.run_result import run_result
 from tests.domain.topologies.graphs import graph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.domain.tasks.states import TERMINAL, State
-from duetime.domain.topologies.join_counters import NodeStatus, Reason
+from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import shown_statuses
 from tests.domain.factories import task
 from tests.domain.topologies.graphs import SUCCEEDED

@@ -14,16 +14,14 @@ from duetime.domain.tasks.states import State
 from duetime.domain.topologies.join_counters import (
     Chunk,
     JoinCount,
-    NodeStatus,
-    Reason,
     chunk_of,
     chunks_for,
-    counts_for,
     edges_to_count,
     is_counted,
     reports,
 )
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
+from duetime.domain.topologies.node_status import NodeStatus, Reason, counts_for
 from duetime.domain.topologies.run_state import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from duetime.domain.topologies.graph import Edge, Graph
-    from duetime.domain.topologies.join_counters import Statuses
+    from duetime.domain.topologies.node_status import Statuses
     from duetime.domain.topologies.trigger_rules import Outcome
 
 _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPSTREAM_FAILED}

@@ -14,7 +14,7 @@ MUTANTS = (
     ),
     Mutant(
         "a task that takes its unique key again leaves the fence at which it may expire",
-        "services/content_retention.py",
+        "services/unique_keys.py",
         "since_fence=task.fence + 1",
         "since_fence=0",
         pairs="^unique-ending (retry worker-failing|worker-failing retry)$",
@@ -27,7 +27,7 @@ MUTANTS = (
     ),
     Mutant(
         "the item of a unique key expires before the record of its task",
-        "services/content_retention.py",
+        "services/unique_keys.py",
         "expires_at = after_record(task.expires_at).at",
         "expires_at = 2 * task.created_at - task.expires_at",
     ),

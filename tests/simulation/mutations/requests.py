@@ -75,13 +75,13 @@ MUTANTS = (
     ),
     Mutant(
         "a unique key is taken while another task holds it",
-        "services/content_retention.py",
+        "services/unique_keys.py",
         "if task is not None and holds_key(task) else None",
         "if task is not None and task.attempt and holds_key(task) else None",
     ),
     Mutant(
         "a task that is retried takes its unique key from another one",
-        "services/content_retention.py",
+        "services/unique_keys.py",
         "if status.holder is not None and status.holder.id != task.id:",
         "if status.holder is not None and not status.holder:",
     ),
@@ -198,7 +198,10 @@ MUTANTS = (
         "            if (ahead := self._ahead(line, task)) is not None:",
         "            if (ahead := self._ahead(line, task)) is not None and False:",
         also=(
-            ("            if line.reaches(task.order_number) and self._give_turn(line, task):", "            if True:"),
+            (
+                "            if line.reaches(task.order_number) and self._give_turn(line, task.id):",
+                "            if True:",
+            ),
         ),
     ),
     Mutant(

@@ -7,7 +7,7 @@ from tests.simulation.mutations.mutant import Mutant
 MUTANTS = (
     Mutant(
         "a parent that has ended counts twice",
-        "domain/topologies/join_counters.py",
+        "domain/topologies/node_status.py",
         "return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
         "return Counts(len(node.depends_on), 2 * seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])",
     ),

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
-    from duetime.services.tasks.update import TaskEraser, TaskUpdater
+    from duetime.services.tasks.update import TaskUpdater
     from duetime.services.uploads import Uploads
 
 
@@ -102,7 +103,7 @@ class TaskServices(Part):
     @cached_property
     def eraser(self) -> TaskEraser:
         """Erases tasks."""
-        from duetime.services.tasks.update import TaskEraser
+        from duetime.services.tasks.erase import TaskEraser
 
         return TaskEraser(self.part(CoreServices).stores, self.updater, self.runtime)
 

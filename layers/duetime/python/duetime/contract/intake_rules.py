@@ -29,7 +29,8 @@ from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
 from duetime.domain.bulk.operation import EventRequest
 from duetime.domain.callers import Role
-from duetime.domain.intake_rules import IntakeAction, IntakeRule, PatternInvalid, reject_pattern
+from duetime.domain.event_patterns import PatternInvalid, reject_pattern
+from duetime.domain.intake_rules import IntakeAction, IntakeRule
 from duetime.domain.limits import MAX_ACTION_REASON_LENGTH, MAX_INTAKE_RULE_FIELDS, MAX_INTAKE_RULES
 from duetime.domain.operating_parameters import INTAKE_KEPT, INTAKE_RULES_LIFE
 from duetime.domain.tasks.creation import IdempotencyKey, Order, Origin

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
-    from duetime.domain.topologies.join_counters import NodeStatus
+    from duetime.domain.topologies.node_status import NodeStatus
     from duetime.domain.topologies.run_state import View
 
 

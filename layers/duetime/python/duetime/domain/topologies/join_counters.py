@@ -17,146 +17,18 @@ left unfinished.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import field, replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import EDGES_PER_CHUNK
-from duetime.domain.tasks.states import NOT_STARTED, State
+from duetime.domain.topologies.node_status import Statuses, counts_for
 from duetime.domain.topologies.trigger_rules import Counts, Outcome, TriggerRule, Verdict, verdict
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from duetime.domain.times import Millis
-    from duetime.domain.topologies.graph import Graph, Node
-
-
-class Reason(StrEnum):
-    """Why a node was cancelled, if not by a user."""
-
-    SKIPPED = "skipped"
-    """Its rule can no longer be met, and no ancestor has failed; or its condition was false."""
-    UPSTREAM_FAILED = "upstream_failed"
-    """Its rule can no longer be met, because an ancestor has failed."""
-    STOPPED = "stopped"
-    """The topology was stopped before the node started."""
-
-
-WHOLE = 100
-"""Percentage of a succeeded node, whatever it reported last."""
-
-
-@frozen
-class NodeStatus:
-    """The status of a node: the relevant part of its task's record.
-
-    Attributes:
-        reason: why it was cancelled, if not by its user.
-        percent: its reported progress; 100 once it has succeeded.
-        started_at: when its first attempt started.
-        ended_at: when its last attempt ended, before any follow-ups.
-        finished_at: when its outcome was stored and all follow-ups were done; children may have started before.
-        rollback_failed: whether its rollback was tried and has failed for good.
-        has_result: whether it once succeeded, whatever happened to it since.
-        expires_at: when its task may be removed; `None` while its topology may need it.
-        is_missing: whether it has no task: none was created yet, or it was removed with the run's records.
-        is_stopping: whether a stop of its running attempt has been requested.
-        is_pausing: whether a pause of its running attempt has been requested.
-        is_topology: whether it is itself a topology.
-        is_held_by_topology: whether it is paused, or a pause is requested, because its topology was paused, not by its
-            user.
-    """
-
-    state: State = State.BLOCKED
-    reason: Reason | None = None
-    percent: int = 0
-    started_at: Millis | None = None
-    ended_at: Millis | None = None
-    finished_at: Millis | None = None
-    rollback_failed: bool = False
-    has_result: bool = False
-    expires_at: Millis | None = None
-    is_missing: bool = False
-    is_stopping: bool = False
-    is_pausing: bool = False
-    is_topology: bool = False
-    is_held_by_topology: bool = False
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """Its outcome from the view of its children; `None` if it is open.
-
-        A node counts as failed if its work is not in effect: it failed, it was rolled back, or it was cancelled by its
-        user, by a stop, or because an ancestor failed.
-        """
-        match self.state:
-            case State.SUCCEEDED:
-                return Outcome.SUCCEEDED
-            case State.CANCELLED if self.reason is Reason.SKIPPED:
-                return Outcome.SKIPPED
-            case State.FAILED | State.ROLLED_BACK | State.CANCELLED:
-                return Outcome.FAILED
-            case _:
-                return None
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether it has an outcome and is not being rolled back."""
-        return self.outcome is not None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has a task that is open or being rolled back."""
-        return not (self.has_ended or self.is_missing)
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether its work is not in effect, or is being rolled back."""
-        return self.state is State.ROLLING_BACK or self.outcome is Outcome.FAILED
-
-    @property
-    def has_failed_itself(self) -> bool:
-        """Whether its own work has failed, even if it was rolled back since."""
-        return self.state in {State.FAILED, State.ROLLED_BACK} and not self.has_result
-
-    @property
-    def was_taken_back(self) -> bool:
-        """Whether its user cancelled it."""
-        return self.state is State.CANCELLED and self.reason is None
-
-    @property
-    def has_not_begun(self) -> bool:
-        """Whether none of its attempts has started, and it can still be cancelled."""
-        return self.state in NOT_STARTED and self.started_at is None
-
-
-Statuses: TypeAlias = "Mapping[str, NodeStatus]"
-"""The status of each node of a graph, by name."""
-
-
-def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = None) -> Counts:
-    """How a node's parents have ended, according to their own states.
-
-    Args:
-        node: the node.
-        statuses: of its parents; those that are not checked may be missing.
-        among: the parents to check; the others count as open. `None` for all.
-    """
-    seen = Counter(statuses[parent].outcome for parent in node.depends_on if among is None or parent in among)
-    return Counts(len(node.depends_on), seen[Outcome.SUCCEEDED], seen[Outcome.FAILED], seen[Outcome.SKIPPED])
-
-
-def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
-    """The blocked nodes that need not wait any more, with the verdict on each.
-
-    Uses only the states, so it finds edges that a crash left uncounted: recovery scans use it.
-    """
-    blocked = (node for node in graph.nodes if statuses[node.key].state is State.BLOCKED)
-    verdicts = {node.key: verdict(node.trigger_rule, counts_for(node, statuses)) for node in blocked}
-    return {key: found for key, found in verdicts.items() if found is not Verdict.WAIT}
+    from duetime.domain.topologies.graph import Node
 
 
 def chunk_of(position: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.tasks.states import NOT_STARTED, STARTABLE, TERMINAL, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.join_counters import Reason
+from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.trigger_rules import WHATEVER_HAPPENED, Outcome
 from duetime_common.frozen_classes import frozen
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 
 @frozen

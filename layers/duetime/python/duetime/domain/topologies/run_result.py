@@ -10,8 +10,8 @@ from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Stopped, Succeeded, failure
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
-from duetime.domain.topologies.join_counters import WHOLE
 from duetime.domain.topologies.next_actions import unhandled
+from duetime.domain.topologies.node_status import WHOLE
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime_common.frozen_classes import frozen
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.topologies.graph import Graph, Node
-    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
 
 _SHOWN = 5

@@ -13,7 +13,8 @@ from duetime.domain.tasks.action_history import Action, ActorType
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
-from duetime.domain.topologies.join_counters import WHOLE, NodeStatus, Reason, chunk_of, counts_for, kept_edges
+from duetime.domain.topologies.join_counters import chunk_of, kept_edges
+from duetime.domain.topologies.node_status import WHOLE, NodeStatus, Reason, counts_for
 from duetime.domain.topologies.trigger_rules import AFTER_ALL, Counts, Outcome, Verdict, verdict
 from duetime_common.frozen_classes import frozen
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph, Node
-    from duetime.domain.topologies.join_counters import Statuses
+    from duetime.domain.topologies.node_status import Statuses
 
 
 ROLLBACK_FAILED = "rollback_failed"

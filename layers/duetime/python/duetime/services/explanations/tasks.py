@@ -30,7 +30,7 @@ from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, Topol
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import minute_of
-from duetime.services.content_retention import key_status
+from duetime.services.unique_keys import key_status
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:

@@ -32,7 +32,8 @@ from duetime.domain.tasks.states import GOING_ON, LEGAL, STARTABLE, Move, State
 from duetime.domain.tasks.targets import AwsTarget, HttpTarget, Phase, PullTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction, unless_referenced
 from duetime.domain.tasks.task_options import unique_of
-from duetime.services.content_retention import extend, reopened_key, retain_open
+from duetime.services.content_retention import extend, retain_open
+from duetime.services.unique_keys import reopened_key
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:

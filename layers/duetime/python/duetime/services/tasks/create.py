@@ -40,9 +40,10 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
 from duetime.domain.uploads import UPLOAD_FIELD, Upload, UploadMissing
-from duetime.services.content_retention import key_status, retain_open
+from duetime.services.content_retention import retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
+from duetime.services.unique_keys import key_status
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:

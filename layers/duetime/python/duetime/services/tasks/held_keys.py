@@ -10,7 +10,7 @@ from duetime.domain.tasks.creation import holds_key
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.ports.tasks import ListQuery
-from duetime.services.content_retention import key_status
+from duetime.services.unique_keys import key_status
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:

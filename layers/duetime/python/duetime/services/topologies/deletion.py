@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.join_counters import Statuses
+    from duetime.domain.topologies.node_status import Statuses
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.manage import BulkOperations
-    from duetime.services.tasks.update import TaskEraser
+    from duetime.services.tasks.erase import TaskEraser
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 

@@ -12,7 +12,8 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.join_counters import counts_for, edges_to_count, group_around, is_counted
+from duetime.domain.topologies.join_counters import edges_to_count, group_around, is_counted
+from duetime.domain.topologies.node_status import counts_for
 from duetime.domain.topologies.run_state import counted_status, is_awaited, status_of
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 from duetime_common.frozen_classes import frozen
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import NodeRef, Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Edge
-    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.ports.runtime import Executor
     from duetime.ports.topologies import StateMachine, TopologyStore
     from duetime.services.enqueue import Enqueuer

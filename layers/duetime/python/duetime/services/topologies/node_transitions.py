@@ -21,8 +21,9 @@ from duetime.domain.tasks.task import unless_referenced
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.conditions import ConditionFailed, ParentEnd, holds, items_of
 from duetime.domain.topologies.inputs import InputsTooLarge, assembled
-from duetime.domain.topologies.join_counters import Reason, chunk_of, chunks_for, reports
+from duetime.domain.topologies.join_counters import chunk_of, chunks_for, reports
 from duetime.domain.topologies.maps import MapFailed, map_payload
+from duetime.domain.topologies.node_status import Reason
 from duetime.domain.topologies.run_state import counted_status
 from duetime.domain.topologies.trigger_rules import Outcome, Verdict
 from duetime.services.content_retention import extend, replace_content, retain_open

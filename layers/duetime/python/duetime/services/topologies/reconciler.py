@@ -14,8 +14,8 @@ from duetime.domain.tasks.control_changes import by_topology
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.join_counters import Reason, decided
 from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
+from duetime.domain.topologies.node_status import Reason, decided
 from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress, never_begun
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime_common.frozen_classes import frozen
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import Ending
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.ports.runtime import Runtime
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.tasks.control import TaskControl

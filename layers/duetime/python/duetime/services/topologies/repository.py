@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.join_counters import NodeStatus, Statuses
+    from duetime.domain.topologies.node_status import NodeStatus, Statuses
     from duetime.domain.topologies.run_state import RunState
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores

@@ -11,7 +11,7 @@ from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.states import LEASED
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import ContentPlace
-from duetime.domain.topologies.join_counters import NodeStatus
+from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.run_state import (
     View,
     is_in_progress,

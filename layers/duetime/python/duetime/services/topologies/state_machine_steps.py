@@ -18,7 +18,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge, Reference, assembled
-from duetime.domain.topologies.join_counters import NodeStatus
+from duetime.domain.topologies.node_status import NodeStatus
 from duetime.domain.topologies.run_result import outputs_too_large, run_result
 from duetime.domain.topologies.run_state import (
     Begun,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph
-    from duetime.domain.topologies.join_counters import Statuses
+    from duetime.domain.topologies.node_status import Statuses
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.topologies import StateMachine
