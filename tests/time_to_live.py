@@ -250,13 +250,13 @@ DECIDERS: dict[str, Rule] = {
     "services/schedules/manage.py:ScheduleManager.delete": MARKER,
     "services/tasks/control.py:TaskReopener._moved": RECORD,
     "services/tasks/control.py:TaskReopener.reopen": CONTENT,
-    "services/content_retention.py:let_key_expire": UNIQUE_KEY,
+    "services/unique_keys.py:let_key_expire": UNIQUE_KEY,
     "services/outcomes/completion_steps.py:CallbackTasks.create": CONTENT,
     "services/topologies/node_transitions.py:NodeActions._release": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
     "services/topologies/deletion.py:Retention._set_one": NODE,
-    "services/tasks/update.py:TaskEraser._finish": RECORD,
+    "services/tasks/erase.py:TaskEraser._finish": RECORD,
     "services/topologies/deletion.py:NodeEraser._erase_one": NODE,
 }
 """The functions of the use cases and decisions that name the instant at which an item of the table expires."""
