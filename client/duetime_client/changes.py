@@ -96,6 +96,7 @@ class Watch:
         read: Reads the watched records over REST.
         now: The time.
         jitter: Returns a number in [0, 1).
+        readable: Decrypts a message.
     """
 
     topic: str
@@ -104,6 +105,7 @@ class Watch:
     read: Callable[[], Steps[list[Change]]]
     now: Callable[[], datetime]
     jitter: Callable[[], float]
+    readable: Callable[[Any], Any]
     _versions: dict[str, int] = field(default_factory=dict)
     _is_known: bool = False
     _pause: float = FIRST_PAUSE
@@ -137,7 +139,7 @@ class Watch:
             # Stale entries are read without waiting for the next message.
             seconds = STALE_REREAD_AFTER.total_seconds() if is_stale else RECEIVE_SECONDS
             frame = (yield ReceiveMessage(seconds)) or {}
-            is_over = yield from self._handed_out(_changes_in(frame), is_connected=True)
+            is_over = yield from self._handed_out(_changes_in(self.readable(frame)), is_connected=True)
             is_stale = is_stale or frame.get("kind") == "stale"
             if not is_over and self.now() >= read_at + (STALE_REREAD_AFTER if is_stale else REREAD_AFTER):
                 # Messages that arrive during the reading may be newer.
@@ -197,6 +199,7 @@ def watch(session: Session, topic: str, filters: TaskFilter) -> Items[Change]:
         read=lambda: _read(session, topic, filters),
         now=session.now,
         jitter=session.random_source,
+        readable=session.readable,
     ).changes()
 
 

@@ -68,7 +68,7 @@ class Client:
         owner: The owner to act for: a team of the caller; by default the caller itself.
         timeout: Timeout of one request in seconds, of which at most 5 to connect.
         retries: How often requests are retried, where that is safe; three times by default.
-        codec: Encrypts payloads and results, so that only processes with the codec can read them.
+        codec: Encrypts payloads, results and texts of errors, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
         now: The time.

@@ -1,25 +1,31 @@
-"""Encrypts the payloads and results of requests, and decrypts those of responses, with the codec of a client."""
+"""Encrypts what a client sends, and decrypts what it receives, with its codec."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime_common.payload_codecs import decrypted_within, encrypted, is_encrypted, json_of_bytes
+from duetime_common.limits import MAX_TRACEBACK_LENGTH
+from duetime_common.payload_codecs import encrypted, encrypted_text, is_encrypted, json_of_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import httpx
 
     from duetime_common.payload_codecs import PayloadCodec
 
-_ENCRYPTED = frozenset({"payload", "result"})
+_ENCRYPTED = frozenset({"payload", "result", "checkpoint"})
 _PARTS = frozenset({"tasks", "task", "nodes", "node", "update", "on_complete"})
 """Fields of requests with tasks in them."""
 _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A request's body whose payloads and results are encrypted, except graphs, which duetime has to read."""
+    """A request's body whose payloads, results, checkpoints and texts about the work are encrypted.
+
+    Except graphs, which duetime has to read, types of errors and percents.
+    """
     if isinstance(body, list | tuple):
         return [encrypted_body(codec, each) for each in body]
     if not isinstance(body, dict):
@@ -34,17 +40,31 @@ def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any
             found[name] = {key: encrypted_body(codec, node) for key, node in value.items()}
         else:
             found[name] = encrypted_body(codec, value) if name in _PARTS else value
+    return {**found, **_encrypted_texts(codec, body)}
+
+
+def _encrypted_texts(codec: PayloadCodec, body: dict[str, Any]) -> dict[str, Any]:
+    """The texts in reports about work: the message of progress or of an error, and a traceback."""
+    match body:
+        case {"percent": _, "message": str(message)}:
+            return {"message": encrypted_text(codec, message)}
+        case {"error": {"type": str(kind), "message": str(message)}}:
+            found: dict[str, Any] = {"error": {"type": kind, "message": encrypted_text(codec, message)}}
+        case _:
+            return {}
+    if raised := body.get("traceback"):
+        found["traceback"] = encrypted_text(codec, raised, MAX_TRACEBACK_LENGTH, keeps_end=True)
     return found
 
 
-def decrypted_response(codec: PayloadCodec, response: httpx.Response) -> httpx.Response:
-    """A response whose payloads and results are decrypted; one that is not JSON is unchanged."""
+def decrypted_response(readable: Callable[[Any], Any], response: httpx.Response) -> httpx.Response:
+    """A response whose JSON is decrypted; one that is not JSON is unchanged."""
     try:
         document = response.json()
     except ValueError:
         return response
     headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _OF_THE_CONTENT]
-    content = json.dumps(decrypted_within(codec, document)).encode()
+    content = json.dumps(readable(document)).encode()
     # Another response cannot be imported here: the session is, before httpx.
     return type(response)(response.status_code, headers=headers, content=content, request=response.request)
 

@@ -32,6 +32,13 @@ class CredentialsMissing(ClientError):
     """The chosen method of authentication lacks a token, credentials or a package."""
 
 
+class DecryptionFailed(ClientError):
+    """The codec cannot decrypt a value of a response: it has another key, or its key service does not answer."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"the codec cannot decrypt the response: {type(error).__name__} {error}".rstrip())
+
+
 class Unreachable(ClientError):
     """The API did not respond; `sent` is true if it may still have received the request."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime_client.attempt_errors import CheckpointInvalid, LeaseLost, StepInvalid
 from duetime_common.limits import MAX_CHECKPOINT_BYTES
+from duetime_common.payload_codecs import decrypted_json
 from duetime_common.payload_models import plain
 from duetime_common.steps import RUN, Steps
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def steps_of(task_id: str, keeper: StepKeeper) -> Steps:
     """The steps of an attempt."""
-    return Steps(task_id, RUN, keeper, encode=encoded, invalid=StepInvalid, lost=_lost)
+    return Steps(task_id, RUN, keeper, encode=encoded, decode=_readable, invalid=StepInvalid, lost=_lost)
 
 
 def encoded(value: object) -> bytes:
@@ -46,6 +47,15 @@ def encoded_checkpoint(value: object) -> bytes:
     if len(data) > MAX_CHECKPOINT_BYTES:
         raise CheckpointInvalid(f"the checkpoint has {len(data)} bytes; {MAX_CHECKPOINT_BYTES} are allowed")
     return data
+
+
+def _readable(stored: bytes) -> bytes:
+    """A stored result, which the client has decrypted.
+
+    Raises:
+        CodecMissing: The client has no codec.
+    """
+    return decrypted_json(None, stored)
 
 
 def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from duetime_client.task_definitions import PayloadInvalid, ResultNotJson
 from duetime_common.handler_batches import BatchResultInvalid
 from duetime_common.handler_retries import RETRY_ALL, requested_wait
 from duetime_common.limits import MAX_CHECKPOINT_BYTES, MAX_RESULT_BYTES
+from duetime_common.payload_codecs import CodecMissing, encrypted_json, is_encrypted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,8 @@ _SHORTEST_ACKNOWLEDGEMENT, _LONGEST_ACKNOWLEDGEMENT = 5, 15
 lease, the first heartbeat is not earlier than later ones."""
 _SHORTEST_PAUSE = 0.2
 _LONGEST_PAUSE = 5.0
+CODEC_FAILED = "CodecFailed"
+"""Error type of an attempt whose result or checkpoint the codec could not encrypt."""
 _REFUSED = frozenset({400, 413, 422})
 """HTTP statuses of a report that would be rejected again on a retry."""
 _CLASS_NAME = type.__dict__["__name__"]
@@ -56,7 +59,7 @@ class Unretriable(Exception):
 
 
 _FINAL = {Unretriable.__name__, PayloadInvalid.__name__, ResultNotJson.__name__, BatchResultInvalid.__name__}
-_FINAL |= {StepInvalid.__name__, CheckpointInvalid.__name__}
+_FINAL |= {StepInvalid.__name__, CheckpointInvalid.__name__, CodecMissing.__name__}
 
 
 class Attempt:
@@ -152,13 +155,23 @@ class Attempt:
         """Call the handler; returns the request that reports its outcome."""
         client, lease = self._client, self.leased.id
         try:
-            # An uploaded payload is only linked there.
-            result = handler(self.context, client.tasks.download_payload(self.leased.task))
+            result = handler(self.context, self._payload())
         except BaseException as error:  # noqa: BLE001 - a handler may raise what it likes
             return self._ended_by(error, rule)
-        if refusal := _refusal(result, MAX_RESULT_BYTES, "result"):
-            return self._failure(*refusal)
-        return lambda: client.leases.complete(lease, result)
+        stored, refusal = self._stored(result, MAX_RESULT_BYTES, "result")
+        return self._failure(*refusal) if refusal else lambda: client.leases.complete(lease, stored)
+
+    def _payload(self) -> Any:  # noqa: ANN401 - any JSON
+        """The payload of the task.
+
+        Raises:
+            CodecMissing: it, or the checkpoint, is encrypted, and the client has no codec.
+        """
+        # An uploaded payload is only linked in the task.
+        payload = self._client.tasks.download_payload(self.leased.task)
+        if is_encrypted(payload) or is_encrypted(self.context.checkpoint):
+            raise CodecMissing
+        return payload
 
     def _ended_by(self, error: BaseException, rule: RetryRule) -> Callable[[], LeaseState]:
         """The request that reports an exception of the handler."""
@@ -166,10 +179,8 @@ class Attempt:
         # Uses the real class, because an object may return anything as its `__class__`.
         names = [_CLASS_NAME.__get__(each) for each in type.mro(type(error))]
         if issubclass(type(error), AttemptPaused):
-            checkpoint = getattr(error, "checkpoint", None)
-            if refusal := _refusal(checkpoint, MAX_CHECKPOINT_BYTES, "checkpoint"):
-                return self._failure(*refusal)
-            return lambda: client.leases.acknowledge_pause(lease, checkpoint)
+            stored, refusal = self._stored(getattr(error, "checkpoint", None), MAX_CHECKPOINT_BYTES, "checkpoint")
+            return self._failure(*refusal) if refusal else lambda: client.leases.acknowledge_pause(lease, stored)
         if issubclass(type(error), AttemptCancelled):
             return lambda: client.leases.acknowledge_cancel(lease)
         # Compared by name, because handlers of worker functions raise their own package's error.
@@ -181,9 +192,29 @@ class Attempt:
             lease, names[0], message, retriable=retriable, retry_in_seconds=seconds, traceback=raised
         )
 
+    def _stored(self, value: object, most: int, name: str) -> tuple[object, tuple[str, str] | None]:
+        """A value as it is stored, with error type and message if it cannot be: `None` if it passes the checks here."""
+        try:
+            data = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+            json.loads(data, object_pairs_hook=_checked)
+        except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
+            return None, ("ResultNotJson", f"the {name} of the handler is not JSON: {_message_of(error)}")
+        codec = self._client._runner.session.codec  # noqa: SLF001 - of this package
+        if codec is not None:
+            try:
+                data = encrypted_json(codec, data)
+            except BaseException as error:  # noqa: BLE001 - a codec may raise what it likes
+                # Not its message, which may quote the value.
+                return None, (CODEC_FAILED, f"the codec could not encrypt the {name}: {type(error).__name__}")
+            value = json.loads(data)
+        if (size := len(data)) > most:
+            return None, (f"{name.capitalize()}TooLarge", f"the {name} has {size} bytes; {most} are allowed")
+        return value, None
+
     def _failure(self, kind: str, message: str) -> Callable[[], LeaseState]:
-        """The request that reports a value that cannot be stored; a retry would not help."""
-        return lambda: self._client.leases.fail(self.leased.id, kind, message, retriable=False)
+        """The request that reports a value that cannot be stored; a retry helps only if the codec failed."""
+        lease, retriable = self.leased.id, kind == CODEC_FAILED
+        return lambda: self._client.leases.fail(lease, kind, message, retriable=retriable)
 
     def _beat(self) -> None:
         """Renew the lease repeatedly until the handler ends or the lease is lost."""
@@ -206,14 +237,18 @@ class Attempt:
         """Store a checkpoint with a heartbeat.
 
         Raises:
+            CheckpointInvalid: it is too large.
             LeaseLost: the lease is over.
-            Unavailable: the API does not answer.
+            Unavailable: the API does not answer, or the codec has failed.
         """
         from duetime_client.pulled_steps import stored  # noqa: PLC0415 - for handlers that save checkpoints only
 
+        value, refusal = self._stored(checkpoint, MAX_CHECKPOINT_BYTES, "checkpoint")
+        if refusal:
+            raise (Unavailable if refusal[0] == CODEC_FAILED else CheckpointInvalid)(refusal[1])
         requested_at = time.monotonic()
         with stored():
-            state = self._client.leases.renew(self.leased.id, checkpoint=checkpoint)
+            state = self._client.leases.renew(self.leased.id, checkpoint=value)
         self._renewed(requested_at, state)
 
     def _renewed(self, requested_at: float, state: LeaseState) -> None:
@@ -259,18 +294,6 @@ class Attempt:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         return "lost"
-
-
-def _refusal(value: object, most: int, name: str) -> tuple[str, str] | None:
-    """Error type and message for a value that cannot be stored; `None` if it passes the client's checks."""
-    try:
-        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        if (size := len(text.encode())) > most:
-            return f"{name.capitalize()}TooLarge", f"the {name} has {size} bytes; {most} are allowed"
-        json.loads(text, object_pairs_hook=_checked)
-    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
-        return "ResultNotJson", f"the {name} of the handler is not JSON: {_message_of(error)}"
-    return None
 
 
 def _checked(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from duetime_client.errors import ClientError, HeaderInvalid, NotJson
+from duetime_client.errors import ClientError, DecryptionFailed, HeaderInvalid, NotJson
 from duetime_client.io_operations import HttpCall, Pause
 from duetime_client.problems import error_of_response
 
@@ -81,7 +81,7 @@ class Session:
         now: The time.
         page_listeners: Called with each page that a list was read from.
         step_keys: The idempotency keys of requests whose caller chose none; random by default.
-        codec: Encrypts payloads and results; `None` for nothing.
+        codec: Encrypts what is sent, and decrypts what is received; `None` for neither.
     """
 
     url: str
@@ -100,6 +100,7 @@ class Session:
         Raises:
             ApiError: The API rejected the request, or all of its retries.
             Unreachable: The API did not respond.
+            DecryptionFailed: The codec cannot decrypt the response.
             NotJson: A value cannot be sent as JSON.
         """
         headers = sendable(request.headers)
@@ -125,7 +126,7 @@ class Session:
         if self.codec is not None:
             from duetime_client.encryption import decrypted_response  # noqa: PLC0415 - as above
 
-            response = decrypted_response(self.codec, response)
+            response = decrypted_response(self.readable, response)
         return request.decode(response)
 
     def exchange(
@@ -154,6 +155,21 @@ class Session:
                 seconds = self.retries.wait_seconds(error, attempts, self.random_source)
             yield Pause(seconds)
         raise AssertionError("the attempts end")
+
+    def readable(self, document: Any) -> Any:  # noqa: ANN401 - any JSON
+        """JSON that the API sent, decrypted if there is a codec.
+
+        Raises:
+            DecryptionFailed: The codec cannot decrypt it.
+        """
+        if self.codec is None:
+            return document
+        from duetime_common.payload_codecs import decrypted_within  # noqa: PLC0415 - for clients with a codec only
+
+        try:
+            return decrypted_within(self.codec, document)
+        except Exception as error:  # a codec may raise what it likes
+            raise DecryptionFailed(error) from error
 
     def _address(self, path: str, query: Iterable[tuple[str, str]]) -> str:
         # Encoded strictly, because a SigV4 signature covers the exact spelling of the query.

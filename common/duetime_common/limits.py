@@ -36,7 +36,11 @@ MAX_CONDITION_LENGTH = 1_000
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of a stored error message; a longer one is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
+MAX_TRACEBACK_LENGTH = 4_000
+"""Characters of a stored traceback: the last ones, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
+MAX_ENCRYPTED_TEXT_LENGTH = 512
+"""Characters of a stored message, of an error or of progress, that a codec has encrypted."""
 MAX_HANDLER_BATCH = 1_000
 """Largest `max_size` of a batch handler, and of an HTTP target's `batch`."""
 MAX_HANDLER_BATCH_WAIT_SECONDS = 60

@@ -1,8 +1,9 @@
-"""Payloads of bytes in JSON, and codecs, which encrypt payloads and results before they leave the user's process.
+"""Payloads of bytes in JSON, and codecs, which encrypt what users send before it leaves their process.
 
 Bytes with a content type are `{"$binary": {"base64": "…", "content_type": "…"}}`. An encrypted value is such a payload
-of the content type `ENCRYPTED`: its bytes are what the codec makes of the JSON text. duetime stores and passes it on,
-and cannot read it.
+of the content type `ENCRYPTED`: its bytes are what the codec makes of the JSON text. An encrypted text, such as the
+message of an error, is `$encrypted:` with the base64 of what the codec makes of the text in JSON. duetime stores and
+passes both on, and cannot read them.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from typing import Any, Protocol, Self
+
+from duetime_common.limits import MAX_ENCRYPTED_TEXT_LENGTH
 
 BINARY = "$binary"
 """Name of the only field of a JSON object that stands for bytes."""
@@ -78,7 +82,12 @@ def binary_in(payload: bytes) -> Binary | None:
 
 
 ENCRYPTED = "application/vnd.duetime.encrypted"
-"""Content type of encrypted payloads and results."""
+"""Content type of encrypted values."""
+ENCRYPTED_TEXT = "$encrypted:"
+"""How an encrypted text begins."""
+_TEXTS = re.compile(re.escape(ENCRYPTED_TEXT) + r"([A-Za-z0-9+/]+={0,2})")
+_CUT = "[cut]"
+_NOT_ENCRYPTED = "the text could not be encrypted"
 
 
 class PayloadCodec(Protocol):
@@ -94,10 +103,10 @@ class PayloadCodec(Protocol):
 
 
 class CodecMissing(ValueError):
-    """A payload is encrypted, and the process has no codec to decrypt it."""
+    """A value is encrypted, and the process has no codec to decrypt it."""
 
     def __init__(self) -> None:
-        super().__init__("the payload is encrypted, and no codec is set to decrypt it")
+        super().__init__("the task's payload, checkpoint or step is encrypted, and no codec is set to decrypt it")
 
 
 def is_encrypted(value: object) -> bool:
@@ -130,11 +139,83 @@ def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - 
     return value_of(json.loads(codec.decode(bytes(value if isinstance(value, Binary) else value_of(value)))))
 
 
+def encrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
+    """A value's JSON text as that of the encrypted value; unchanged for `null`, and without a codec."""
+    if codec is None or data == b"null":
+        return data
+    return json.dumps(json_of_bytes(Binary(codec.encode(data), ENCRYPTED)), separators=(",", ":")).encode()
+
+
+def decrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
+    """A stored value's JSON text as it was before it was encrypted; one that is not encrypted is unchanged.
+
+    Raises:
+        CodecMissing: It is encrypted, and there is no codec.
+    """
+    found = binary_in(data)
+    if found is None or found.content_type != ENCRYPTED:
+        return data
+    if codec is None:
+        raise CodecMissing
+    return codec.decode(bytes(found))
+
+
+def is_encrypted_text(text: str) -> bool:
+    """Whether a text is encrypted."""
+    return text.startswith(ENCRYPTED_TEXT)
+
+
+def encrypted_text(
+    codec: PayloadCodec | None, text: str, most: int = MAX_ENCRYPTED_TEXT_LENGTH, *, keeps_end: bool = False
+) -> str:
+    """A text as an encrypted one; unchanged if it is empty, and without a codec. Never raises.
+
+    Args:
+        codec: encrypts it.
+        text: the text.
+        most: how many characters the encrypted text may have: more is cut before it is encrypted.
+        keeps_end: whether the end of a text is kept that is too long, not its beginning.
+    """
+    if codec is None or not text:
+        return text
+    length = len(text)
+    while length:
+        part = text if length == len(text) else f"{_CUT} {text[-length:]}" if keeps_end else f"{text[:length]} {_CUT}"
+        try:
+            data = codec.encode(json.dumps(part, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+        except Exception:  # noqa: BLE001 - a codec may raise what it likes, and the text must not be stored as it is
+            break
+        found = ENCRYPTED_TEXT + base64.b64encode(data).decode()
+        if len(found) <= most:
+            return found
+        length = min(length, most) * 3 // 4
+    return _NOT_ENCRYPTED
+
+
+def decrypted_text(codec: PayloadCodec, text: str) -> str:
+    """A text in which encrypted ones are replaced by what they stand for; those of another key stay."""
+
+    def plain(found: re.Match[str]) -> str:
+        try:
+            return str(json.loads(codec.decode(base64.b64decode(found[1], validate=True))))
+        except Exception:  # noqa: BLE001 - a codec may raise what it likes, and the rest of the response is readable
+            return found[0]
+
+    return _TEXTS.sub(plain, text) if ENCRYPTED_TEXT in text else text
+
+
+def hidden_text(text: str) -> str:
+    """A text for people without the codec: `[encrypted]` for each encrypted one in it."""
+    return _TEXTS.sub("[encrypted]", text)
+
+
 def decrypted_within(codec: PayloadCodec, document: Any) -> Any:  # noqa: ANN401 - any JSON
-    """JSON in which all encrypted values, at any depth, are replaced by the JSON that they stand for."""
+    """JSON in which all encrypted values and texts, at any depth, are replaced by what they stand for."""
     if is_encrypted(document):
         found = decrypted(codec, document)
         return json_of_bytes(found) if isinstance(found, bytes) else found
+    if isinstance(document, str):
+        return decrypted_text(codec, document)
     if isinstance(document, dict):
         return {name: decrypted_within(codec, each) for name, each in document.items()}
     if isinstance(document, list):

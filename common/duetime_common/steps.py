@@ -81,7 +81,8 @@ class Steps:
         task_id: id of the task.
         phase: name of the phase.
         keeper: stores the results.
-        encode: encodes a result as JSON; raises `ValueError` if it cannot be stored.
+        encode: encodes a result as it is stored; raises `ValueError` if it is not JSON.
+        decode: returns the JSON of a stored result.
         invalid: makes the error of a step that cannot be used as it is called.
         lost: makes the error of an attempt that has lost its lease.
     """
@@ -93,6 +94,7 @@ class Steps:
         keeper: StepKeeper,
         *,
         encode: Callable[[object], bytes],
+        decode: Callable[[bytes], bytes],
         invalid: Callable[[str], Exception],
         lost: Callable[[], Exception],
     ) -> None:
@@ -100,6 +102,7 @@ class Steps:
         self._prefix = task_id if phase == RUN else f"{task_id}:{phase}"
         self._keeper = keeper
         self._encode = encode
+        self._decode = decode
         self._invalid = invalid
         self._lost = lost
         self._lock = Lock()
@@ -120,7 +123,7 @@ class Steps:
                         result.close()
                     raise self._invalid(f"the step {name!r} returned an awaitable: name the coroutine function itself")
                 stored = self._keep(name, result, began)
-            return json.loads(stored)
+            return json.loads(self._decode(stored))
 
     async def _awaited(
         self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -131,11 +134,11 @@ class Steps:
                 with self._inside(name):
                     result = await function(*args, **kwargs)
                 stored = self._keep(name, result, began)
-            return json.loads(stored)
+            return json.loads(self._decode(stored))
 
     def results(self) -> dict[str, Any]:
         """The stored results of the phase `run` by step name."""
-        return {name: json.loads(result) for name, result in self._keeper.load_run().items()}
+        return {name: json.loads(self._decode(result)) for name, result in self._keeper.load_run().items()}
 
     @contextmanager
     def _once(self, name: str) -> Iterator[None]:

@@ -102,7 +102,7 @@ class Duetime(Assertions):
         use_codec(self._earlier_codec)
 
     def use_codec(self, codec: PayloadCodec) -> None:
-        """Encrypt payloads and results with a codec, in the clients and in the handlers of this test.
+        """Encrypt and decrypt with a codec, in the clients and in the handlers of this test.
 
         Call it before `client` is used.
         """

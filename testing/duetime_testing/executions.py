@@ -9,8 +9,9 @@ from greenlet import GreenletExit
 
 from duetime.domain.tasks.attempt_results import Failed
 from duetime.domain.times import to_datetime
+from duetime.handlers.payload_codec import present_codec
 from duetime_common.frozen_classes import frozen
-from duetime_common.payload_codecs import value_in
+from duetime_common.payload_codecs import decrypted, decrypted_text, value_in
 from duetime_testing.simulation.machines import MortalTargets
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Executions:
             attempt=task.attempt,
             at=to_datetime(now),
             due_at=to_datetime(task.due_at),
-            payload=value_in(work.payload),
+            payload=_readable(value_in(work.payload)),
         )
         self.every.append(began)
         return began
@@ -112,8 +113,16 @@ class ObservedTargets(MortalTargets):
             raise
         execution.outcome = type(ending).__name__.lower()
         if isinstance(ending, Failed):
-            execution.error = f"{ending.error.type}: {ending.error.message}"
+            execution.error = f"{ending.error.type}: {_readable(ending.error.message)}"
         return ending
+
+
+def _readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A value, decrypted if the test has a codec."""
+    codec = present_codec()
+    if codec is None:
+        return value
+    return decrypted_text(codec, value) if isinstance(value, str) else decrypted(codec, value)
 
 
 def _text(at: datetime) -> str:

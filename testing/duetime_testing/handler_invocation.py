@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.ids import TaskId
 from duetime.domain.json_values import ValueRefused, json_of
 from duetime.handlers import Accepted, Context
+from duetime.handlers.payload_codec import present_codec
+from duetime_common.payload_codecs import decrypted_json
 from duetime_common.payload_models import plain
 from duetime_common.steps import MemorySteps
 from duetime_testing.errors import NotJson
@@ -84,7 +86,7 @@ class HandlerCall:
         )
 
     def _save(self, checkpoint: bytes) -> bool:
-        self.saved_checkpoint = json.loads(checkpoint)
+        self.saved_checkpoint = json.loads(decrypted_json(present_codec(), checkpoint))
         return True
 
     def _report(self, percent: int | None, message: str) -> None:

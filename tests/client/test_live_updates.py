@@ -21,6 +21,7 @@ from duetime_client.io_runners import Runner
 from duetime_client.live_connection import WebSocketMissing
 from duetime_client.retries import Retries
 from duetime_client.session import Session
+from duetime_common.payload_codecs import encrypted_text
 
 if TYPE_CHECKING:
     import random
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typer.testing import Result
 
     from duetime_client.io_operations import Steps
+    from duetime_common.payload_codecs import PayloadCodec
     from tests.client.deployment import Deployment
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -65,6 +67,7 @@ class Remote:
         records: what REST says, by id.
         sent: what clients have sent.
         slept: how long they have waited before they connected again.
+        codec: of the clients.
     """
 
     connections: deque[list[Frame]] = field(default_factory=deque)
@@ -74,6 +77,7 @@ class Remote:
     closed: int = 0
     now: datetime = START
     fails: Callable[[], Exception] = lambda: Unreachable("ws", "refused", sent=False)
+    codec: PayloadCodec | None = None
 
     def open(self) -> Connection:
         """Open the next connection."""
@@ -106,12 +110,17 @@ class Remote:
             read=self.read,
             now=lambda: self.now,
             jitter=lambda: 1.0,
+            readable=self.session.readable,
         )
+
+    @property
+    def session(self) -> Session:
+        """What the client sends with."""
+        return Session("http://localhost", Retries(), lambda: 1.0, lambda: self.now, codec=self.codec)
 
     def changes(self, watch: Watch) -> Iterator[Change]:
         """What a client that waits is told."""
-        session = Session("http://localhost", Retries(), lambda: 1.0, lambda: self.now)
-        return Runner(session, httpx.Client(), self.sleep, lambda _url: self.open()).stream(watch.changes())
+        return Runner(self.session, httpx.Client(), self.sleep, lambda _url: self.open()).stream(watch.changes())
 
 
 @dataclass
@@ -151,6 +160,28 @@ def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
     assert [change.version for change in remote.changes(remote.watch("task:A"))] == [1, 3, 5, 9]
     assert remote.sent == [{"do": "subscribe", "ref": "1", "topic": "task:A"}]
     assert remote.closed == 1
+
+
+class Reversed:
+    """A codec."""
+
+    def encode(self, data: bytes) -> bytes:
+        """Reverse."""
+        return data[::-1]
+
+    decode = encode
+
+
+def test_texts_in_messages_are_decrypted() -> None:
+    """The error and the progress of a changed task are as the client reads them."""
+    frame = changed("A", 3)
+    (change,) = frame["changes"]
+    change["item"] = {**change["item"], "error": {"type": "E", "message": encrypted_text(Reversed(), "4111")}}
+    remote = Remote(deque([[frame, ENDED]]), codec=Reversed())
+    remote.records["A"] = (1, item("A", 1))
+    first, second, _ = remote.changes(remote.watch("task:A"))
+    assert second.item is not None
+    assert (first.version, second.item["error"]["message"]) == (1, "4111")
 
 
 def test_a_list_tells_of_what_changes_from_now_on() -> None:

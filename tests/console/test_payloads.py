@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
 
 from duetime.environment_variables import Variable
-from duetime_common.payload_codecs import ENCRYPTED
+from duetime_common.payload_codecs import ENCRYPTED, ENCRYPTED_TEXT
 from functions.console.handler import content_security_policy
 from tests.scenarios.scenario import PLAIN
 
 if TYPE_CHECKING:
     import pytest
-    from playwright.sync_api import Route
+    from playwright.sync_api import Page, Route
 
     from tests.console.conftest import Console
     from tests.console.world import World
@@ -48,12 +49,8 @@ def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_
     assert Path(download.value.path()).read_text(encoding="utf-8") == HTML
 
 
-def test_an_encrypted_payload_is_decrypted_on_request(
-    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The browser sends it to the codec endpoint when somebody asks, and shows the JSON that it stands for."""
-    monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
-    task = created(world, {"$binary": {"base64": CIPHER, "content_type": ENCRYPTED}})
+def decoding(page: Page, value: object) -> list[Any]:
+    """Decrypt everything to a value; returns the requests so far."""
     asked: list[Any] = []
 
     def decode(route: Route) -> None:
@@ -62,11 +59,77 @@ def test_an_encrypted_payload_is_decrypted_on_request(
             route.fulfill(status=204, headers=headers)
             return
         asked.append(route.request.post_data_json)
-        plain = base64.b64encode(json.dumps({"card": HTML}).encode()).decode()
+        plain = base64.b64encode(json.dumps(value).encode()).decode()
         route.fulfill(status=200, headers=headers, json={"payloads": [{"metadata": {}, "data": plain}]})
 
-    page = console.open(f"/tasks/{task}")
     page.route(f"{CODEC}/decode", decode)
+    return asked
+
+
+def failing(page: Page, task: str) -> None:
+    """Let the API show a task as failed, with an encrypted message and traceback."""
+    text = f"{ENCRYPTED_TEXT}{CIPHER}"
+    error = {"type": "Refused", "message": text}
+
+    def fail(route: Route) -> None:
+        answer = route.fetch()
+        document = answer.json()
+        if route.request.url.endswith("/attempts"):
+            attempt = {"attempt": 1, "fence": 1, "worker": "w", "function_version": None, "planned_at": None}
+            attempt |= {"started_at": None, "lateness_ms": 0, "duration_ms": 1, "cost_dollars": 0, "outcome": "failed"}
+            route.fulfill(response=answer, json={"attempts": [{**attempt, "error": {**error, "traceback": text}}]})
+        elif "tasks" in document:
+            tasks = [{**each, "state": "failed", "error": error} for each in document["tasks"]]
+            route.fulfill(response=answer, json={**document, "tasks": tasks})
+        else:
+            route.fulfill(response=answer, json={**document, "state": "failed", "error": error})
+
+    page.route(re.compile(rf"/v1/tasks(/{task}(/attempts)?)?(\?|$)"), fail)
+
+
+def test_messages_and_tracebacks_are_decrypted_on_request(
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their type is shown, and the text when somebody asks; it is text for the browser, whatever is in it."""
+    monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
+    task = created(world, {})
+    page = console.open("/tasks")
+    failing(page, task)
+    asked = decoding(page, HTML)
+    page.goto(f"{page.url.partition('#')[0]}#/tasks/{task}")
+    page.reload()
+    error = page.locator(".card.failed p")
+    expect(error).to_contain_text("Refused [encrypted]")
+    assert asked == []
+    error.get_by_role("button", name="Decrypt").click()
+    expect(error).to_have_text(f"Refused {HTML}")
+    assert asked == [{"payloads": [{"metadata": {}, "data": CIPHER}]}]
+    page.get_by_text("Traceback", exact=True).click()
+    traceback = page.get_by_label("Traceback")
+    traceback.get_by_role("button", name="Decrypt").click()
+    expect(traceback).to_have_text(HTML)
+
+
+def test_without_a_codec_endpoint_texts_stay_encrypted(console: Console, world: World) -> None:
+    """A list and a page show that they are; there is no button."""
+    task = created(world, {})
+    page = console.open("/tasks")
+    failing(page, task)
+    page.reload()
+    expect(page.get_by_text("Refused: [encrypted]").first).to_be_visible()
+    page.goto(f"{page.url.partition('#')[0]}#/tasks/{task}")
+    expect(page.locator(".card.failed p")).to_have_text("Refused [encrypted]")
+    expect(page.get_by_role("button", name="Decrypt")).to_have_count(0)
+
+
+def test_an_encrypted_payload_is_decrypted_on_request(
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser sends it to the codec endpoint when somebody asks, and shows the JSON that it stands for."""
+    monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
+    task = created(world, {"$binary": {"base64": CIPHER, "content_type": ENCRYPTED}})
+    page = console.open(f"/tasks/{task}")
+    asked = decoding(page, {"card": HTML})
     shown = page.get_by_label("Payload", exact=True)
     expect(shown).to_contain_text("Encrypted, 17 bytes")
     assert asked == []

@@ -7,13 +7,16 @@ import pytest
 
 from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.request_json import read
+from duetime.contract.leases import lease_failure
 from duetime.contract.tasks import operations
 from duetime.contract.tasks.operations import Notice, Report
-from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
+from duetime.domain.limits import MAX_ENCRYPTED_TEXT_LENGTH, MAX_ERROR_MESSAGE_LENGTH, MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
 from duetime.domain.tasks.task import Progress
+from duetime_common.payload_codecs import ENCRYPTED_TEXT
 
+LONGEST_ENCRYPTED = ENCRYPTED_TEXT.ljust(MAX_ENCRYPTED_TEXT_LENGTH, "A")
 ERROR = {"type": "Timeout", "message": "no answer"}
 
 GOOD_REPORTS: list[tuple[str, object]] = [
@@ -21,6 +24,7 @@ GOOD_REPORTS: list[tuple[str, object]] = [
     ("heartbeat", {"fence": 7}),
     ("progress", {"fence": 7, "percent": 0}),
     ("progress", {"fence": 7, "percent": 100, "message": "done"}),
+    ("progress", {"fence": 7, "percent": 100, "message": LONGEST_ENCRYPTED}),
     ("notice", {"fence": 7, "outcome": "succeeded"}),
     ("notice", {"fence": 7, "outcome": "succeeded", "result": {"rows": [1, None]}}),
     ("notice", {"fence": 7, "outcome": "failed", "error": {"type": "Boom"}}),
@@ -40,6 +44,7 @@ BAD_REPORTS: list[tuple[str, object, list[str]]] = [
     ("progress", {"fence": 7, "percent": -1}, ["percent"]),
     ("progress", {"fence": 7, "percent": 1.5}, ["percent"]),
     ("progress", {"fence": 7, "percent": 1, "message": "m" * 65}, ["message"]),
+    ("progress", {"fence": 7, "percent": 1, "message": LONGEST_ENCRYPTED + "A"}, ["message"]),
     ("progress", {"fence": 7, "percent": 1, "message": "nul\x00"}, ["message"]),
     ("notice", {"fence": 7}, ["outcome"]),
     ("notice", {"outcome": "succeeded"}, ["fence"]),
@@ -82,14 +87,28 @@ def test_a_report_that_cannot_be_accepted_names_its_fields(name: str, body: obje
 
 def test_a_notification_becomes_the_end_of_an_attempt() -> None:
     """A result is kept as compact JSON; an error keeps its words, a long one cut and said to be."""
-    assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
-    assert decoded("notice", GOOD_REPORTS[4][1]) == Notice(7, Succeeded(b"null"))
-    assert decoded("notice", GOOD_REPORTS[7][1]) == Notice(
+    assert decoded("notice", GOOD_REPORTS[6][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
+    assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b"null"))
+    assert decoded("notice", GOOD_REPORTS[8][1]) == Notice(
         7, Failed(TaskError("Timeout", "no answer"), retriable=False)
     )
     long = decoded("notice", {"fence": 1, "outcome": "failed", "error": {"type": "Boom", "message": "m" * 9_999}})
     assert len(long.ending.error.message) == MAX_ERROR_MESSAGE_LENGTH
     assert long.ending.error.message.endswith("[cut]")
+
+
+def test_encrypted_texts_are_kept_whole() -> None:
+    """A part of one cannot be decrypted: neither its length nor what looks like a secret in it changes it."""
+    raised = f"{ENCRYPTED_TEXT}abcdtoken=="
+    body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
+    failed = lease_failure(read(json.dumps(body)))
+    assert isinstance(failed, Failed)
+    assert (failed.error.message, failed.traceback) == (LONGEST_ENCRYPTED, raised)
+    assert decoded("progress", GOOD_REPORTS[4][1]) == Report(7, Progress(100, LONGEST_ENCRYPTED))
+    assert Progress(100, LONGEST_ENCRYPTED).message == LONGEST_ENCRYPTED
+    plain = lease_failure(read(json.dumps({**body, "traceback": "token=abc"})))
+    assert isinstance(plain, Failed)
+    assert plain.traceback == "token=[redacted]"
 
 
 def test_a_progress_report_becomes_progress() -> None:

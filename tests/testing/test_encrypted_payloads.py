@@ -1,20 +1,33 @@
-"""Payloads and results that are encrypted with the user's own key."""
+"""Payloads, results, steps, checkpoints, and texts of progress and errors, encrypted with the user's own key."""
 
 from __future__ import annotations
 
 import json
+import re
+import zlib
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cryptography.fernet import Fernet
 
-from duetime.domain.limits import MAX_PAYLOAD_BYTES
-from duetime.handlers import Context, use_codec
-from duetime_client import Binary, Client, Task
-from duetime_common.payload_codecs import ENCRYPTED
+from duetime.adapters.dynamodb.attribute_values import inflated
+from duetime.domain.limits import (
+    MAX_CHECKPOINT_BYTES,
+    MAX_ENCRYPTED_TEXT_LENGTH,
+    MAX_ERROR_MESSAGE_LENGTH,
+    MAX_PAYLOAD_BYTES,
+    MAX_RESULT_BYTES,
+    MAX_STEP_RESULT_BYTES,
+)
+from duetime.handlers import Context, Unretriable, use_codec
+from duetime_client import Binary, Client, DecryptionFailed, Task
+from duetime_client.pull_attempt import Attempt
+from duetime_common.payload_codecs import ENCRYPTED, ENCRYPTED_TEXT
 
 if TYPE_CHECKING:
+    from duetime_client.run_context import Context as PullContext
     from duetime_testing import Duetime
 
 SECRET = "4111-1111-1111-1111"  # noqa: S105 - an example
@@ -57,9 +70,43 @@ def received(encrypting: Duetime) -> list[Any]:
 
 def seen_by_others(duetime: Duetime, task_id: str) -> Task:
     """The task as a client without the codec reads it."""
+    return others(duetime).tasks.get(task_id)
+
+
+def others(duetime: Duetime) -> Client:
+    """A client without the codec."""
     use_codec(None)
     duetime.__dict__.pop("client").close()
-    return duetime.client.tasks.get(task_id)
+    return duetime.client
+
+
+def all_seen_by_others(duetime: Duetime, task_id: str) -> str:
+    """Everything that a client without the codec reads about a task, as text."""
+    client = others(duetime)
+    read = [client.tasks.get(task_id), client.tasks.explain(task_id)]
+    read += [
+        *client.tasks.list_attempts(task_id),
+        *client.tasks.list_steps(task_id),
+        client.tasks.list_events(task_id),
+    ]
+    return json.dumps([each.document for each in read])
+
+
+def stored_text(duetime: Duetime) -> str:
+    """Everything that was ever stored in the tables, decompressed, as text."""
+
+    def readable(value: Any) -> Any:  # noqa: ANN401 - any attribute
+        if isinstance(value, bytes):
+            try:
+                return inflated(value)
+            except zlib.error:
+                return value
+        if isinstance(value, dict):
+            return {name: readable(each) for name, each in value.items()}
+        return [readable(each) for each in value] if isinstance(value, list | tuple) else value
+
+    tables = duetime._account.dynamodb.tables.values()
+    return repr([readable([table.partitions, table.earlier]) for table in tables])
 
 
 def test_the_handler_and_the_client_read_what_nobody_else_can(encrypting: Duetime, received: list[Any]) -> None:
@@ -206,3 +253,403 @@ def test_what_is_not_encrypted_passes_as_it_is(encrypting: Duetime, received: li
         other.tasks.create("charge", payload={"plain": True})
     encrypting.run_until_idle()
     assert received == [{"plain": True}]
+
+
+def test_a_checkpoint_is_read_by_the_next_attempt_alone(encrypting: Duetime) -> None:
+    """It is plain in the handlers, and the task's items in the table have nothing of it."""
+    seen: list[object] = []
+
+    def copy(context: Context, _payload: object) -> None:
+        seen.append(context.checkpoint)
+        context.save_checkpoint({"card": SECRET})
+        if context.attempt == 1:
+            raise ConnectionError
+
+    encrypting.register("copy", copy)
+    encrypting.client.tasks.create("copy", retry={"initial_seconds": 0})
+    encrypting.run_until_idle()
+    assert seen == [None, {"card": SECRET}]
+    assert SECRET not in stored_text(encrypting)
+
+
+def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
+    """Also the one with which an attempt stops."""
+    seen: list[object] = []
+
+    def copy(context: Context, _payload: object) -> None:
+        seen.append(context.checkpoint)
+        if context.checkpoint is None:
+            encrypting.client.tasks.pause(context.task_id)
+            encrypting.sleep(60)
+            context.stop_if_requested({"card": SECRET})
+
+    encrypting.register("copy", copy)
+    task = encrypting.client.tasks.create("copy", timeout_seconds=120)
+    encrypting.run_until_idle()
+    assert encrypting.client.tasks.get(task.id).state == "paused"
+    assert SECRET not in stored_text(encrypting)
+    encrypting.client.tasks.resume(task.id)
+    encrypting.run_until_idle()
+    assert seen == [None, {"card": SECRET}]
+
+
+def test_results_of_steps_are_encrypted(encrypting: Duetime) -> None:
+    """Both attempts get the plain result, and so does the client; nobody else does."""
+    calls: list[int] = []
+    seen: list[object] = []
+
+    def charge(number: int) -> dict[str, object]:
+        calls.append(number)
+        return {"card": SECRET, "number": number}
+
+    def order(context: Context, _payload: object) -> None:
+        seen.append(context.step("charge", charge, context.attempt))
+        seen.append(context.step("nothing", lambda: None))
+        if context.attempt == 1:
+            raise ConnectionError
+        seen.append(context.steps)
+
+    encrypting.register("order", order)
+    task = encrypting.client.tasks.create("order", retry={"initial_seconds": 0})
+    encrypting.run_until_idle()
+    result = {"card": SECRET, "number": 1}
+    assert (seen, calls) == ([result, None, result, None, {"charge": result, "nothing": None}], [1])
+    assert [step.result for step in encrypting.client.tasks.list_steps(task.id)] == [result, None]
+    assert SECRET not in all_seen_by_others(encrypting, task.id) + stored_text(encrypting)
+
+
+def test_what_was_stored_before_the_codec_is_read(duetime: Duetime) -> None:
+    """A checkpoint and a step of an attempt without a codec reach the next one, which has it."""
+    seen: list[object] = []
+
+    def order(context: Context, _payload: object) -> None:
+        seen.extend([context.checkpoint, context.step("charge", lambda: context.attempt)])
+        if context.attempt == 1:
+            context.save_checkpoint({"row": 7})
+            use_codec(Codec())
+            raise ConnectionError
+
+    duetime.register("order", order)
+    duetime.client.tasks.create("order", retry={"initial_seconds": 0})
+    duetime.run_until_idle()
+    assert seen == [None, 1, {"row": 7}, 1]
+
+
+@pytest.mark.parametrize("stores", ["checkpoint", "step"])
+def test_a_handler_without_the_codec_does_not_read_what_another_stored(encrypting: Duetime, stores: str) -> None:
+    """The task fails at once."""
+
+    def order(context: Context, _payload: object) -> None:
+        if stores == "checkpoint":
+            context.save_checkpoint("kept")
+        context.step("charge", lambda: SECRET)
+        use_codec(None)
+        raise ConnectionError
+
+    encrypting.register("order", order)
+    task = encrypting.client.tasks.create("order", retry={"initial_seconds": 0})
+    encrypting.run_until_idle()
+    failed = encrypting.client.tasks.get(task.id)
+    assert failed.error is not None
+    assert (failed.attempt, failed.error.type) == (2, "CodecMissing")
+
+
+@pytest.mark.parametrize(
+    ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
+)
+def test_sizes_are_those_of_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
+    """A value that is small enough only while it is plain fails the task, whose message has both numbers."""
+
+    def order(context: Context, _payload: object) -> None:
+        value = "x" * (most - 2)
+        if most == MAX_CHECKPOINT_BYTES:
+            context.save_checkpoint(value)
+        context.step("charge", lambda: value)
+
+    encrypting.register("order", order)
+    task = encrypting.client.tasks.create("order")
+    encrypting.run_until_idle()
+    failed = encrypting.client.tasks.get(task.id)
+    assert failed.error is not None
+    assert (failed.attempt, failed.error.type) == (1, error)
+    assert f"{most} are allowed" in failed.error.message
+
+
+def test_messages_of_progress_are_encrypted(encrypting: Duetime) -> None:
+    """The percent stays readable for the service; a long message is cut before it is encrypted."""
+
+    def copy(context: Context, _payload: object) -> None:
+        context.progress(40, f"card {SECRET} " + "x" * 1_000)
+
+    encrypting.register("copy", copy)
+    task = encrypting.client.tasks.create("copy")
+    encrypting.run_until_idle()
+    progress = encrypting.client.tasks.get(task.id).progress
+    assert progress is not None
+    assert (progress.percent, progress.message) == (40, f"card {SECRET} {'x' * 39}")
+    hidden = seen_by_others(encrypting, task.id).progress
+    assert hidden is not None
+    assert (hidden.percent, (hidden.message or "").startswith(ENCRYPTED_TEXT)) == (40, True)
+
+
+def test_messages_and_tracebacks_of_errors_are_encrypted(encrypting: Duetime) -> None:
+    """The client reads those of all attempts; everybody else reads the type."""
+
+    def charge(context: Context, _payload: object) -> None:
+        raise ConnectionError(f"attempt {context.attempt}: {SECRET}")
+
+    encrypting.register("charge", charge)
+    task = encrypting.client.tasks.create("charge", retry={"initial_seconds": 0, "max_attempts": 3})
+    encrypting.run_until_idle()
+    failed = encrypting.client.tasks.wait(task.id)
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("ConnectionError", f"attempt 3: {SECRET}")
+    attempts = encrypting.client.tasks.list_attempts(task.id)
+    errors = [attempt.error for attempt in attempts if attempt.error]
+    assert [error.message for error in errors] == [f"attempt {number}: {SECRET}" for number in (1, 2, 3)]
+    assert (errors[-1].traceback or "").endswith(f"ConnectionError: attempt 3: {SECRET}\n")
+    assert f"ConnectionError: attempt 3: {SECRET}" in str(encrypting.client.tasks.explain(task.id).document)
+    text = all_seen_by_others(encrypting, task.id)
+    assert "ConnectionError" in text
+    assert SECRET not in text + stored_text(encrypting)
+
+
+def test_the_service_knows_the_error_that_it_decides_on(encrypting: Duetime) -> None:
+    """An error that must not be retried is not, and a requested wait is kept, as without a codec."""
+
+    def charge(_context: Context, _payload: object) -> None:
+        raise Unretriable(SECRET)
+
+    encrypting.register("charge", charge)
+    task = encrypting.client.tasks.create("charge")
+    encrypting.run_until_idle()
+    failed = encrypting.client.tasks.get(task.id)
+    assert failed.error is not None
+    assert (failed.state, failed.attempt, failed.error.type) == ("failed", 1, "Unretriable")
+    assert [each.id for each in encrypting.client.tasks.list(error_type="Unretriable")] == [task.id]
+
+
+@pytest.mark.parametrize("length", [0, 1, 80, MAX_ERROR_MESSAGE_LENGTH, 100_000])
+def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -> None:
+    """What would not fit once it is encrypted is cut before; so is a traceback, of which the end is kept."""
+    message = ("é" * length)[:length]
+
+    def charge(_context: Context, _payload: object) -> None:
+        raise ValueError(message)
+
+    encrypting.register("charge", charge)
+    task = encrypting.client.tasks.create("charge", retry={"max_attempts": 1})
+    encrypting.run_until_idle()
+    (attempt,) = encrypting.client.tasks.list_attempts(task.id)
+    assert attempt.error is not None
+    shown, raised = attempt.error.message, attempt.error.traceback or ""
+    assert shown == message if length <= 80 else shown.startswith("é" * 80)
+    assert raised.endswith(f"ValueError{': ' if message else ''}{message[-80:]}\n" if length <= 80 else "é\n")
+    hidden = seen_by_others(encrypting, task.id).error
+    assert hidden is not None
+    assert len(hidden.message) <= MAX_ENCRYPTED_TEXT_LENGTH
+
+
+class Broken:
+    """A codec whose key service does not answer."""
+
+    def encode(self, data: bytes) -> bytes:
+        """Fail, with a message that quotes the value."""
+        raise OSError(data)
+
+    def decode(self, data: bytes) -> bytes:
+        """Fail likewise."""
+        raise OSError(data)
+
+
+def test_a_codec_that_fails_reveals_nothing(duetime: Duetime) -> None:
+    """A result is not stored, and the attempt is retried; a message is replaced by a fixed text."""
+    client = duetime.client
+
+    def charge(context: Context, _payload: object) -> str:
+        context.progress(10, SECRET)
+        if context.attempt == 1:
+            raise ConnectionError(SECRET)
+        return SECRET
+
+    duetime.register("charge", charge)
+    use_codec(Broken())
+    task = client.tasks.create("charge", retry={"max_attempts": 2, "initial_seconds": 0})
+    duetime.run_until_idle()
+    first, second = (attempt.error for attempt in client.tasks.list_attempts(task.id))
+    assert first is not None
+    assert second is not None
+    assert (first.type, first.message) == ("ConnectionError", "the text could not be encrypted")
+    assert (second.type, second.message) == ("CodecFailed", "the codec could not encrypt the value: OSError")
+    assert SECRET not in stored_text(duetime)
+
+
+def test_a_context_for_tests_is_plain(encrypting: Duetime) -> None:
+    """Results of steps and checkpoints can be compared in unit tests of handlers, whose package has set a codec."""
+    steps: dict[str, object] = {"before": 1}
+    checkpoints: list[object] = []
+    context = Context.for_test(steps=steps, checkpoints=checkpoints)
+    context.save_checkpoint({"row": 7})
+    assert [context.step("before", lambda: 2), context.step("charge", lambda: [SECRET])] == [1, [SECRET]]
+    assert (steps, checkpoints) == ({"before": 1, "charge": [SECRET]}, [{"row": 7}])
+    encrypting.register("keep", lambda context, _payload: context.save_checkpoint("kept"))
+    encrypting.perform("keep", call=(call := encrypting.call("keep")))
+    assert call.saved_checkpoint == "kept"
+
+
+def leased(duetime: Duetime, **options: Any) -> Attempt:  # noqa: ANN401 - fields of a creation
+    """An attempt of a pull worker."""
+    duetime.pull("vm.backup")
+    duetime.client.tasks.create("vm.backup", **options)
+    duetime.run_until_idle()
+    return leased_again(duetime)
+
+
+def leased_again(duetime: Duetime) -> Attempt:
+    """The next attempt of it."""
+    (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
+    return Attempt(duetime.client, lease, 30)
+
+
+def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
+    """Checkpoints, steps, progress, and the error of an attempt are plain for the next one and the client alone."""
+    seen: list[object] = []
+
+    def backup(context: PullContext, _payload: object) -> object:
+        seen.append([context.checkpoint, context.step("copy", lambda: [SECRET, context.attempt])])
+        context.save_checkpoint({"card": SECRET})
+        encrypting.client.leases.renew(attempt.leased.id, 40, SECRET)
+        if context.attempt == 1:
+            raise ConnectionError(f"of {SECRET}")
+        return SECRET
+
+    attempt = leased(encrypting, retry={"initial_seconds": 0})
+    task_id = attempt.context.task_id
+    assert attempt.run(backup) == "waiting"
+    (failed,) = encrypting.client.tasks.list_attempts(task_id)
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("ConnectionError", f"of {SECRET}")
+    assert (failed.error.traceback or "").endswith(f"ConnectionError: of {SECRET}\n")
+    attempt = leased_again(encrypting)
+    assert attempt.run(backup) == "succeeded"
+    assert seen == [[None, [SECRET, 1]], [{"card": SECRET}, [SECRET, 1]]]
+    read = encrypting.client.tasks.get(task_id)
+    assert read.progress is not None
+    assert (read.result, read.progress.message) == (SECRET, SECRET)
+    text = all_seen_by_others(encrypting, task_id)
+    assert "ConnectionError" in text
+    assert SECRET not in text + stored_text(encrypting)
+
+
+@pytest.mark.parametrize(
+    ("stores", "error"),
+    [
+        ("checkpoint", f"CheckpointInvalid: the checkpoint has NUMBER bytes; {MAX_CHECKPOINT_BYTES} are allowed"),
+        ("step", "StepInvalid: the API rejected it: result: is larger than 32768 bytes (422 fields_invalid)"),
+        ("result", f"ResultTooLarge: the result has NUMBER bytes; {MAX_RESULT_BYTES} are allowed"),
+    ],
+)
+def test_sizes_of_a_pull_worker_are_those_of_the_encrypted_values(encrypting: Duetime, stores: str, error: str) -> None:
+    """A value that is small enough only while it is plain fails the task, and the error says so."""
+
+    def backup(context: PullContext, _payload: object) -> object:
+        if stores == "checkpoint":
+            context.save_checkpoint("x" * (MAX_CHECKPOINT_BYTES - 2))
+        if stores == "step":
+            context.step("copy", lambda: "x" * (MAX_STEP_RESULT_BYTES - 2))
+        return "x" * (MAX_RESULT_BYTES - 2)
+
+    attempt = leased(encrypting)
+    assert attempt.run(backup) == "failed"
+    failed = encrypting.client.tasks.get(attempt.context.task_id).error
+    assert failed is not None
+    assert re.sub(r"has \d+ bytes", "has NUMBER bytes", f"{failed.type}: {failed.message}") == error
+
+
+def test_a_pull_worker_without_the_codec_fails_at_once(encrypting: Duetime) -> None:
+    """It does not give the encrypted payload, checkpoint or step to the handler."""
+
+    def backup(context: PullContext, _payload: object) -> object:
+        return context.step("copy", lambda: SECRET)
+
+    def fails(context: PullContext, payload: object) -> None:
+        backup(context, payload)
+        raise ConnectionError
+
+    assert leased(encrypting, retry={"initial_seconds": 0}).run(fails) == "waiting"
+    encrypting.client.tasks.create("vm.backup", payload={"card": SECRET})
+    others(encrypting)
+    for _ in range(2):
+        attempt = leased_again(encrypting)
+        assert attempt.run(backup) == "failed"
+        error = encrypting.client.tasks.get(attempt.context.task_id).error
+        assert error is not None
+        assert error.type == "CodecMissing"
+
+
+def test_a_checkpoint_of_a_heartbeat_is_encrypted(encrypting: Duetime) -> None:
+    """A program that reports by the client itself needs no worker."""
+    attempt = leased(encrypting)
+    encrypting.client.leases.renew(attempt.leased.id, checkpoint={"card": SECRET})
+    encrypting.client.leases.fail(attempt.leased.id, "Lost", retry_in_seconds=1)
+    encrypting.advance(seconds=2)
+    assert leased_again(encrypting).context.checkpoint == {"card": SECRET}
+    assert SECRET not in stored_text(encrypting)
+
+
+def test_a_codec_that_fails_lets_a_pull_worker_try_again(encrypting: Duetime) -> None:
+    """Neither the result nor the error's text is stored in plain."""
+    attempt = leased(encrypting, retry={"initial_seconds": 0})
+    session = attempt._client._runner.session
+    attempt._client._runner.session = replace(session, codec=Broken())
+    assert attempt.run(lambda _context, _payload: SECRET) == "waiting"
+    attempt._client._runner.session = session
+    (failed,) = encrypting.client.tasks.list_attempts(attempt.context.task_id)
+    assert failed.error is not None
+    assert (failed.error.type, failed.error.message) == ("CodecFailed", "the text could not be encrypted")
+    assert SECRET not in stored_text(encrypting)
+
+
+def test_a_deferred_attempt_is_reported_encrypted(encrypting: Duetime) -> None:
+    """Progress and the failure of work that goes on elsewhere, by a client with the codec."""
+    encrypting.register("charge", lambda context, _payload: context.defer())
+    task = encrypting.client.tasks.create("charge", notify_within_seconds=60)
+    encrypting.advance(seconds=1)
+    encrypting.client.tasks.report_progress(task.id, 1, 40, SECRET)
+    encrypting.client.tasks.notify_failure(task.id, 1, "Refused", SECRET, retriable=False)
+    failed = encrypting.client.tasks.get(task.id)
+    assert failed.error is not None
+    assert failed.progress is not None
+    assert (failed.error.type, failed.error.message, failed.progress.message) == ("Refused", SECRET, SECRET)
+    assert SECRET not in stored_text(encrypting)
+
+
+def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[Any]) -> None:
+    """Assertions compare payloads, and their reports show errors, as they are in the handlers."""
+
+    def refuse(_context: Context, _payload: object) -> None:
+        raise Unretriable(SECRET)
+
+    encrypting.register("refuse", refuse)
+    encrypting.client.tasks.create("charge", payload={"card": SECRET})
+    encrypting.client.tasks.create("refuse")
+    encrypting.run_until_idle()
+    charged, refused = encrypting.executions
+    assert received == [charged.payload]
+    assert refused.error == f"Unretriable: {SECRET}"
+
+
+def test_a_client_with_another_key_says_so(encrypting: Duetime, received: list[Any]) -> None:
+    """A payload that it cannot decrypt is an error of the client; a text stays as it is."""
+    task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=60)
+    encrypting.register("refuse", lambda _context, _payload: 1 / 0)
+    failed = encrypting.client.tasks.create("refuse", retry={"max_attempts": 1})
+    encrypting.run_until_idle()
+    encrypting.__dict__.pop("client").close()
+    use_codec(Codec())
+    with pytest.raises(DecryptionFailed, match="InvalidToken"):
+        encrypting.client.tasks.get(task.id)
+    error = encrypting.client.tasks.get(failed.id).error
+    assert error is not None
+    assert (error.type, error.message.startswith(ENCRYPTED_TEXT)) == ("ZeroDivisionError", True)
+    assert received == []

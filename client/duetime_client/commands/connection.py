@@ -2,9 +2,11 @@
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import httpx
 
     from duetime_client.io_runners import Runner
+    from duetime_common.payload_codecs import PayloadCodec
 
 API_KEY_VARIABLE = "DUETIME_API_KEY"
 TOKEN_VARIABLE = "DUETIME_TOKEN"  # noqa: S105 - the name of a variable, not a secret
@@ -71,6 +74,16 @@ Owner = Annotated[
         metavar="NAME",
     ),
 ]
+Codec = Annotated[
+    str | None,
+    typer.Option(
+        "--codec",
+        envvar="DUETIME_CODEC",
+        help="Encrypts what is sent, and decrypts what is shown: a codec in a module, which may be in this folder.",
+        rich_help_panel=PANEL,
+        metavar="MODULE:NAME",
+    ),
+]
 
 
 class Documented(Protocol):
@@ -92,6 +105,7 @@ class Deployment:
     url: Url = None
     auth: Auth = None
     owner: Owner = None
+    codec: Codec = None
 
     def resolved(self) -> "Deployment":
         """Fill in missing options from the context, unless an address was given."""
@@ -101,7 +115,22 @@ class Deployment:
         auth = Authentication(context.auth)
         # A context without authentication leaves the choice to the environment.
         known = None if auth is Authentication.NONE else auth
-        return Deployment(context.url, self.auth or known, self.owner or context.owner or None)
+        owner, codec = self.owner or context.owner or None, self.codec or context.codec or None
+        return Deployment(context.url, self.auth or known, owner, codec)
+
+    def loaded_codec(self) -> "PayloadCodec | None":
+        """The codec, imported; `None` if none is named.
+
+        Raises:
+            BadParameter: It cannot be imported, or is no codec.
+        """
+        if not self.codec:
+            return None
+        found: Any = object_at(self.codec, "MODULE:NAME, such as codec:CODEC", "--codec")
+        if not all(callable(getattr(found, method, None)) for method in ("encode", "decode")):
+            raise typer.BadParameter(f"{self.codec!r} has no methods encode and decode", param_hint="--codec")
+        codec: PayloadCodec = found
+        return codec
 
     @property
     def api_key(self) -> str | None:
@@ -159,6 +188,30 @@ class Call(SilentCall):
             view(found, self.clock)
 
 
+def object_at(where: str, form: str, hint: str | None = None) -> object:
+    """Import an object given as `module:name`; the module may be in the current directory.
+
+    Args:
+        where: what names it.
+        form: what it should look like, for the error.
+        hint: the option or argument that names it, for the error.
+
+    Raises:
+        BadParameter: It cannot be imported.
+    """
+    module_name, colon, name = where.partition(":")
+    if not module_name or not colon or not name:
+        raise typer.BadParameter(f"{where!r} is not {form}", param_hint=hint)
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: object = getattr(import_module(module_name), name)
+    except (ImportError, AttributeError) as error:
+        raise typer.BadParameter(f"{where!r} cannot be loaded: {error}", param_hint=hint) from error
+    return found
+
+
 def resolved() -> Choice:
     """The context that commands use here."""
     return chosen(read_contexts(contexts_file()), os.environ.get(CONTEXT_VARIABLE, ""), Path.cwd())
@@ -178,8 +231,15 @@ def client_of(context: typer.Context, deployment: Deployment) -> Client:
         ClientError: no deployment is named, or its address or credentials are not valid.
     """
     clock, used = context.ensure_object(Clock), deployment.resolved()
-    signed = _authentication(used)
-    return Client(used.url or "", auth=signed, api_key=used.api_key, owner=used.owner, sleep=clock.sleep, now=clock.now)
+    return Client(
+        used.url or "",
+        auth=_authentication(used),
+        api_key=used.api_key,
+        owner=used.owner,
+        codec=used.loaded_codec(),
+        sleep=clock.sleep,
+        now=clock.now,
+    )
 
 
 @contextmanager
@@ -200,7 +260,7 @@ def runner_of(used: Deployment, clock: Clock) -> Iterator["Runner"]:
     from duetime_client.io_runners import Runner  # noqa: PLC0415 - as above
 
     url, auth = authorized(checked(used.url or ""), _authentication(used), used.api_key)
-    session = Session(url, Retries(), random.random, clock.now)
+    session = Session(url, Retries(), random.random, clock.now, codec=used.loaded_codec())
     options = http_options(session.url, {OWNER_HEADER: used.owner} if used.owner else {}, TIMEOUT_SECONDS)
     with closing(httpx.Client(auth=auth, **options)) as http:
         yield Runner(session, http, clock.sleep, WebSocketConnection)

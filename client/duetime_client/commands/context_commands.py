@@ -54,6 +54,9 @@ def add(
     owner: Annotated[
         str, typer.Option("--owner", metavar="NAME", help="Owner, for a deployment without authentication.")
     ] = "",
+    codec: Annotated[
+        str, typer.Option("--codec", metavar="MODULE:NAME", help="Codec that encrypts and decrypts on this machine.")
+    ] = "",
     use: Annotated[bool, typer.Option("--use", help="Use it from now on.")] = False,
 ) -> None:
     """Add or replace a context."""
@@ -63,7 +66,7 @@ def add(
         raise typer.BadParameter(f"{LOCAL} is the stack of this machine", param_hint="NAME")
     method = auth or (Authentication.IAM if stack else Authentication.NONE)
     with _errors():
-        added = Context(url or api_url_of(stack), method.value, owner, stack)
+        added = Context(url or api_url_of(stack), method.value, owner, stack, codec)
         contexts = _read()
         by_name = {**contexts.by_name, name: added}
         write_contexts(contexts_file(), replace(contexts, by_name=by_name, current=name if use else contexts.current))
@@ -106,10 +109,10 @@ def list_(*, as_json: AsJson = False) -> None:
     if as_json:
         show_json([{"name": name, "in_use": name == contexts.current, **asdict(each)} for name, each in known.items()])
         return
-    table = Table("", "NAME", "URL", "AUTH", "OWNER", "STACK", box=None, pad_edge=False)
+    table = Table("", "NAME", "URL", "AUTH", "OWNER", "STACK", "CODEC", box=None, pad_edge=False)
     for name, each in known.items():
         mark = "*" if name == contexts.current else ""
-        table.add_row(mark, *map(printable, (name, each.url, each.auth, each.owner, each.stack)))
+        table.add_row(mark, *map(printable, (name, each.url, each.auth, each.owner, each.stack, each.codec)))
     console().print(table if known else "no contexts: duetime context add")
 
 

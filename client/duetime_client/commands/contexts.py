@@ -64,12 +64,14 @@ class Context:
         auth: how requests are authenticated: `none`, `bearer` or `iam`.
         owner: of the tasks, for a deployment without authentication.
         stack: its CloudFormation stack, if its address was read from there.
+        codec: encrypts and decrypts on this machine, as `module:name`; empty for none.
     """
 
     url: str
     auth: str = "none"
     owner: str = ""
     stack: str = ""
+    codec: str = ""
 
 
 @dataclass(frozen=True, slots=True)

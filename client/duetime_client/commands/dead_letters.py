@@ -9,7 +9,7 @@ from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
 from duetime_client.commands.connection import Call
 from duetime_client.commands.filter_actions import Selection, filter_action
-from duetime_client.commands.formatting import timed
+from duetime_client.commands.formatting import shown_error, timed
 from duetime_client.commands.list_reader import show_list
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.tables import Column, one_line, show_more, show_table
@@ -97,9 +97,7 @@ def show_dead_letters(tasks: Sequence[Task], clock: Clock, *, more: bool) -> Non
         Column("type", lambda task: one_line(task.type), wraps=True),
         Column("failed", lambda task: timed(task.finished_at, clock, now, units=1) if task.finished_at else "soon"),
         Column("attempts", lambda task: str(task.attempt), right=True),
-        Column(
-            "error", lambda task: one_line(f"{task.error.type}: {task.error.message}" if task.error else ""), wraps=True
-        ),
+        Column("error", lambda task: one_line(shown_error(task.error)), wraps=True),
     ]
     show_table(tasks, columns, "no dead letters")
     if more:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from duetime_client.commands.formatting import STATE_STYLES, timed
+from duetime_client.commands.formatting import STATE_STYLES, shown_error, timed
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, table_of
 from duetime_client.commands.task_views import OUTCOME_STYLES
@@ -83,7 +83,7 @@ def details(event: TaskEvent) -> str:
         event.state,
         event.outcome,
         event.attempt and f"attempt {event.attempt}",
-        event.error and f"{event.error.type}: {event.error.message}".removesuffix(": "),
+        shown_error(event.error),
         ", ".join(event.fields_changed),
         event.nodes and f"from {', '.join(event.nodes)}",
         event.bulk_operation_id and f"bulk {event.bulk_operation_id}",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from duetime_client.commands.clock import Clock
-    from duetime_client.task import Progress, Task
+    from duetime_client.task import Failure, Progress, Task
 
 STATE_STYLES = {
     "running": "bold cyan",
@@ -60,3 +60,8 @@ def shown_json(document: object) -> Text:
 def shown_progress(progress: Progress) -> str:
     """The progress that a task reports."""
     return f"{progress.percent or 0:g} % {progress.message or ''}".rstrip()
+
+
+def shown_error(error: Failure | None) -> str:
+    """The type and message of an error; empty without one."""
+    return f"{error.type}: {error.message}".removeprefix(": ").removesuffix(": ") if error else ""

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from duetime_client.commands.document_output import shown_document
+from duetime_common.payload_codecs import hidden_text
 
 # Width for output to a file or a pipe, wide enough that nothing is cut.
 PAPER_WIDTH = 200
@@ -48,6 +49,7 @@ def _escaped(char: str) -> str:
 
 
 def printable(text: str, style: str = "") -> Text:
-    """Untrusted text with terminal control characters escaped."""
-    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    """Untrusted text with terminal control characters escaped; encrypted texts in it are not shown."""
+    shown = hidden_text(text)
+    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in shown)
     return Text(safe, style=style)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from duetime_client.commands.cost_views import show_estimate, shown_dollars
-from duetime_client.commands.formatting import shown_json, shown_progress, shown_state, timed
+from duetime_client.commands.formatting import shown_error, shown_json, shown_progress, shown_state, timed
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.commands.tables import Column, one_line, show_lines, show_more, show_table
 from duetime_common.payload_codecs import Binary
@@ -121,9 +121,8 @@ def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
     yield "attempt", (f"{task.attempt} of {of}" if of else str(task.attempt)) if task.attempt else None
     yield "progress", None if task.progress is None else shown_progress(task.progress)
     yield "late", _milliseconds(task.lateness_ms) or None
-    yield "result", _json(task.result)
-    error = task.error
-    yield "error", printable(f"{error.type}: {error.message}".removeprefix(": "), "red") if error else None
+    yield "result", shown_payload(task.result)
+    yield "error", printable(shown_error(task.error), "red") if task.error else None
     for name in task.content_expired:
         yield name, "expired"
 
@@ -167,8 +166,7 @@ def show_steps(steps: Sequence[TaskStep], clock: Clock) -> None:
 
 
 def _error_of(attempt: Attempt) -> Text:
-    error = attempt.error
-    return printable(f"{error.type}: {error.message}".removeprefix(": "), "red") if error else Text()
+    return printable(shown_error(attempt.error), "red")
 
 
 def _milliseconds(value: float | None) -> str:

@@ -50,7 +50,8 @@ def wait(
     wanted = list(dict.fromkeys(each.upper() for each in _words(task_ids)))
     with call.client() as client, console(stderr=True).status("") as status:
         ended = waited_for(client, wanted, clock, patience, lambda left: status.update(f"{counted(left, 'task')} open"))
-    tasks = [ended[task_id] for task_id in wanted]
+        # A list has no results, and the table shows none.
+        tasks = [client.tasks.get(each) if call.as_json else ended[each] for each in wanted]
     if call.as_json:
         show_json([task.document for task in tasks])
     else:
@@ -75,7 +76,7 @@ def waited_for(
         pending = [each for each in task_ids if each not in found or not found[each].is_terminal]
         for start in range(0, len(pending), MAX_BATCH):
             chunk = pending[start : start + MAX_BATCH]
-            found |= {task.id: task for task in client.tasks.list(ids=chunk, expand=["result"])}
+            found |= {task.id: task for task in client.tasks.list(ids=chunk)}
             _reject_missing(chunk, found)
         left = [found[each] for each in task_ids if not found[each].is_terminal]
         on_poll(len(left))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
+from duetime_client.commands.formatting import shown_error
 from duetime_client.commands.output_streams import printable
 from duetime_client.commands.topology_levels import CRITICAL, SIGNS, level_lines, levels
 from duetime_client.plurals import counted
@@ -97,7 +98,7 @@ class Picture:
     def _failures(self) -> Iterator[Text]:
         """The error, and the commands that show the failed nodes."""
         if self.topology.error is not None:
-            yield printable(f"{self.topology.error.type}: {self.topology.error.message}", "red")
+            yield printable(shown_error(self.topology.error), "red")
         failed = ((key, node) for key, node in self.topology.nodes.items() if node.state == "failed")
         for key, node in islice(failed, _MOST_FAILED):
             command = "topologies show" if node.is_topology else "tasks get"

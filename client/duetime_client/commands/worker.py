@@ -1,8 +1,5 @@
 """`duetime worker run`: a pull worker, with a line of output for each event."""
 
-import sys
-from importlib import import_module
-from pathlib import Path
 from threading import Lock
 from typing import Annotated
 
@@ -11,7 +8,7 @@ from rich.text import Text
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import SilentCall
+from duetime_client.commands.connection import SilentCall, object_at
 from duetime_client.commands.option_bundles import CommandGroup
 from duetime_client.commands.output_streams import console, printable
 from duetime_client.worker import Worker
@@ -74,16 +71,7 @@ def run(
 
 def worker_at(where: str) -> Worker:
     """Import the worker given as `module:name`; the module may be in the current directory."""
-    module_name, colon, name = where.partition(":")
-    if not module_name or not colon or not name:
-        raise typer.BadParameter(f"{where!r} is not MODULE:WORKER, such as jobs:worker")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found = getattr(import_module(module_name), name)
-    except (ImportError, AttributeError) as error:
-        raise typer.BadParameter(f"{where!r} cannot be loaded: {error}") from error
+    found = object_at(where, "MODULE:WORKER, such as jobs:worker")
     if not isinstance(found, Worker):
         raise typer.BadParameter(f"{where!r} is a {type(found).__name__}, not a Worker")
     return found

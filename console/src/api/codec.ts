@@ -11,7 +11,19 @@ export const codecEndpoint = signal("");
 /** Whether the endpoint gets the token: one of an identity provider, but never an API key. */
 export const codecGetsToken = signal(false);
 
-/** What an encrypted payload stands for. */
+/** Encrypted texts, such as the message of an error. */
+const TEXTS = /\$encrypted:([A-Za-z0-9+/]+={0,2})/g;
+
+/** A text in which encrypted ones are not shown. */
+export const hiddenText = (text: string): string => text.replace(TEXTS, "[encrypted]");
+
+/** A text in which encrypted ones are replaced by what they stand for. */
+export async function decryptedText(text: string): Promise<string> {
+  const plain = await Promise.all([...text.matchAll(TEXTS)].map(([, base64]) => decrypted(base64 ?? "")));
+  return text.replace(TEXTS, () => String(plain.shift()));
+}
+
+/** What an encrypted value stands for. */
 export async function decrypted(base64: string): Promise<unknown> {
   const headers: Record<string, string> = { "Content-Type": "application/json" };
   if (codecGetsToken.value && token.value) headers["Authorization"] = `Bearer ${token.value}`;

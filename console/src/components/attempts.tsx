@@ -3,6 +3,7 @@ import type { Attempt, Task } from "../api/types";
 import { dollars } from "../money";
 import { duration, now } from "../time";
 import { Relative, StateChip, Time, Took } from "./basics";
+import { Message } from "./payload_view";
 
 interface Bar {
   attempt: Attempt | null;
@@ -83,13 +84,13 @@ function Details({ attempt }: { attempt: Attempt }) {
       </span>
       {attempt.error && (
         <p>
-          <code>{attempt.error.type}</code> {attempt.error.message}
+          <code>{attempt.error.type}</code> <Message text={attempt.error.message} />
         </p>
       )}
       {attempt.error?.traceback && (
         <details>
           <summary>Traceback</summary>
-          <pre tabIndex={0} aria-label="Traceback">{attempt.error.traceback}</pre>
+          <pre tabIndex={0} aria-label="Traceback"><Message text={attempt.error.traceback} /></pre>
         </details>
       )}
     </div>

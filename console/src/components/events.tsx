@@ -1,5 +1,6 @@
 /** The events of a task or schedule: what happened, when, by whom and why. */
 import type { ComponentChildren } from "preact";
+import { hiddenText } from "../api/codec";
 import type { ScheduleEvent, TaskHistoryEvent } from "../api/types";
 import { href } from "../router";
 import { StateChip, Time } from "./basics";
@@ -26,7 +27,7 @@ export function Events({ events }: { events: readonly TaskHistoryEvent[] | null 
       </>
     ),
     who: who(event.actor, event.worker),
-    why: event.reason ?? (event.error ? `${event.error.type}: ${event.error.message}` : ""),
+    why: event.reason ?? (event.error ? hiddenText(`${event.error.type}: ${event.error.message}`) : ""),
   }));
   return <EventTable rows={rows} />;
 }

@@ -1,6 +1,6 @@
-/** A payload or result: JSON, bytes to download, or an encrypted value that the deployment's codec decrypts on request. */
+/** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
 import { useSignal } from "@preact/signals";
-import { codecEndpoint, decrypted } from "../api/codec";
+import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
 import { JsonView } from "./basics";
 
 const ENCRYPTED = "application/vnd.duetime.encrypted";
@@ -85,6 +85,33 @@ function Encrypted({ bytes, label }: { bytes: Bytes; label: string }) {
         )}
       </p>
       {fault.value && <p class="fault" role="alert">{fault.value}</p>}
+    </>
+  );
+}
+
+/** A message or traceback, with a button to decrypt what is encrypted in it. */
+export function Message({ text }: { text: string }) {
+  const plain = useSignal<{ of: string; text: string } | null>(null);
+  const fault = useSignal("");
+  if (hiddenText(text) === text) return <>{text}</>;
+  if (plain.value?.of === text) return <>{plain.value.text}</>;
+  const show = async () => {
+    fault.value = "";
+    try {
+      plain.value = { of: text, text: await decryptedText(text) };
+    } catch (error) {
+      fault.value = `It could not be decrypted: ${(error as Error).message}.`;
+    }
+  };
+  return (
+    <>
+      {hiddenText(text)}{" "}
+      {codecEndpoint.value && (
+        <button type="button" class="quiet small" onClick={() => void show()}>
+          Decrypt
+        </button>
+      )}
+      {fault.value && <span class="fault" role="alert">{fault.value}</span>}
     </>
   );
 }

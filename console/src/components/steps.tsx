@@ -1,6 +1,7 @@
 /** The steps that a task's handler has done, whose results later attempts get instead of doing them again. */
 import type { Step } from "../api/types";
-import { JsonView, Time, Took } from "./basics";
+import { Time, Took } from "./basics";
+import { PayloadView } from "./payload_view";
 
 export function Steps({ steps }: { steps: readonly Step[] }) {
   return (
@@ -30,7 +31,7 @@ export function Steps({ steps }: { steps: readonly Step[] }) {
               <td>
                 <details>
                   <summary>Result</summary>
-                  <JsonView value={step.result} label={`Result of ${step.name}`} />
+                  <PayloadView value={step.result} label={`Result of ${step.name}`} />
                 </details>
               </td>
             </tr>

@@ -2,6 +2,7 @@
 import { useComputed, type ReadonlySignal, type Signal } from "@preact/signals";
 import type { VNode } from "preact";
 import { memo } from "preact/compat";
+import { hiddenText } from "../api/codec";
 import type { WatchedTask } from "../api/live";
 import type { TaskSummary } from "../api/types";
 import { href } from "../router";
@@ -84,10 +85,10 @@ function toggle(selected: Signal<ReadonlySet<string>>): (id: string) => void {
 
 /** A short explanation of its state. */
 function note(task: TaskSummary): string {
-  if (task.error && task.state !== "succeeded") return `${task.error.type}: ${task.error.message}`;
+  if (task.error && task.state !== "succeeded") return hiddenText(`${task.error.type}: ${task.error.message}`);
   if (task.waiting_for) return task.waiting_for.text;
   if (task.requested_action) return `asked to ${task.requested_action}`;
-  if (task.progress && task.state === "running") return `${task.progress.percent}% ${task.progress.message}`;
+  if (task.progress && task.state === "running") return hiddenText(`${task.progress.percent}% ${task.progress.message}`);
   if (task.topology?.reason) return task.topology.reason.replaceAll("_", " ");
   return "";
 }

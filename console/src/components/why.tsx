@@ -1,12 +1,14 @@
 /** Explains why a task waits or where its time went, gate by gate, and why a schedule ran or did not. */
 import { useSignal } from "@preact/signals";
 import { command } from "../api/client";
+import { hiddenText } from "../api/codec";
 import { useResource } from "../api/resource";
 import type { Gate, ScheduleExplanation, TaskExplanation } from "../api/types";
 import { href } from "../router";
 import { ENDED } from "../search";
 import { duration, inZone, isoWithOffset, typedTime, zoneName } from "../time";
 import { ProblemBox, Relative, Time } from "./basics";
+import { Message } from "./payload_view";
 
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
 
@@ -18,7 +20,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
   return (
     <section class={`card why ${isOpen ? "open" : ""}`} aria-label="Why">
       <h2>{isOpen ? "Why it waits" : "Where its time went"}</h2>
-      <p class="answer">{inZone(explanation.text)}</p>
+      <p class="answer"><Message text={inZone(explanation.text)} /></p>
       {explanation.steps.length > 0 && <p>Steps done: {explanation.steps.join(", ")}.{!ENDED.includes(explanation.state) && " The next attempt does not repeat them."}</p>}
       <ol class="gates">
         {explanation.gates.map((gate, index) => (
@@ -29,7 +31,7 @@ export function Why({ explanation }: { explanation: TaskExplanation }) {
             <span class="gate-name">{gate.name.replaceAll("_", " ")}</span>
             <span class="gate-text">
               {/* The text above already says what it waits for. */}
-              {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && inZone(gate.text)} <WaitsFor gate={gate} />
+              {!(gate.state === "waiting" && explanation.text.startsWith(gate.text)) && hiddenText(inZone(gate.text))} <WaitsFor gate={gate} />
               {gate.state === "waiting" && gate.until && (
                 <span class="muted">
                   {" "}
@@ -87,7 +89,7 @@ export function ScheduleWhy({ name, path }: { name: string; path: string }) {
       {found.problem.value && <ProblemBox problem={found.problem.value} retry={() => void found.reload()} />}
       {answer && !found.problem.value && (
         <p class="answer" aria-live="polite">
-          <Time at={answer.scheduled_at ?? answer.at} />: <strong>{answer.outcome.replaceAll("_", " ")}</strong>. {inZone(answer.text)}
+          <Time at={answer.scheduled_at ?? answer.at} />: <strong>{answer.outcome.replaceAll("_", " ")}</strong>. <Message text={inZone(answer.text)} />
         </p>
       )}
       {answer?.task_id && (

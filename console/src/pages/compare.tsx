@@ -1,5 +1,6 @@
 /** Two tasks side by side: what differs in their times, outcomes, payloads and results. */
 import type { ComponentChildren } from "preact";
+import { hiddenText } from "../api/codec";
 import { useResource } from "../api/resource";
 import type { Task } from "../api/types";
 import { ProblemBox, StateChip, Time, Took } from "../components/basics";
@@ -22,7 +23,7 @@ const ROWS: readonly Row[] = [
   ["From start to end", (task) => <Took ms={ran(task)} />, ran],
   ["Attempts", (task) => `${task.attempt} of ${task.retry.max_attempts}`, (task) => task.attempt],
   ["Priority", (task) => task.priority, (task) => task.priority],
-  ["Error", (task) => (task.error ? `${task.error.type}: ${task.error.message}` : "–"), (task) => task.error],
+  ["Error", (task) => (task.error ? hiddenText(`${task.error.type}: ${task.error.message}`) : "–"), (task) => task.error],
   ["Cost", (task) => dollars(task.cost_dollars), (task) => task.cost_dollars],
 ];
 

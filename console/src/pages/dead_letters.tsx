@@ -1,6 +1,7 @@
 /** Dead letters: finally failed tasks, grouped by type and error; each group can be retried or discarded. */
 import { useSignal } from "@preact/signals";
 import { ApiProblem, ask, command } from "../api/client";
+import { hiddenText } from "../api/codec";
 import { useReading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { FilterActionResult, ListedTask, Summary, TaskPage, TaskSummary } from "../api/types";
@@ -99,7 +100,7 @@ function GroupCard({ group, isWhole, choose }: { group: Group; isWhole: boolean;
             {group.type}
           </a>
         </h2>
-        <p>{latest?.error?.message}</p>
+        <p>{hiddenText(latest?.error?.message ?? "")}</p>
         <p class="muted">
           Latest: {latest && <a href={href(["tasks", latest.id])}>{latest.name ?? latest.id}</a>} <Time at={latest?.finished_at} /> <Relative at={latest?.finished_at} />, after {counted(latest?.attempt ?? 0, "attempt")}
           {ends.length > 1 && <>; the first at <Time at={ends[0]} /></>}

@@ -2,13 +2,14 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { command } from "../api/client";
+import { hiddenText } from "../api/codec";
 import { useLive } from "../api/live";
 import { useReading, type Reading } from "../api/reading";
 import { useResource } from "../api/resource";
 import type { Schedule, ScheduleEventPage, ScheduleRun, ScheduleRunPage } from "../api/types";
 import { ActionDialog, type Action } from "../components/action";
 import { Facts, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
-import { PayloadView } from "../components/payload_view";
+import { Message, PayloadView } from "../components/payload_view";
 import { BackfillForm, Backfills } from "../components/backfill";
 import { ScheduleEvents } from "../components/events";
 import { NoneYet, ReadingLine } from "../components/reading";
@@ -134,7 +135,7 @@ function Strip({ runs, reading, zone }: { runs: readonly ScheduleRun[]; reading:
       <NoneYet reading={reading} text="None yet." what="occurrences" />
       <ol class="strip">
         {[...runs].reverse().map((run) => {
-          const text = `${run.local_time}: ${run.status}${run.reason ? `, ${run.reason}` : ""}`;
+          const text = hiddenText(`${run.local_time}: ${run.status}${run.reason ? `, ${run.reason}` : ""}`);
           const mark = <i class={`state-${run.status}`} title={text} aria-hidden="true" />;
           return (
             <li key={`${run.scheduled_at}-${run.task_id}`}>
@@ -189,7 +190,7 @@ function RunTable({ runs, reading, zone, more }: { runs: readonly ScheduleRun[];
               </td>
               <td><StateChip state={run.status} /></td>
               <td data-label="Late"><Took ms={run.lateness_ms} /></td>
-              <td>{run.reason}</td>
+              <td>{run.reason && <Message text={run.reason} />}</td>
             </tr>
           ))}
         </tbody>

@@ -5,7 +5,7 @@ import { useResource } from "../api/resource";
 import type { AttemptPage, StepPage, Task, TaskEventPage, TaskExplanation, TaskPage as ListedTasks } from "../api/types";
 import { Attempts } from "../components/attempts";
 import { Copy, Facts, ProblemBox, Relative, StateChip, Time, Took } from "../components/basics";
-import { PayloadView } from "../components/payload_view";
+import { Message, PayloadView } from "../components/payload_view";
 import { CreateTask } from "../components/create_task";
 import { Events } from "../components/events";
 import { Lifecycle } from "../components/lifecycle";
@@ -107,14 +107,14 @@ function Contents({ task }: { task: Task }) {
         <section class="card failed">
           <h2>Error</h2>
           <p>
-            <code>{task.error.type}</code> {task.error.message}
+            <code>{task.error.type}</code> <Message text={task.error.message} />
           </p>
         </section>
       )}
       {task.progress && (
         <section class="card">
           <h2>Progress</h2>
-          <progress max={100} value={task.progress.percent} aria-label="Progress" /> {task.progress.percent}% {task.progress.message}
+          <progress max={100} value={task.progress.percent} aria-label="Progress" /> {task.progress.percent}% <Message text={task.progress.message} />
         </section>
       )}
       <section class="card">

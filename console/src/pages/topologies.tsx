@@ -1,6 +1,7 @@
 /** The topologies: one search, one page of at most 100, live. */
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { hiddenText } from "../api/codec";
 import { useLive, type WatchedTask } from "../api/live";
 import { useReading } from "../api/reading";
 import type { TopologyPage, TopologySummary } from "../api/types";
@@ -127,7 +128,7 @@ function Table({ topologies }: { topologies: readonly TopologySummary[] }) {
               {each.started_at && <span class="narrow-only muted">{each.finished_at ? "took " : "running for "}</span>}
               <Took ms={each.started_at ? Math.max(0, (each.finished_at ? Date.parse(each.finished_at) : now.value) - Date.parse(each.started_at)) : null} />
             </td>
-            <td class="muted">{each.error ? each.error.message : each.requested_action ? `asked to ${each.requested_action}` : ""}</td>
+            <td class="muted">{each.error ? hiddenText(each.error.message) : each.requested_action ? `asked to ${each.requested_action}` : ""}</td>
           </tr>
         ))}
       </tbody>

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Topology } from "../api/types";
 import { Copy, ProblemBox, Relative, StateChip, Time } from "../components/basics";
 import { OperationProgress } from "../components/operation_progress";
+import { Message } from "../components/payload_view";
 import { href, setQuery, usePlace } from "../router";
 import { duration, now } from "../time";
 import { Gantt } from "../topologies/gantt";
@@ -173,7 +174,7 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
       </p>
       {error && (
         <p class="bad">
-          <code>{error.type}</code> {error.message}{" "}
+          <code>{error.type}</code> <Message text={error.message} />{" "}
           {failed.map((name) => (
             <button key={name} type="button" class="link" onClick={() => setQuery({ node: name })}>
               Show node {name}

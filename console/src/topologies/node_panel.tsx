@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { useResource } from "../api/resource";
 import type { Task, Topology, TopologyNode } from "../api/types";
 import { Facts, ProblemBox, StateChip, Time, Took } from "../components/basics";
+import { Message } from "../components/payload_view";
 import { TaskActions } from "../components/task_actions";
 import { href, setQuery } from "../router";
 import { now } from "../time";
@@ -77,7 +78,7 @@ function Why({ node, nodes, task }: { node: TopologyNode; nodes: Nodes; task: Ta
       {text && <p class="node-why">{text}</p>}
       {error && node.state !== "succeeded" && (
         <p class="node-error">
-          <code>{error.type}</code> {error.message}
+          <code>{error.type}</code> <Message text={error.message} />
         </p>
       )}
     </>

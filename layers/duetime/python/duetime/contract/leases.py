@@ -57,6 +57,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import Progress, RequestedAction
 from duetime.domain.times import SECOND, to_iso
 from duetime.domain.tracebacks import redacted
+from duetime_common.payload_codecs import is_encrypted_text
 from duetime_common.steps import STEP_NAME_PATTERN
 
 if TYPE_CHECKING:
@@ -359,7 +360,12 @@ def lease_failure(document: Document) -> Ending:
         raise FieldsInvalid([Fault("retry_in_seconds", "cannot be given: retriable is false", FaultCode.CONFLICT)])
     failed = failure(body.error.type, body.error.message, retriable=body.retriable)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)
-    return replace(failed, retry_in=retry_in, traceback=redacted(body.traceback))
+    return replace(failed, retry_in=retry_in, traceback=_readable_part(body.traceback))
+
+
+def _readable_part(traceback: str) -> str:
+    """A traceback without secrets; an encrypted one as it is, in which a replacement would break it."""
+    return traceback if is_encrypted_text(traceback) else redacted(traceback)
 
 
 def lease_pause(document: Document) -> Ending:

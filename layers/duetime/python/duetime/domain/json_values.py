@@ -7,7 +7,7 @@ import re
 from math import isinf
 from typing import Any, NoReturn
 
-from duetime.domain.limits import MAX_JSON_DEPTH, MAX_NUMBER_DIGITS, MAX_RESULT_BYTES
+from duetime.domain.limits import MAX_ENCRYPTED_TEXT_LENGTH, MAX_JSON_DEPTH, MAX_NUMBER_DIGITS, MAX_RESULT_BYTES
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair."""
@@ -26,6 +26,21 @@ class ValueRefused(ValueError):
 def writable(text: str) -> str:
     r"""Makes a text valid for UTF-8: lone surrogates are escaped as in Python, such as `\udce9`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def most_characters(text: str, length: int) -> int:
+    """How many characters of a text are stored: more of an encrypted one, because a part cannot be decrypted.
+
+    Args:
+        text: the text.
+        length: how many are stored of a text that is not encrypted.
+    """
+    if len(text) <= length:
+        return length
+    # Imported only for long texts.
+    from duetime_common.payload_codecs import is_encrypted_text  # noqa: PLC0415 - see above
+
+    return MAX_ENCRYPTED_TEXT_LENGTH if is_encrypted_text(text) else length
 
 
 def has_too_many_digits(number: str) -> bool:

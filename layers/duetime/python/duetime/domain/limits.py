@@ -25,6 +25,9 @@ from duetime_common.limits import (
     MAX_EDGES as MAX_EDGES,
 )
 from duetime_common.limits import (
+    MAX_ENCRYPTED_TEXT_LENGTH as MAX_ENCRYPTED_TEXT_LENGTH,
+)
+from duetime_common.limits import (
     MAX_ERROR_MESSAGE_LENGTH as MAX_ERROR_MESSAGE_LENGTH,
 )
 from duetime_common.limits import (
@@ -68,6 +71,9 @@ from duetime_common.limits import (
 )
 from duetime_common.limits import (
     MAX_STEPS as MAX_STEPS,
+)
+from duetime_common.limits import (
+    MAX_TRACEBACK_LENGTH as MAX_TRACEBACK_LENGTH,
 )
 from duetime_common.limits import (
     MAX_UPLOAD_BYTES as MAX_UPLOAD_BYTES,
@@ -384,10 +390,8 @@ ATTEMPT_ERROR_LENGTH = 96
 """Characters of the stored error message of an earlier attempt; the last attempt's is stored in full."""
 MAX_LOGGED_TRACEBACK_LENGTH = 100_000
 """Characters of a logged traceback: the last ones (Source: CloudWatch Logs quotas, 256 KB a line)."""
-MAX_TRACEBACK_LENGTH = 4_000
-"""Characters of a stored traceback: the last ones, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
 MAX_TRACEBACK_BYTES = 900
-"""Size of a stored traceback, compressed: with its keys, one write unit."""
+"""Size of a stored traceback, compressed: with its keys, one write unit. An encrypted one takes up to four."""
 ATTEMPTS_INLINE = 5
 """Attempts that are stored in the record; older ones are moved to items of their own."""
 ACTIONS_INLINE = 10

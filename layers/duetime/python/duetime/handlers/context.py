@@ -126,13 +126,15 @@ class Context:
         has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
         `checkpoints` gets the saved checkpoints. `client` is the context's `client`.
         """
-        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
+        from duetime.handlers.payload_codec import present_codec  # noqa: PLC0415 - for tests only
+        from duetime_common.payload_codecs import decrypted_json  # noqa: PLC0415 - same
+        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - same
 
         results: dict[str, Any] = {} if steps is None else steps
         saved: list[Any] = [] if checkpoints is None else checkpoints
 
         def save(data: bytes) -> bool:
-            saved.append(json.loads(data))
+            saved.append(json.loads(decrypted_json(present_codec(), data)))
             return True
 
         return cls(

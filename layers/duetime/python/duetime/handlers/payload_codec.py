@@ -16,9 +16,10 @@ _CODECS: list[PayloadCodec] = []
 
 
 def use_codec(codec: PayloadCodec | None) -> None:
-    """Decrypt the payloads of all handlers with a codec, and encrypt their results; `None` for neither.
+    """Encrypt and decrypt with a codec what all handlers get, store and return; `None` for nothing.
 
-    Call it where the package of handlers is imported. Payloads that are not encrypted are passed on as they are.
+    These are payloads, results, results of steps, checkpoints, and messages of progress and errors with tracebacks.
+    Call it where the package of handlers is imported. Values that are not encrypted are passed on as they are.
     """
     _CODECS[:] = [] if codec is None else [codec]
 

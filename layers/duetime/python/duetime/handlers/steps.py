@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from duetime.domain.json_values import ValueRefused
 from duetime.domain.limits import MAX_CHECKPOINT_BYTES
 from duetime.handlers.errors import CheckpointInvalid, LeaseLost, StepInvalid
-from duetime.handlers.payload_codec import encoded
+from duetime.handlers.payload_codec import encoded, present_codec
+from duetime_common.payload_codecs import decrypted_json, encrypted_json
 from duetime_common.steps import MemorySteps, Steps
 
 if TYPE_CHECKING:
@@ -19,7 +20,17 @@ if TYPE_CHECKING:
 def steps_of(task_id: str, phase: str, keeper: Callable[[], StepKeeper] | None) -> Steps:
     """The steps of an attempt's phase; without a keeper they are in memory."""
     kept = MemorySteps({}) if keeper is None else keeper()
-    return Steps(task_id, phase, kept, encode=encoded, invalid=StepInvalid, lost=LeaseLost)
+    # A test reads the results in memory.
+    codec = None if isinstance(kept, MemorySteps) else present_codec()
+    return Steps(
+        task_id,
+        phase,
+        kept,
+        encode=lambda result: encrypted_json(codec, encoded(result)),
+        decode=lambda stored: decrypted_json(codec, stored),
+        invalid=StepInvalid,
+        lost=LeaseLost,
+    )
 
 
 def save_checkpoint(checkpoint: object, phase: str, writer: Callable[[bytes], bool] | None) -> None:
@@ -32,7 +43,7 @@ def save_checkpoint(checkpoint: object, phase: str, writer: Callable[[bytes], bo
     if writer is None:
         raise CheckpointInvalid(f"the phase {phase!r} cannot save a checkpoint")
     try:
-        data = encoded(checkpoint)
+        data = encrypted_json(present_codec(), encoded(checkpoint))
     except ValueRefused as error:
         raise CheckpointInvalid(f"the checkpoint is not JSON: {error}") from None
     if len(data) > MAX_CHECKPOINT_BYTES:

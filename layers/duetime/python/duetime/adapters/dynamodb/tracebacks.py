@@ -9,6 +9,7 @@ from duetime.adapters.dynamodb import attribute_values, schema
 from duetime.adapters.dynamodb.attribute_values import deflated, inflated
 from duetime.domain.limits import MAX_TRACEBACK_BYTES, MAX_TRACEBACK_LENGTH
 from duetime.domain.tracebacks import AttemptTraceback, last_part
+from duetime_common.payload_codecs import is_encrypted_text
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -59,7 +60,9 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed into one write unit."""
+    """The end of a text, compressed into one write unit; an encrypted text as it is, because a part is no use."""
+    if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
+        return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH
     while True:
         packed = deflated(last_part(text, length).encode("utf-8", "replace"))

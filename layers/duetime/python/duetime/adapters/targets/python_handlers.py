@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from duetime.domain.errors import Unavailable
 from duetime.domain.json_values import ValueRefused
-from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH
+from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_PROGRESS_MESSAGE_LENGTH, MAX_TRACEBACK_LENGTH
 from duetime.domain.operating_parameters import HANDLERS_RETRY
 from duetime.domain.tasks.attempt_results import (
     Deferred,
@@ -46,7 +46,14 @@ from duetime.handlers.payload_codec import encoded, present_codec, readable
 from duetime_common.frozen_classes import frozen
 from duetime_common.handler_batches import BatchItem, BatchResultInvalid, error_of
 from duetime_common.handler_retries import requested_wait
-from duetime_common.payload_codecs import CodecMissing, decrypted_within, encrypted, value_in
+from duetime_common.payload_codecs import (
+    CodecMissing,
+    decrypted_json,
+    decrypted_within,
+    encrypted_json,
+    encrypted_text,
+    value_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -60,13 +67,13 @@ if TYPE_CHECKING:
     from duetime.ports.targets import BatchGroups, HandlerPackage, Work
     from duetime_common.handler_batches import Batch
     from duetime_common.handler_retries import RetryRule
-    from duetime_common.payload_codecs import PayloadCodec
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
     """Returns the client of `duetime_client`: the asynchronous one in a coroutine."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
 """Phases assumed for a handler that cannot be asked now: none is skipped, and each runs once it can."""
+_NOT_JSON = "the handler's result is not JSON"
 
 
 def known_types(module: str) -> frozenset[str] | None:
@@ -235,13 +242,7 @@ def _ended_with(result: object, phase: Phase) -> Ending:
     """The end of an attempt whose handler has returned a value."""
     if issubclass(type(result), Accepted):
         return _deferred(phase)
-    codec = present_codec()
-    return _encoded(result, Succeeded if codec is None else lambda data: Succeeded(_encrypted(codec, data)))
-
-
-def _encrypted(codec: PayloadCodec, result: bytes) -> bytes:
-    """An encrypted result, as JSON; no result stays as it is."""
-    return result if result == b"null" else encoded(encrypted(codec, json.loads(result)))
+    return _encoded(result, Succeeded)
 
 
 def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
@@ -258,10 +259,16 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
     is_ours = issubclass(kind, LeaseLost | Unavailable)
     is_final = issubclass(kind, Unretriable | BatchResultInvalid | CodecMissing)
     retriable = is_ours or (rule.allows(error) and not is_final)
-    failed = failure(class_name(error), message_of(error), retriable=retriable)
+    failed = failure(class_name(error), _message(message_of(error)), retriable=retriable)
     seconds = requested_wait(error)
     retry_in = None if seconds is None else math.ceil(seconds * SECOND)
-    return replace(failed, retry_in=retry_in, traceback=traceback_of(error))
+    raised = encrypted_text(present_codec(), traceback_of(error), MAX_TRACEBACK_LENGTH, keeps_end=True)
+    return replace(failed, retry_in=retry_in, traceback=raised)
+
+
+def _message(text: str) -> str:
+    """A message with the text of a handler's exception; encrypted if there is a codec."""
+    return encrypted_text(present_codec(), shortened(text, MAX_ERROR_MESSAGE_LENGTH))
 
 
 def _deferred(phase: Phase) -> Ending:
@@ -287,6 +294,9 @@ class _ClientOnFirstUse:
 
 def _context(work: Work, clients: Callable[[Work], ClientOfCaller] | None) -> Context:
     def report(percent: int | None, message: str) -> None:
+        codec = present_codec()
+        if codec is not None:
+            message = encrypted_text(codec, message[:MAX_PROGRESS_MESSAGE_LENGTH])
         work.report(None if percent is None else Progress(percent, message))
 
     return Context(
@@ -295,7 +305,7 @@ def _context(work: Work, clients: Callable[[Work], ClientOfCaller] | None) -> Co
         attempt=work.task.attempt,
         fence=work.task.fence,
         deadline=to_datetime(work.deadline),
-        checkpoint=None if work.checkpoint is None else json.loads(work.checkpoint),
+        checkpoint=None if work.checkpoint is None else json.loads(decrypted_json(present_codec(), work.checkpoint)),
         report=report,
         ask=work.requested_action,
         inputs=_inputs(work),
@@ -330,11 +340,21 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
 
 
 def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
-    """The end of an attempt with a value in JSON, or the failure to encode it."""
+    """The end of an attempt with a value in JSON, encrypted if there is a codec; or the failure to encode it."""
     try:
-        return ending(encoded(value))
+        data = encoded(value)
     except ValueRefused as refused:
-        why = str(refused)
+        why = f"{_NOT_JSON}: {refused}"
     except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class
-        why = f"{class_name(error)}: {message_of(error)}"
-    return failure("ResultNotJson", f"the handler's result is not JSON: {why}", retriable=False)
+        why = _message(f"{_NOT_JSON}: {class_name(error)}: {message_of(error)}")
+    else:
+        return _encrypted(data, ending)
+    return failure("ResultNotJson", why, retriable=False)
+
+
+def _encrypted(data: bytes, ending: Callable[[bytes], Ending]) -> Ending:
+    try:
+        return ending(encrypted_json(present_codec(), data))
+    except BaseException as error:  # noqa: BLE001 - a codec may raise what it likes
+        # Not the message, which may quote the value; a key service may answer the next attempt.
+        return failure("CodecFailed", f"the codec could not encrypt the value: {class_name(error)}")

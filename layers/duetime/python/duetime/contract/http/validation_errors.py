@@ -20,16 +20,19 @@ from duetime.contract.tasks.fields import (
     LOCK_KEY_PATTERN,
     OWNER_PATTERN,
     OWNER_RULE,
+    PROGRESS_MESSAGE_PATTERN,
     SCHEDULE_NAME_PATTERN,
     TAG_KEY_PATTERN,
     TYPE_PATTERN,
 )
 from duetime.contract.tasks.target_fields import CONTAINER_PATTERN, SECRET_NAME_PATTERN
 from duetime.domain.limits import (
+    MAX_ENCRYPTED_TEXT_LENGTH,
     MAX_GROUP_ID_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
     MAX_LOCK_KEY_LENGTH,
     MAX_NAME_LENGTH,
+    MAX_PROGRESS_MESSAGE_LENGTH,
     MAX_SECRET_NAME_LENGTH,
     MAX_STEP_NAME_LENGTH,
     MAX_TAG_KEY_LENGTH,
@@ -249,6 +252,8 @@ _WORDS: Mapping[str, str] = {
         " letter, a digit or _"
         for pattern, (longest, others) in _NAMES.items()
     },
+    PROGRESS_MESSAGE_PATTERN: f"should be at most {MAX_PROGRESS_MESSAGE_LENGTH} characters on one line, or an encrypted"
+    f" text of at most {MAX_ENCRYPTED_TEXT_LENGTH}",
     IF_MATCH_PATTERN: 'should be an entity tag in quotation marks, such as "3"',
     IF_NONE_MATCH_PATTERN: 'should be entity tags in quotation marks, such as "3", with commas between them',
     **{arn_pattern(service): f"should be the ARN of {resource}" for service, resource in _RESOURCES.items()},

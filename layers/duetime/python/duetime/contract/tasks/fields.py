@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -12,6 +13,7 @@ from duetime.domain.limits import (
     MAX_ACTION_REASON_LENGTH,
     MAX_DEADLINE_SECONDS,
     MAX_DUE_AHEAD,
+    MAX_ENCRYPTED_TEXT_LENGTH,
     MAX_ERROR_MESSAGE_LENGTH,
     MAX_ERROR_TYPE_LENGTH,
     MAX_EXPIRES_SECONDS,
@@ -37,6 +39,7 @@ from duetime.domain.limits import (
 )
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import SECOND, Millis
+from duetime_common.payload_codecs import ENCRYPTED_TEXT
 
 TYPE_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_TYPE_LENGTH - 1}}}$"
 TAG_KEY_PATTERN = rf"^[A-Za-z0-9_][A-Za-z0-9_./-]{{0,{MAX_TAG_KEY_LENGTH - 1}}}$"
@@ -230,9 +233,17 @@ RollbackOnFailure = Annotated[
 ]
 Fence = Annotated[int, Field(ge=1, description="Fence of the attempt; no other attempt of the task has it.")]
 Percent = Annotated[int, Field(ge=0, le=100, description="Progress of the work in percent.", examples=[40])]
+_ENCRYPTED_PART = MAX_ENCRYPTED_TEXT_LENGTH - len(ENCRYPTED_TEXT)
+PROGRESS_MESSAGE_PATTERN = (
+    rf"^(.{{0,{MAX_PROGRESS_MESSAGE_LENGTH}}}|{re.escape(ENCRYPTED_TEXT)}[A-Za-z0-9+/=]{{0,{_ENCRYPTED_PART}}})$"
+)
 ProgressMessage = Annotated[
     str,
-    Field(max_length=MAX_PROGRESS_MESSAGE_LENGTH, description="A short text about the progress."),
+    Field(
+        pattern=PROGRESS_MESSAGE_PATTERN,
+        description=f"A short text about the progress: at most {MAX_PROGRESS_MESSAGE_LENGTH} characters, or "
+        f"{MAX_ENCRYPTED_TEXT_LENGTH} if a codec has encrypted it.",
+    ),
     AfterValidator(printable),
 ]
 ErrorType = Annotated[
@@ -243,7 +254,11 @@ ErrorType = Annotated[
     AfterValidator(printable),
 ]
 ErrorMessage = Annotated[
-    str, Field(description=f"What happened; longer than {MAX_ERROR_MESSAGE_LENGTH} characters, it is cut.")
+    str,
+    Field(
+        description=f"What happened; longer than {MAX_ERROR_MESSAGE_LENGTH} characters, it is cut, and an encrypted "
+        f"text after {MAX_ENCRYPTED_TEXT_LENGTH}."
+    ),
 ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.json_values import writable
-from duetime.domain.limits import MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
+from duetime.domain.json_values import most_characters, writable
+from duetime.domain.limits import MAX_ENCRYPTED_TEXT_LENGTH, MAX_ERROR_MESSAGE_LENGTH, MAX_ERROR_TYPE_LENGTH
 from duetime.domain.operating_parameters import LEASE_RETURN_MARGIN, LONGEST_NOT_SENT_WAIT, SHORTEST_NOT_SENT_WAIT
 from duetime.domain.tasks.attempt_records import EXPIRED, TaskError
 from duetime_common.frozen_classes import frozen
@@ -185,13 +185,14 @@ TargetEnding = Ending | NotSent
 def failure(kind: str, message: str, *, retriable: bool = True, wait_at_least: Millis = 0) -> Failed:
     """A failure whose error fits the record: longer texts are truncated with a note."""
     # Truncated before escaping, because it may be very long, and again after it, because escaping makes it longer.
-    error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ERROR_MESSAGE_LENGTH + 1])
+    error = TaskError(kind[:MAX_ERROR_TYPE_LENGTH], message[: MAX_ENCRYPTED_TEXT_LENGTH + 1])
     error = TaskError(error.type[:MAX_ERROR_TYPE_LENGTH], shortened(error.message, MAX_ERROR_MESSAGE_LENGTH))
     return Failed(error, retriable, wait_at_least)
 
 
 def shortened(message: str, length: int) -> str:
     """Truncates a text with a note, if it is longer."""
+    length = most_characters(message, length)
     if len(message) <= length:
         return message
     return message.removesuffix(_CUT)[: length - len(_CUT)] + _CUT

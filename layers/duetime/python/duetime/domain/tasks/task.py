@@ -7,7 +7,7 @@ from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from duetime.domain.json_values import writable
+from duetime.domain.json_values import most_characters, writable
 from duetime.domain.limits import ATTEMPTS_INLINE, INLINE_CONTENT_BYTES, ITEM_CONTENT_BYTES, MAX_PROGRESS_MESSAGE_LENGTH
 from duetime.domain.operating_parameters import CONTENT_OUTLIVES_RECORD, FENCES_PER_EPOCH, UNREFERENCED_CONTENT_LIFE
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action
@@ -207,7 +207,8 @@ class Progress:
 
     def __post_init__(self) -> None:
         """Escape what cannot be stored, and truncate the message."""
-        object.__setattr__(self, "message", writable(self.message)[:MAX_PROGRESS_MESSAGE_LENGTH])
+        message = writable(self.message)
+        object.__setattr__(self, "message", message[: most_characters(message, MAX_PROGRESS_MESSAGE_LENGTH)])
 
 
 class RequestedAction(StrEnum):

@@ -1,0 +1,125 @@
+"""The codec of the command line: named by an option, a variable or the context."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from duetime_client import Client
+from duetime_common.payload_codecs import ENCRYPTED, ENCRYPTED_TEXT
+from tests.client.test_worker import TYPE
+from tests.client.test_worker import server as server_of_the_api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    from tests.client.api_server import ApiServer
+
+    Run = Callable[..., Result]
+
+server = server_of_the_api
+SECRET = "4111-1111"  # noqa: S105 - an example
+MODULE = """
+class Codec:
+    def encode(self, data):
+        return b"!" + bytes(255 - each for each in data)
+
+    def decode(self, data):
+        assert data[:1] == b"!"
+        return bytes(255 - each for each in data[1:])
+
+CODEC = Codec()
+NONE = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a module in the current directory, with a codec; and no contexts."""
+    name = f"codec_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
+    return name
+
+
+@pytest.fixture
+def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command, for the API itself."""
+    monkeypatch.setenv("DUETIME_URL", server.url)
+    return duetime
+
+
+def test_create_show_attempts_and_wait_use_the_codec(
+    run: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With it they show what was encrypted; without it the payload's size, and that the error's text is encrypted."""
+    monkeypatch.setenv("DUETIME_CODEC", f"{module}:CODEC")
+    task_id = json.loads(run("tasks", "create", TYPE, "--payload", f'{{"card": "{SECRET}"}}', "--json").stdout)["id"]
+    codec = __import__(module).CODEC
+    with Client(server.url, codec=codec) as worker:
+        (lease,) = worker.leases.acquire([TYPE])
+        assert lease.task.payload == {"card": SECRET}
+        traceback = f"Traceback\nRefused: {SECRET}\n"
+        worker.leases.fail(lease.id, "Refused", f"of {SECRET}", retriable=False, traceback=traceback)
+    assert SECRET in run("tasks", "get", task_id).stdout
+    assert f"Refused: of {SECRET}" in run("tasks", "get", task_id).stdout
+    attempts = run("tasks", "attempts", task_id).stdout
+    assert attempts.count(SECRET) == 2
+    assert json.loads(run("tasks", "wait", task_id, "--json").stdout)[0]["error"]["message"] == f"of {SECRET}"
+
+    monkeypatch.delenv("DUETIME_CODEC")
+    for command in (["tasks", "get"], ["tasks", "attempts"], ["tasks", "wait"], ["why"]):
+        result = run(*command, task_id)
+        assert SECRET not in result.stdout
+        assert ENCRYPTED_TEXT not in result.stdout, command
+    assert f"bytes of {ENCRYPTED}" in run("tasks", "get", task_id).stdout
+    assert "Refused: [encrypted]" in run("tasks", "get", task_id).stdout
+    assert ENCRYPTED_TEXT in run("tasks", "get", task_id, "--json").stdout
+
+
+def test_the_codec_of_a_context_is_used_for_its_address_alone(
+    duetime: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with its other settings, an option comes first."""
+    monkeypatch.delenv("DUETIME_URL")
+    duetime("context", "add", "team", "--url", server.url, "--codec", f"{module}:CODEC", "--use")
+    assert json.loads(duetime("context", "show", "--json").stdout)["codec"] == f"{module}:CODEC"
+    made = json.loads(duetime("tasks", "create", TYPE, "--payload", f'"{SECRET}"', "--json").stdout)
+    assert made["payload"] == SECRET
+    shown = json.loads(duetime("tasks", "get", made["id"], "--url", server.url, "--json").stdout)
+    assert shown["payload"]["$binary"]["content_type"] == ENCRYPTED
+    assert duetime("tasks", "get", made["id"], "--codec", "nothing:CODEC").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("{}", "is not MODULE:NAME, such as codec:CODEC"),
+        ("{}:", "is not MODULE:NAME, such as codec:CODEC"),
+        ("{}:OTHER", "cannot be loaded"),
+        ("{}_other:CODEC", "cannot be loaded"),
+        ("{}:NONE", "has no methods encode and decode"),
+    ],
+)
+def test_a_wrong_codec_is_named(run: Run, module: str, name: str, error: str) -> None:
+    """One error on one line, and nothing is sent."""
+    result = run("tasks", "create", TYPE, "--codec", name.format(module))
+    assert result.exit_code == 2
+    assert error in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_what_the_codec_cannot_decrypt_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
+    """As with a codec of another key."""
+    codec = ["--codec", f"{module}:CODEC"]
+    task_id = json.loads(run("tasks", "create", TYPE, "--payload", "1", *codec, "--json").stdout)["id"]
+    (tmp_path / f"{module}_b.py").write_text(MODULE.replace('b"!"', 'b"?"'))
+    result = run("tasks", "get", task_id, "--codec", f"{module}_b:CODEC")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "the codec cannot decrypt the response: AssertionError" in result.stderr
