@@ -98,6 +98,19 @@ def test_the_codec_of_a_context_is_used_for_its_address_alone(
     assert duetime("tasks", "get", made["id"], "--codec", "nothing:CODEC").exit_code == 2
 
 
+def test_the_current_directory_is_the_last_place_of_modules(
+    run: Run, module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module there does not replace an installed one of its name."""
+    installed, here = tmp_path / "installed", tmp_path / "here"
+    for folder in (installed, here):
+        folder.mkdir()
+        (folder / f"{module}_c.py").write_text(MODULE if folder is installed else "raise SystemExit('replaced')")
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.chdir(here)
+    assert run("tasks", "create", TYPE, "--payload", "1", "--codec", f"{module}_c:CODEC").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("name", "error"),
     [

@@ -188,13 +188,14 @@ class Call(SilentCall):
             view(found, self.clock)
 
 
-def object_at(where: str, form: str, hint: str | None = None) -> object:
+def object_at(where: str, form: str, hint: str | None = None, *, is_local: bool = False) -> object:
     """Import an object given as `module:name`; the module may be in the current directory.
 
     Args:
         where: what names it.
         form: what it should look like, for the error.
         hint: the option or argument that names it, for the error.
+        is_local: whether modules of the current directory come before installed ones.
 
     Raises:
         BadParameter: It cannot be imported.
@@ -204,7 +205,8 @@ def object_at(where: str, form: str, hint: str | None = None) -> object:
         raise typer.BadParameter(f"{where!r} is not {form}", param_hint=hint)
     here = str(Path.cwd())
     if here not in sys.path:
-        sys.path.insert(0, here)
+        # A context names a codec for any directory, whose other modules must not replace installed ones.
+        sys.path.insert(0 if is_local else len(sys.path), here)
     try:
         found: object = getattr(import_module(module_name), name)
     except (ImportError, AttributeError) as error:

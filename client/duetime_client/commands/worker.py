@@ -71,7 +71,7 @@ def run(
 
 def worker_at(where: str) -> Worker:
     """Import the worker given as `module:name`; the module may be in the current directory."""
-    found = object_at(where, "MODULE:WORKER, such as jobs:worker")
+    found = object_at(where, "MODULE:WORKER, such as jobs:worker", is_local=True)
     if not isinstance(found, Worker):
         raise typer.BadParameter(f"{where!r} is a {type(found).__name__}, not a Worker")
     return found

@@ -22,10 +22,10 @@ from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Cause, NodeRef, Progress, ScheduleRef
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
-from duetime.handlers import Context, LeaseLost, registered_as
+from duetime.handlers import Context, LeaseLost, registered_as, use_codec
 from duetime.ports.runtime import Runtime
 from duetime_common.limits import MAX_UPLOAD_BYTES
-from duetime_common.payload_codecs import json_of_bytes
+from duetime_common.payload_codecs import decrypted_text, encrypted, json_of_bytes
 from duetime_testing.fakes.telemetry import FakeTelemetry
 from duetime_testing.simulation.virtual_time import SeededRandom
 from tests.adapters.targets.works import work
@@ -278,6 +278,44 @@ def test_the_last_progress_comes_with_the_result() -> None:
     world.run(work(reports=reports))
     assert [each["progress"] for each in world.asked] == [[1, ""]]
     assert reports == [Progress(2, "nearly")]
+
+
+class Reversed:
+    """A codec."""
+
+    def encode(self, data: bytes) -> bytes:
+        """Reverse."""
+        return data[::-1]
+
+    decode = encode
+
+
+def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
+    """Its worker and the attempts function get encrypted steps, checkpoints, progress and errors."""
+
+    def charge(context: Context, _payload: object) -> None:
+        context.progress(1, "secret")
+        context.step("charge", lambda: ["secret"])
+        context.save_checkpoint({"secret": 1})
+        raise ConnectionError("secret")
+
+    world = World(charge)
+    world.answers = [
+        {"requested_action": None, "leased_for": 25_000},
+        {"results": {}},
+        {"result": json.dumps(json_of_bytes(encrypted(Reversed(), ["secret"])))},
+        {},
+    ]
+    use_codec(Reversed())
+    try:
+        ending = world.run(replace(work(), save_checkpoint=lambda _checkpoint: True))
+    finally:
+        use_codec(None)
+    assert isinstance(ending, Failed)
+    assert ending.error.type == "ConnectionError"
+    assert decrypted_text(Reversed(), ending.error.message) == "secret"
+    assert decrypted_text(Reversed(), ending.traceback).endswith("ConnectionError: secret\n")
+    assert "secret" not in json.dumps(world.asked) + repr(ending)
 
 
 def test_a_report_without_an_answer_is_sent_with_the_next() -> None:
