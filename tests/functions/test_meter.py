@@ -952,6 +952,23 @@ def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (units, listed, 3, 2.5)
 
 
+def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
+    """A signal that does not meet it reads the task; the task later reads all of them, a hundred in a request."""
+    stack, meter = metered
+    create(stack, target=replace(_PAID, when="payload > `9`"))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (5, 1, 3, 2.5)
+    stack.clock.at += 500 * SECOND
+    meter.reset()
+    for number in range(9):
+        assert send(Signal("order.paid", "o-17", b"%d" % number)) == 0
+    assert (meter.table_units, meter.index_units, meter.read_units) == (9, 0, 9 * 3)
+    assert send(Signal("order.paid", "o-17", b"10")) == 1
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (2, 0, 3, 2.5)
+
+
 def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
     """Send a signal; how many tasks it has woken."""
     request = request_of(signal, b"{}")

@@ -209,6 +209,10 @@ class TaskOptions:
             help="Also take a signal that was sent so long before the task is created. Needs --event.",
         ),
     ] = None
+    event_when: Annotated[
+        str | None,
+        _target(metavar="JMESPATH", help='Condition on the signal, such as "payload.amount > `10`". Needs --event.'),
+    ] = None
     http_url: Annotated[str | None, _target(metavar="URL", help="Call this endpoint instead of a Python handler.")] = (
         None
     )

@@ -132,6 +132,7 @@ class EventTargetResponse(TypedDict):
     lookback_seconds: Annotated[
         int, Field(description="How long before the creation of the task the signal may have been sent.")
     ]
+    when: Annotated[str | None, Field(description="Condition on the signal; null for any.")]
 
 
 class LambdaTargetResponse(TypedDict):
