@@ -73,8 +73,8 @@ class SignalUsers:
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
                 if len(self._begun_at) % 3 == 0:
-                    # Signals that were begun before are not what it waits for.
-                    target["when"] = f"payload > `{max(self.signals, default=0)}`"
+                    # The first signal of the key, or one of another key, is not what it waits for.
+                    target["when"] = f"payload > `{int(key.removeprefix('key-')) + 1}`"
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 3])):
@@ -139,7 +139,10 @@ class SignalUsers:
     def end_all(self) -> None:
         """Send a last signal of each key, after which nothing has a reason to wait."""
         for key, begun_at in list(self._begun_at.items()):
-            if self._account.time.now() > begun_at + _CREATED and self.send(key) is not None:
+            if self._account.time.now() <= begun_at + _CREATED:
+                continue
+            next(self._numbers)  # The signal is never the first of its key.
+            if self.send(key) is not None:
                 self._begun_at.pop(key, None)
 
 
