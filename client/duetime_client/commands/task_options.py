@@ -399,6 +399,10 @@ class FilterOptions:
 
     task_type: Annotated[str | None, _many("--type", metavar="TYPE", help="Tasks of this type.")] = None
     of_name: Annotated[str | None, _many(metavar="NAME", help="Tasks with this name.")] = None
+    name_contains: Annotated[str | None, _many(metavar="TEXT", help="Tasks with this in the name, in any case.")] = None
+    error_contains: Annotated[
+        str | None, _many(metavar="TEXT", help='Tasks with this in the last error, "type: message", in any case.')
+    ] = None
     of_tag: Annotated[
         list[str] | None, _many("--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.")
     ] = None

@@ -11,7 +11,15 @@ import { Dialog } from "./dialog";
 
 const TYPED_ABOVE = 100;
 
-const OPTIONS: Record<string, string> = { type: "--type", name: "--of-name", due_after: "--due-after", due_before: "--due-before", error_type: "--error-type" };
+const OPTIONS: Record<string, string> = {
+  type: "--type",
+  name: "--of-name",
+  name_contains: "--name-contains",
+  error_contains: "--error-contains",
+  due_after: "--due-after",
+  due_before: "--due-before",
+  error_type: "--error-type",
+};
 
 /** The equivalent command, if the command line supports all conditions. */
 function commandOf(kind: "cancel" | "retry", filter: Record<string, unknown>, given: { reason: string | undefined; per_second: number | undefined }): { command?: string } {
