@@ -584,11 +584,12 @@ class AppliedList(TypedDict):
         Instant | None,
         Field(description="Time, by `order_by`, of the task that was read last; null if none is left to read."),
     ]
-    changes_until: Annotated[
+    last_change_at: Annotated[
         Instant | None,
         Field(
-            description="The page was read from lists that are kept from changes of tasks, some seconds after each "
-            "change: when they followed one last, to within ten seconds. Null if it was read from the tasks themselves."
+            description="When the last change was made that the lists contain, to within ten seconds: they follow each "
+            "change of your tasks after some seconds. It stays the same while nothing changes. Null if the page was read "
+            "from the tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
