@@ -588,8 +588,8 @@ class AppliedList(TypedDict):
         Instant | None,
         Field(
             description="When the last change was made that the lists contain, to within ten seconds: they follow each "
-            "change of your tasks after some seconds. It stays the same while nothing changes. Null if the page was read "
-            "from the tasks themselves."
+            "change of your tasks after some seconds. It stays the same while nothing changes. Null if the page was "
+            "read from the tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
