@@ -205,7 +205,7 @@ DECIDERS: dict[str, Rule] = {
     "services/group_admin.py:GroupManager._closed": GROUP,
     "services/api_keys.py:ApiKeyAdmin.create": API_KEY,
     "services/links.py:TaskLinks.create": LINK,
-    "services/signals.py:EventWaits.held": EVENT_WAITER,
+    "services/signals.py:EventWaits._wait": EVENT_WAITER,
     "services/signals.py:Signals.wake": SIGNAL,
     "services/worker/target_caller.py:CircuitBreakers._save": CIRCUIT,
     "services/bulk/manage.py:BulkOperations._note_latest": BULK_LATEST,

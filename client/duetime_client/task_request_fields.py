@@ -155,13 +155,17 @@ class ApprovalTarget(TypedDict):
 
 
 class EventTarget(TypedDict):
-    """The task waits for a signal with this name and key: `client.signals.send`."""
+    """The task waits for a signal with this name and key: `client.signals.send`.
+
+    `when` is a condition on the signal, in JMESPath, about its `payload`.
+    """
 
     kind: Literal["wait_for_event"]
     event: str
     key: NotRequired[str]
     timeout_seconds: NotRequired[int]
     lookback_seconds: NotRequired[int]
+    when: NotRequired[str | None]
 
 
 TriggerRule: TypeAlias = Literal["all_success", "all_done", "one_success", "one_failed", "none_failed", "always"]

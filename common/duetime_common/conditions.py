@@ -1,7 +1,7 @@
-"""Conditions of nodes: JMESPath expressions over the outcomes of their parents and the run's parameters.
+"""Conditions of nodes and of waits for an event, in JMESPath.
 
-A condition is about the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
-value}}`. The API and the client reject the same ones.
+A node's condition is about the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
+value}}`, a wait's about the signal, `{"payload": value}`. The API and the client reject the same ones.
 
 Owners write conditions, and workers that all owners share evaluate them, so an evaluation has a budget: a short
 expression such as `[@,@]|[@,@]|…` describes a value of any size.
@@ -27,7 +27,7 @@ _STEPS_AT_CREATION = 5_000
 """Maximum number of steps on a document without results, which no useful condition of the maximum length needs."""
 _CHARACTERS = 16
 """Characters that take about as long as one step."""
-PARENTS, PARAMETERS = "parents", "parameters"
+PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"
 FIELDS = ("outcome", "result", "error")
 _CHAINS = frozenset({"subexpression", "index_expression"})
 _SIDE_BY_SIDE = frozenset(
@@ -52,15 +52,18 @@ class BudgetSpent(Exception):
         super().__init__(f"it needs more than {STEPS:_} steps: it builds or compares values that are too large")
 
 
-class _Budget:
+class Budget:
     """Counts the steps of one evaluation.
 
     A value's size is that of its JSON, in elements and sixteenths of texts. Values share their parts, so it may be far
     larger than the memory that the value takes.
+
+    Attributes:
+        left: remaining steps; negative if it is spent.
     """
 
     def __init__(self, steps: int) -> None:
-        self._left = steps
+        self.left = steps
         # With the values, which must stay alive: the id of a deleted one would be used again.
         self._sizes: dict[int, tuple[object, int]] = {}
 
@@ -70,8 +73,8 @@ class _Budget:
         Raises:
             BudgetSpent: there are not as many left.
         """
-        self._left -= steps
-        if self._left < 0:
+        self.left -= steps
+        if self.left < 0:
             raise BudgetSpent
 
     def size(self, value: object) -> int:
@@ -92,7 +95,7 @@ class _Budget:
 class _BoundedFunctions(Functions):
     """The functions of JMESPath, which pay for the size of their arguments before they run."""
 
-    def __init__(self, budget: _Budget) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._budget = budget
 
     def call_function(self, function_name: str, resolved_args: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -107,7 +110,7 @@ class _BoundedFunctions(Functions):
 class _BoundedInterpreter(TreeInterpreter):
     """Evaluates a parsed expression within a budget."""
 
-    def __init__(self, budget: _Budget) -> None:
+    def __init__(self, budget: Budget) -> None:
         super().__init__(Options(custom_functions=_BoundedFunctions(budget)))
         self._budget = budget
         # A table of this evaluation in place of the class's.
@@ -141,14 +144,19 @@ class _BoundedInterpreter(TreeInterpreter):
         return part
 
 
-def evaluate(expression: str, document: object, steps: int = STEPS) -> Any:  # noqa: ANN401 - any JSON
+def evaluate(expression: str, document: object, budget: Budget | None = None) -> Any:  # noqa: ANN401 - any JSON
     """Evaluates a valid expression.
+
+    Args:
+        expression: the expression.
+        document: what it is about.
+        budget: its steps; `None` for the usual number.
 
     Raises:
         BudgetSpent: the evaluation takes too many steps, or its result is too large.
         Exception: whatever `jmespath` and Python raise about values of another type.
     """
-    budget = _Budget(steps)
+    budget = budget or Budget(STEPS)
     value = _BoundedInterpreter(budget).visit(jmespath.compile(expression).parsed, document)
     budget.spend(budget.size(value))
     return value
@@ -172,6 +180,21 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
             _reject_path(path, parents, parameters)
 
     _reject(expression, {PARENTS: dict.fromkeys(parents, ended), PARAMETERS: {}}, reject_paths)
+
+
+def reject_signal_condition(expression: str) -> None:
+    """Rejects a condition on a signal that is invalid regardless of the signal.
+
+    Raises:
+        ConditionInvalid: it is too long, not JMESPath, or refers to something that does not exist.
+    """
+
+    def reject_paths(tree: _Tree) -> None:
+        for path in _paths(tree):
+            if path and path[0] != PAYLOAD:
+                raise ConditionInvalid(f"begins with {path[0]}: a condition on a signal is about {PAYLOAD}")
+
+    _reject(expression, {PAYLOAD: None}, reject_paths)
 
 
 def reject_expression(expression: str) -> None:
@@ -216,7 +239,7 @@ def _functions(tree: _Tree) -> Iterator[_Tree]:
 def _reject_bomb(expression: str, document: object) -> None:
     """Rejects an expression that builds large values even from a small document."""
     try:
-        evaluate(expression, document, _STEPS_AT_CREATION)
+        evaluate(expression, document, Budget(_STEPS_AT_CREATION))
     except BudgetSpent:
         raise ConditionInvalid("builds or compares values that grow without a bound") from None
     except RecursionError:

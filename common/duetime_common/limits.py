@@ -32,7 +32,7 @@ MAX_EDGES = 50_000
 """Dependencies among the nodes of one topology; each is a write of its own."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_CONDITION_LENGTH = 1_000
-"""Length of the condition of a node."""
+"""Length of the condition of a node, or on a signal."""
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of a stored error message; a longer one is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64

@@ -83,13 +83,20 @@ def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 
-def content_security_policy(watch_url: str, others: Sequence[str] = ()) -> str:
-    """What the page may load and call: its own files, the API, live updates, and the addresses of others."""
+def content_security_policy(watch_url: str, others: Sequence[str] = (), upload_url: str = "") -> str:
+    """What the page may load and call: its own files, the API, live updates, the addresses of others, and uploads.
+
+    Uploads are limited to addresses that begin like `upload_url`: other buckets have the same origin.
+    """
     addresses = [urlsplit(each) for each in (watch_url, *others)]
-    origins = "".join(f" {each.scheme}://{each.netloc}" for each in addresses if each.netloc)
+    allowed = [
+        "'self'",
+        *(f"{each.scheme}://{each.netloc}" for each in addresses if each.netloc),
+        *filter(None, [upload_url]),
+    ]
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
-        f" connect-src 'self'{origins}; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+        f" connect-src {' '.join(allowed)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
         " require-trusted-types-for 'script'; trusted-types 'none'"
     )
 
@@ -99,7 +106,9 @@ def _protection() -> dict[str, str]:
     provider = (settings["issuer"], *settings["origins"]) if settings else ()
     return {
         "Content-Security-Policy": content_security_policy(
-            os.environ.get(Variable.WATCH_URL, ""), (*provider, codec_endpoint())
+            os.environ.get(Variable.WATCH_URL, ""),
+            (*provider, codec_endpoint()),
+            os.environ.get(Variable.UPLOAD_URL, ""),
         ),
         "Cross-Origin-Opener-Policy": "same-origin",
         "Cross-Origin-Resource-Policy": "same-origin",

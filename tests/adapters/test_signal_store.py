@@ -21,29 +21,42 @@ def sent(at: int, payload: bytes = b"1") -> SentSignal:
     return SentSignal(TaskId.of(HOME + at, 3, 4), payload)
 
 
+def first_of(signals: SignalStore, event: AwaitedEvent, first: TaskId) -> SentSignal | None:
+    """The first signal of an event since another one."""
+    return next(signals.since(event, first, 1), None)
+
+
 def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> None:
     """In order of the times at which they were sent, whatever the order in which they are stored."""
     for at in (2, 1, 3):
         signal_store.put(PAID, sent(at), HOME + DAY)
-    assert signal_store.first(PAID, FIRST) == sent(1)
-    assert signal_store.first(PAID, sent(2).id) == sent(2)
-    assert signal_store.first(PAID, TaskId.of(HOME + 4, 0, 0)) is None
+    assert first_of(signal_store, PAID, FIRST) == sent(1)
+    assert first_of(signal_store, PAID, sent(2).id) == sent(2)
+    assert first_of(signal_store, PAID, TaskId.of(HOME + 4, 0, 0)) is None
+
+
+def test_signals_are_read_page_by_page(signal_store: SignalStore) -> None:
+    """All of them, each once and in their order, whatever the size of a page."""
+    for at in range(5):
+        signal_store.put(PAID, sent(at), HOME + DAY)
+    for page in (1, 2, 5, 9):
+        assert list(signal_store.since(PAID, sent(1).id, page)) == [sent(at) for at in range(1, 5)]
 
 
 def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> None:
     """A key may have any characters, also those that separate the parts of a partition."""
     for event in (AwaitedEvent("me", "order.paid", ""), AwaitedEvent("me", "order.paid", "o#17")):
         signal_store.put(event, sent(1), HOME + DAY)
-        assert signal_store.first(event, FIRST) == sent(1)
+        assert first_of(signal_store, event, FIRST) == sent(1)
     for event in (PAID, AwaitedEvent("you", "order.paid"), AwaitedEvent("me", "order", "o#17")):
-        assert signal_store.first(event, FIRST) is None
+        assert first_of(signal_store, event, FIRST) is None
 
 
 def test_a_large_payload_is_stored_with_its_signal(signal_store: SignalStore) -> None:
     """As large as a result can be, of bytes that cannot be compressed."""
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(32_700)) + b'"'
     signal_store.put(PAID, sent(1, payload), HOME + DAY)
-    assert signal_store.first(PAID, FIRST) == sent(1, payload)
+    assert first_of(signal_store, PAID, FIRST) == sent(1, payload)
 
 
 def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> None:

@@ -103,6 +103,18 @@ def test_the_signed_requests_work_over_http(
     assert httpx.get(link["url"]).content == DATA
 
 
+@pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "cn-north-1"])
+def test_uploads_are_signed_for_the_address_that_the_console_may_call(
+    region: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`DUETIME_UPLOAD_URL` is the beginning of each, in every region; us-east-1 has an address without it, too."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    s3 = Clients(boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)).s3()
+    suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    allowed = f"https://s3.{region}.{suffix}/contents/"
+    assert S3UploadStore(s3, "contents").sign(UPLOAD, UPLOADED, NOW).url.startswith(allowed)
+
+
 def test_everything_that_limits_an_upload_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Size, type and that it is new are signed headers, by signature version 4, at the endpoint of the region."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)

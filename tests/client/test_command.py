@@ -103,13 +103,14 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
         ("--approval=60", {"kind": "approval", "timeout_seconds": 60}),
         ("--event=order.paid", {"kind": "wait_for_event", "event": "order.paid"}),
         (
-            "--event=order.paid --event-key=o-17 --event-timeout=60 --event-lookback=0",
+            "--event=order.paid --event-key=o-17 --event-timeout=60 --event-lookback=0 --event-when=payload.amount",
             {
                 "kind": "wait_for_event",
                 "event": "order.paid",
                 "key": "o-17",
                 "timeout_seconds": 60,
                 "lookback_seconds": 0,
+                "when": "payload.amount",
             },
         ),
         (

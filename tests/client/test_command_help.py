@@ -48,7 +48,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
 @EVERY_COMMAND
 def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No line is wrapped by the terminal, but for an example; tasks and schedules have options for a few more."""
-    more = {"schedules": 11, "tasks": 9}
+    more = {"schedules": 12, "tasks": 9}
     most = SCREEN + max((lines for group, lines in more.items() if group in path), default=0)
     for columns in (80, 100):
         lines = _help(path, columns, monkeypatch)

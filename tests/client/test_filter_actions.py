@@ -193,6 +193,25 @@ def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deplo
 
 
 @pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        ("tasks cancel", "cancel"),
+        ("tasks update --priority low", "update"),
+        ("dead-letters retry", "retry"),
+        ("dead-letters delete", "delete"),
+    ],
+)
+def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, words: str, path: str) -> None:
+    """Each action by a filter takes the same text conditions as a list."""
+    deployment.scripted.append(piece(1))
+    result = duetime(*words.split(), "--name-contains", "close", "--error-contains", "timed out", "--yes")
+    (body,) = bodies(deployment, path)
+    state = {"state": "failed"} if path == "delete" else {}
+    assert body["filter"] == {"name_contains": "close", "error_contains": "timed out", **state}
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
     ("arguments", "reason"),
     [
         (("cancel",), "give an ID"),

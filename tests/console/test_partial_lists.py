@@ -82,6 +82,41 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
     expect(page.locator(".reading")).to_contain_text("Examined 1,600 tasks, 0 found.")
 
 
+def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world: World) -> None:
+    """Page after page, with the progress; a stopped count says that there may be more, and goes on from there."""
+    task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
+    crowd(world, delay_seconds=LATER)
+    page = console.open("/tasks?q=contains:needle")
+    expect(page.locator("tr[data-row]")).to_have_count(1)
+    held: list[Route] = []
+    is_open = False
+
+    def hold(route: Route) -> None:
+        if is_open or "next_token" not in (route.request.post_data or ""):
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/v1/tasks/cancel", hold)
+    page.get_by_role("button", name="Cancel all…").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Count them").click()
+    expect(dialog.get_by_role("status")).to_contain_text("0 tasks match, of 1,000 examined so far")
+    console.check_accessibility(page)
+    dialog.get_by_role("button", name="Stop counting").click()
+    expect(dialog.get_by_role("status")).to_contain_text("0 tasks match, of 1,000 examined; there may be more")
+    expect(dialog.get_by_role("button", name="Cancel 0 or more")).to_be_disabled()
+    is_open = True
+    dialog.get_by_role("button", name="Count on").click()
+    expect(dialog.get_by_role("status")).to_contain_text("1 task matches, of 1,601 examined. Nodes")
+    dialog.get_by_role("button", name="Cancel 1", exact=True).click()
+    expect(dialog).to_have_count(0)
+    world.run(MINUTE)
+    assert world.ask("GET", f"/v1/tasks/{task_id}")["state"] == "cancelled"
+    page.get_by_role("button", name="As a command").click()
+    expect(page.locator(".last-call")).to_contain_text("duetime tasks cancel --name-contains needle")
+
+
 def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
     """A stopped list says what it has not looked at; it goes on from there."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
@@ -278,14 +313,14 @@ def test_kept_lists_answer_with_one_request(console: Console, world: World) -> N
     expect(page.locator(".health li", has_text="Due tasks start, no backlog").locator(".good")).to_be_visible()
     page.goto(page.url.replace("/overview", "/tasks/now"))
     nothing = page.locator("p", has_text="No task is past its due time.")
-    expect(nothing).to_contain_text("No task is past its due time. By changes up to")
+    expect(nothing).to_contain_text("No task is past its due time. Last change listed at")
     page.goto(page.url.replace("/tasks/now", "/workers"))
     expect(page.locator(".worker tr[data-row]")).to_have_count(1)
     page.goto(page.url.replace("/workers", "/topologies"))
     expect(page.get_by_role("link", name="nightly")).to_be_visible()
     page.goto(page.url.replace("/topologies", "/tasks?q=needle"))
     expect(page.locator("tr[data-row]")).to_have_count(1)
-    expect(page.locator(".pager")).to_contain_text("changes up to")
+    expect(page.locator(".pager")).to_contain_text("last change listed at")
     assert [path for _, path in world.requests[asked:] if "next_token" in path] == []
 
 

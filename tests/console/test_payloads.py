@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tests.console.conftest import Console
     from tests.console.world import World
 
+BUCKET = "https://contents.s3.example/signed/"
 CODEC = "https://codec.example.org/duetime"
 CIPHER = base64.b64encode(b"nobody reads this").decode()
 HTML = "<script>document.title='hit'</script>"
@@ -47,6 +48,88 @@ def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_
     with page.expect_download() as download:
         shown.get_by_role("button", name="Download").click()
     assert Path(download.value.path()).read_text(encoding="utf-8") == HTML
+
+
+def upload_from(page: Page, world: World, answered: list[int]) -> None:
+    """Answer the page's signed requests as S3 does, with CORS; notes the statuses."""
+
+    def answer(route: Route) -> None:
+        headers = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Headers": "content-type, if-none-match"}
+        request = route.request
+        if request.method == "OPTIONS":
+            route.fulfill(status=204, headers={**headers, "Access-Control-Allow-Methods": "PUT"})
+            return
+        body = request.post_data_buffer or b""
+        # The browser adds it after the request was intercepted.
+        sent = {**request.all_headers(), "content-length": str(len(body))}
+        status, text = world.do(lambda live: live.s3.send_signed(request.method, request.url, sent, body))
+        answered.append(status)
+        route.fulfill(status=status, headers=headers, body=text)
+
+    page.route(f"{BUCKET}*", answer)
+
+
+def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
+    console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the task is created, and once, though a first creation is refused; one above 5 MB is refused at once."""
+    monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
+    console.expected = ("status of 412", "status of 422")
+    file, huge = tmp_path / "video.mp4", tmp_path / "huge.bin"
+    file.write_bytes(bytes(range(256)) * 12_000)
+    huge.write_bytes(bytes(5_000_001))
+    answered: list[int] = []
+    page = console.open("/tasks")
+    upload_from(page, world, answered)
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("File").set_input_files(huge)
+    expect(page.get_by_role("alert")).to_contain_text("The file has 5,000,001 bytes; a payload has at most 5,000,000")
+    page.get_by_label("File").set_input_files(file)
+    expect(page.get_by_label("Payload")).to_contain_text("video.mp4: 3,072,000 bytes of video/mp4")
+    console.check_accessibility(page)
+    page.get_by_label("Due in seconds").fill("9999999999")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_text("delay_seconds", exact=True)).to_be_visible()
+    page.get_by_label("Due in seconds").fill("3600")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("3,072,000 bytes of video/mp4")
+    assert answered == [200, 412]
+    (stored,) = [
+        body for (_, key), body in world.do(lambda live: dict(live.s3.objects)).items() if "uploads" not in key
+    ]
+    assert stored == file.read_bytes()
+    page.get_by_role("button", name="As a command").click()
+    expect(page.get_by_label("The latest request")).to_contain_text("--payload-file video.mp4 --content-type video/mp4")
+
+
+def test_an_upload_that_is_refused_creates_no_task(
+    console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form says why, and stays; small files and JSON need no upload."""
+    monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
+    console.expected = ("status of 403", "ERR_FAILED")
+    file = tmp_path / "large.bin"
+    file.write_bytes(bytes(2_000_000))
+    page = console.open("/tasks")
+    page.route(f"{BUCKET}*", lambda route: route.fulfill(status=403, headers={"Access-Control-Allow-Origin": "*"}))
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("File").set_input_files(file)
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The file was not uploaded")
+    assert ("POST", "/v1/tasks") not in world.requests
+    page.get_by_role("button", name="Choose another").click()
+    expect(page.get_by_label("Payload")).to_have_value("null")
+
+
+def test_the_page_may_upload_to_the_deployments_bucket_only() -> None:
+    """Other buckets have the same origin: the policy names the path, too."""
+    bucket = "https://s3.eu-west-1.amazonaws.com/contents/"
+    assert f" connect-src 'self' wss://live.example.org {bucket};" in content_security_policy(
+        "wss://live.example.org/x", (), bucket
+    )
 
 
 def decoding(page: Page, value: object) -> list[Any]:

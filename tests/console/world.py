@@ -95,7 +95,7 @@ class World:
 
     def keep_lists(self) -> None:
         """Let time pass, with changes, until the lists of the account's tasks are complete: it must have many."""
-        while self._list("state=running")["applied"]["changes_until"] is None:
+        while self._list("state=running")["applied"]["last_change_at"] is None:
             # Each change adds some of the tasks that were there before; the first begins the lists.
             task_id = self.create(delay_seconds=HOUR // SECOND)
             self.ask("DELETE", f"/v1/tasks/{task_id}")

@@ -215,7 +215,8 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
     composed(HttpServices).__dict__["caller"] = _Heard()
     plain = TaskSpec("report", payload=PAYLOAD)
     noise = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(500)) + b'"'
-    run(stack, replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))))
+    # The first use of a key costs more.
+    run(stack, replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18")), rate=Rate("api", 100)))
     for spec in (
         plain,
         replace(plain, lock=LockSpec("db-17")),
@@ -950,6 +951,35 @@ def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (units, listed, 3, 2.5)
+
+
+def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
+    """Once: each later start is one unit, and what has no rate pays nothing."""
+    stack, meter = metered
+    spec = TaskSpec("report", payload=PAYLOAD)
+    units: list[tuple[float, float]] = []
+    for rate in (None, Rate("crm", 100), Rate("crm", 100)):
+        meter.reset()
+        run(stack, replace(spec, rate=rate))
+        units.append((meter.table_units, meter.index_units))
+    assert units == [(3, 1), (4, 2), (4, 1)]
+
+
+def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
+    """A signal that does not meet it reads the task; the task later reads all of them, a hundred in a request."""
+    stack, meter = metered
+    create(stack, target=replace(_PAID, when="payload > `9`"))
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (5, 1, 3, 2.5)
+    stack.clock.at += 500 * SECOND
+    meter.reset()
+    for number in range(9):
+        assert send(Signal("order.paid", "o-17", b"%d" % number)) == 0
+    assert (meter.table_units, meter.index_units, meter.read_units) == (9, 0, 9 * 3)
+    assert send(Signal("order.paid", "o-17", b"10")) == 1
+    meter.reset()
+    assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units, meter.requests["Query"], meter.read_units) == (2, 0, 3, 2.5)
 
 
 def send(signal: Signal, key: IdempotencyKey | None = None) -> int:

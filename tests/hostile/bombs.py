@@ -100,6 +100,13 @@ def _query(name: str) -> Callable[[Gateway, str], Answer]:
 
 
 _PREVIEW = "/v1/schedules/preview"
+
+
+def _wait(text: str) -> Mapping[str, Any]:
+    """A task that waits for a signal under a condition."""
+    return {"type": "a", "target": {"kind": "wait_for_event", "event": "a", "when": text}}
+
+
 _EXPRESSION = (
     "parents.l.result",
     "|[@,@]",
@@ -217,6 +224,7 @@ FORMS: Mapping[str, Form] = {
     ),
     "condition": Form(MAX_CONDITION_LENGTH, _Body("POST", "/v1/topologies", _node(when="")), _EXPRESSION),
     "map": Form(MAX_CONDITION_LENGTH, _Body("POST", "/v1/topologies", _node(map="")), _EXPRESSION),
+    "signal condition": Form(MAX_CONDITION_LENGTH, _Body("POST", "/v1/tasks", _wait), _EXPRESSION),
     "if-none-match": Form(
         HEADER_BYTES,
         lambda api, text: api.send("GET", "/v1/settings", headers={"If-None-Match": text}),

@@ -149,6 +149,7 @@ def test_the_forms_are_what_owners_send() -> None:
         "zone": "Europe/Paris",
         "condition": "parents.l.result",
         "map": "parents.l.result",
+        "signal condition": "payload.a",
         "date": "2099-01-01T00:00:00Z",
     }
     valid |= {"url": "a", "state": "failed", "filter": "a", "tag": "a:b", "traceparent": "", "idempotency key": "a"}

@@ -138,7 +138,7 @@ USED = {
     | {Variable.TASK_LISTS, *RETENTION}
     | {Variable.SUMMARY_SPREAD, Variable.SUMMARY_RECOUNT_MEGABYTES, Variable.EVENT_BUS},
     "watch": LIVE | {Variable.PYDANTIC_PLUGINS},
-    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN, Variable.CODEC_ENDPOINT},
+    "console": (LIVE - {Variable.TABLE}) | {Variable.SIGN_IN, Variable.CODEC_ENDPOINT, Variable.UPLOAD_URL},
     "archive": {
         Variable.SERVICE_NAME,
         Variable.METRICS_NAMESPACE,

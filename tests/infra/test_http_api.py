@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -81,6 +81,28 @@ def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) 
     assert (told | ours) - {"cache-control"} <= {each.lower() for each in cors["ExposeHeaders"]}
     assert "AllowCredentials" not in cors
     assert routes_of(synthesis)["OPTIONS /v1/{proxy+}"] == "NONE"
+    assert upload_rules(synthesis) == [{**UPLOADING, "AllowedOrigins": list(ORIGINS)}]
+
+
+UPLOADING = {"AllowedHeaders": ["content-type", "if-none-match"], "AllowedMethods": ["PUT"]}
+
+
+def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
+    """The CORS rules of all buckets."""
+    buckets = synthesis.properties("AWS::S3::Bucket").values()
+    return [rule for each in buckets for rule in each.get("CorsConfiguration", {}).get("CorsRules", [])]
+
+
+def test_the_console_may_upload_payloads(cloud: Synthesis, layers: Layers, tmp_path: Path) -> None:
+    """The bucket of payloads allows its origin, the console's policy names the bucket; without a console, neither."""
+    assert upload_rules(cloud) == []
+    synthesis = Synthesis(replace(environment_named("dev"), console=True, api_keys=True), layers, tmp_path)
+    apis = synthesis.properties("AWS::ApiGatewayV2::Api")
+    (api,) = [name for name, each in apis.items() if each["ProtocolType"] == "HTTP"]
+    assert upload_rules(synthesis) == [{**UPLOADING, "AllowedOrigins": [{"Fn::GetAtt": [api, "ApiEndpoint"]}]}]
+    bucket = next(name for name in synthesis.of_type("AWS::S3::Bucket") if name.startswith("Content"))
+    url = synthesis.functions()["console"]["Environment"]["Variables"][Variable.UPLOAD_URL.value]["Fn::Join"][1]
+    assert url == ["https://s3.", {"Ref": "AWS::Region"}, ".", {"Ref": "AWS::URLSuffix"}, "/", {"Ref": bucket}, "/"]
 
 
 @pytest.mark.parametrize(

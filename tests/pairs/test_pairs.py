@@ -94,7 +94,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
     if not isinstance(task.target, EventTarget):
         return None
     event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
-    if task_waits.stores.signals.first(event, first_signal_id(task)) is not None:
+    if next(task_waits.stores.signals.since(event, first_signal_id(task), 1), None) is not None:
         return None
     if (wait := waiting_time(task, task.target, now)) is not None:
         task_waits.stores.signals.join(event, WaitingTask(task.id, task.fence), wait.until)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
+from duetime.domain.tasks import event_waits
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -88,6 +89,85 @@ def test_a_signal_ends_the_tasks_that_wait_for_it() -> None:
             ("waiting", None),
         ]
         assert signal(graphs, "o-17")["woken"] == 0
+
+
+def test_a_task_takes_the_first_signal_that_meets_its_condition() -> None:
+    """Others neither wake nor end it, and are still there for other tasks; signals before its check count, too."""
+    with Graphs() as graphs:
+        large, any_amount = "payload.amount > `10`", None
+        task = waiting(graphs, target={"when": large})
+        assert shown(graphs, task.id.text)["target"]["when"] == large
+        assert signal(graphs, payload={"amount": 5})["woken"] == 0
+        assert signal(graphs, payload={"total": "none"})["woken"] == 0
+        graphs.run(MINUTE)
+        assert graphs.record(task.id.text).version == task.version
+        late = [created(graphs, target={"when": when, "lookback_seconds": 600}) for when in (large, any_amount)]
+        graphs.run(MINUTE)
+        assert shown(graphs, late[1])["result"] == {"amount": 5}
+        assert signal(graphs, payload={"amount": 11})["woken"] == 2
+        graphs.run(MINUTE)
+        assert [shown(graphs, each)["result"] for each in (task.id.text, late[0])] == [{"amount": 11}] * 2
+        again = created(graphs, target={"when": large, "lookback_seconds": 600})
+        graphs.run(MINUTE)
+        assert shown(graphs, again)["result"] == {"amount": 11}
+
+
+@pytest.mark.parametrize(
+    ("when", "payload"),
+    [
+        ("payload.amount", {"amount": 5}),
+        ("abs(payload.amount) > `1`", {"amount": "five"}),
+        ("payload.amount > `1`", None),
+        ("join('', [payload, payload]) != 'x' && length(map(&sort(@), payload.a)) > `0`", {"a": [list(range(9))] * 9}),
+    ],
+)
+def test_a_signal_about_which_the_condition_is_not_true_is_ignored(when: str, payload: object) -> None:
+    """Also if its value is neither true nor false, or it cannot be evaluated; the task waits until its time is over."""
+    with Graphs() as graphs:
+        task = waiting(graphs, target={"when": when, "timeout_seconds": 600})
+        assert signal(graphs, payload=payload)["woken"] == 0
+        graphs.run(MINUTE)
+        assert graphs.record(task.id.text).version == task.version
+        graphs.run(15 * MINUTE)
+        error = graphs.record(task.id.text).error
+        assert error is not None
+        assert (error.type, error.message) == (
+            "EventTimedOut",
+            f"there was no signal order.paid within 600 s that meets its condition, {when}",
+        )
+
+
+def test_a_condition_can_be_changed_while_the_task_waits() -> None:
+    """A signal that was sent before, and meets the new one, ends the task."""
+    with Graphs() as graphs:
+        task = waiting(graphs, target={"when": "payload > `10`"})
+        assert signal(graphs, payload=5)["woken"] == 0
+        answer = graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"target": {"when": "payload > `4`"}})
+        assert answer.status == 200, answer.body
+        assert answer.body["target"] == shown(graphs, task.id.text)["target"]
+        graphs.run(MINUTE)
+        assert shown(graphs, task.id.text)["result"] == 5
+        other = waiting(graphs, target={"when": "payload > `10`"})
+        assert signal(graphs, payload=6)["woken"] == 0
+        assert graphs.ask("PATCH", f"/v1/tasks/{other.id}", {"target": {"when": None}}).status == 200
+        graphs.run(MINUTE)
+        assert shown(graphs, other.id.text)["result"] == 6
+
+
+def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over more signals than it may read, the task fails, and says why, instead of missing one."""
+    monkeypatch.setattr(event_waits, "_ALL_STEPS", 100)
+    with Graphs() as graphs:
+        for number in range(20):
+            signal(graphs, payload=number)
+        task_id = created(graphs, target={"when": "payload == `19`", "lookback_seconds": 600})
+        graphs.run(MINUTE)
+        error = graphs.record(task_id).error
+        assert error is not None
+        assert (error.type, error.message) == (
+            "TooManySignals",
+            "its condition takes too many steps on all signals order.paid that were sent meanwhile: payload == `19`",
+        )
 
 
 def test_a_node_waits_for_an_event() -> None:
@@ -342,6 +422,14 @@ def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
         ({"event": "a", "timeout_seconds": 0}, "target.timeout_seconds"),
         ({"event": "a", "lookback_seconds": 2_592_001}, "target.lookback_seconds"),
         ({"event": "a", "on_timeout": "fail"}, "target.on_timeout"),
+        ({"event": "a", "when": ""}, "target.when"),
+        ({"event": "a", "when": "payload.amount >"}, "target.when"),
+        ({"event": "a", "when": "amount > `10`"}, "target.when"),
+        ({"event": "a", "when": "sum(payload.a, payload.b) > `10`"}, "target.when"),
+        ({"event": "a", "when": "payload.a == '" + "x" * 1_000 + "'"}, "target.when"),
+        ({"event": "a", "when": "[@,@]|" * 20 + "[@,@]"}, "target.when"),
+        ({"event": "a", "when": 5}, "target.when"),
+        ({"event": "a", "when": "payload == '\ud800'"}, "target.when"),
     ],
 )
 def test_an_invalid_wait_is_refused(target: dict[str, Any], field: str) -> None:

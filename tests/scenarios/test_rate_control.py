@@ -63,6 +63,17 @@ def test_a_rate_shows_its_use_and_its_line() -> None:
         assert (after["used"], after["available"], after["waiting"], after["waiters"]) == (0, 1, 0, [])
 
 
+def test_a_rate_is_listed_from_its_first_start() -> None:
+    """Also if that is its only use; a switch's rate is no owner's, and is shown with the switch."""
+    with Tasks() as tasks:
+        tasks.ask("PUT", "/v1/switches/type/report", {"rate": {"limit": 5, "per_seconds": 1}})
+        tasks.run(MINUTE)
+        assert tasks.ask("GET", "/v1/rates").body["rates"] == []
+        create(tasks, 1)
+        tasks.run(2 * SECOND)
+        assert [each["key"] for each in tasks.ask("GET", "/v1/rates").body["rates"]] == ["crm"]
+
+
 def test_lists_of_rates_continue_after_a_page() -> None:
     """By key, and only those of the caller."""
     with Tasks() as tasks:

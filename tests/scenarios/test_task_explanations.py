@@ -226,6 +226,16 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
         assert 590 * SECOND < millis(gate["until"]) - tasks.now < 600 * SECOND
 
 
+def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
+    """Somebody who has sent a signal sees why it did not end the task."""
+    with Explained() as tasks:
+        target = {"kind": "wait_for_event", "event": "order.paid", "when": "payload.amount > `10`"}
+        task_id = tasks.create(target=target)
+        tasks.run(5 * SECOND)
+        wait = "It waits for the event order.paid with a signal for which payload.amount > `10` until "
+        assert waiting(why(tasks, task_id))["text"].startswith(wait)
+
+
 def test_a_task_that_waits_for_an_event_says_until_when() -> None:
     """It names the event and its key."""
     with Explained() as tasks:

@@ -88,7 +88,7 @@ class ListedSimulation(FaultSimulation):
             headers = {"x-duetime-owner": owner}
             reply = self.users.ask("GET", "/v1/tasks", query=f"{query}&limit=20{more}", headers=headers)
             assert reply is not None
-            self.from_lists += reply.body["applied"]["changes_until"] is not None
+            self.from_lists += reply.body["applied"]["last_change_at"] is not None
             yield from (each["id"] for each in reply.body["tasks"])
             token = reply.body["next_token"]
 
@@ -130,4 +130,4 @@ def test_a_state_is_listed_within_two_seconds_of_the_change() -> None:
         account.run(2 * SECOND)
         found = account.ask("GET", "/v1/tasks", query="state=paused").body
         assert [each["id"] for each in found["tasks"]] == [made["id"]]
-        assert found["applied"]["changes_until"] is not None
+        assert found["applied"]["last_change_at"] is not None

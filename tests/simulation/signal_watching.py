@@ -72,6 +72,9 @@ class SignalUsers:
                 target: dict[str, Any] = {"kind": "wait_for_event", "event": _EVENT, "key": key}
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
+                if len(self._begun_at) % 3 == 0:
+                    # The first signal of the key, or one of another key, is not what it waits for.
+                    target["when"] = f"payload > `{int(key.removeprefix('key-')) + 1}`"
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 3])):
@@ -136,7 +139,10 @@ class SignalUsers:
     def end_all(self) -> None:
         """Send a last signal of each key, after which nothing has a reason to wait."""
         for key, begun_at in list(self._begun_at.items()):
-            if self._account.time.now() > begun_at + _CREATED and self.send(key) is not None:
+            if self._account.time.now() <= begun_at + _CREATED:
+                continue
+            next(self._numbers)  # The signal is never the first of its key.
+            if self.send(key) is not None:
                 self._begun_at.pop(key, None)
 
 
@@ -170,30 +176,37 @@ class SignalWatching:
         signal = self._account.signal_users.signals.get(number)
         check = self._account.watching.check
         check(signal is not None and signal.key == target.key, f"{task.id} took {number}, which is of {signal}")
+        check(number > _least(target), f"{task.id} took {number}, which does not meet {target.when}")
         if signal is None:
             return
         since = task.created_at - target.lookback_seconds * SECOND
         is_late = signal.sent_at is not None and signal.sent_at < since - _CLOCKS
         check(not is_late, f"{task.id} took {number}, which was sent before it")
-        earlier = self._known(target.key, since, signal.asked_at)
+        earlier = self._known(target, since, signal.asked_at)
         check(not earlier, f"{task.id} took {number}, and not {earlier}")
 
     def _check_missed(self, task: Task, target: EventTarget) -> None:
         timeout_at = max(task.due_at, task.created_at) + target.timeout_seconds * SECOND
         since = task.created_at - target.lookback_seconds * SECOND
-        missed = self._known(target.key, since, timeout_at)
+        missed = self._known(target, since, timeout_at)
         check = self._account.watching.check
         check(not missed, f"{task.id} was told that there was no signal, and there was {missed}")
         is_over = self._account.time.now() + _CLOCKS >= timeout_at
         check(is_over, f"{task.id} timed out before its time")
 
-    def _known(self, key: str, since: Millis, before: Millis) -> list[int]:
-        """The signals of a key that were certainly sent between two times."""
+    def _known(self, target: EventTarget, since: Millis, before: Millis) -> list[int]:
+        """The signals that a task waits for which were certainly sent between two times."""
         return [
             number
             for number, signal in self._account.signal_users.signals.items()
-            if signal.key == key
+            if signal.key == target.key
+            and number > _least(target)
             and signal.sent_at is not None
             and signal.asked_at > since + _CLOCKS
             and signal.sent_at + _CLOCKS < before
         ]
+
+
+def _least(target: EventTarget) -> int:
+    """The number that a signal must exceed to be one that a task waits for."""
+    return int(target.when.split("`")[1]) if target.when else -1

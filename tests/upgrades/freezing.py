@@ -93,6 +93,8 @@ def targets(life: Life) -> None:
     life.create(delay_seconds=9_000, target={"kind": "http", "url": "https://example.org/", **request})
     life.create(delay_seconds=9_000, target={"kind": "approval", "timeout_seconds": 600})
     life.create(delay_seconds=9_000, target={"kind": "wait_for_event", "event": "order.paid", "key": "o 17#"})
+    condition = "payload.amount > `10`\n&& payload.paid"
+    life.create(delay_seconds=9_000, target={"kind": "wait_for_event", "event": "order.paid", "when": condition})
 
 
 def running(life: Life) -> None:

@@ -36,6 +36,7 @@ _OPTIONS = {
     "target.event": "--event",
     "target.key": "--event-key",
     "target.lookback_seconds": "--event-lookback",
+    "target.when": "--event-when",
     "target": "--arn",
     "retry.max_duration_seconds": "--retry-for",
     "retry": "--max-attempts",

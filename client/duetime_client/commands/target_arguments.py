@@ -137,12 +137,19 @@ def _event_target(event: str, options: TaskOptions) -> EventTarget:
         target["timeout_seconds"] = options.event_timeout
     if options.event_lookback is not None:
         target["lookback_seconds"] = options.event_lookback
+    if options.event_when is not None:
+        target["when"] = options.event_when
     return target
 
 
 def _event_options(options: TaskOptions) -> dict[str, object]:
     """The given options of an event, by the end of their name."""
-    found = {"key": options.event_key, "timeout": options.event_timeout, "lookback": options.event_lookback}
+    found = {
+        "key": options.event_key,
+        "timeout": options.event_timeout,
+        "lookback": options.event_lookback,
+        "when": options.event_when,
+    }
     return {name: value for name, value in found.items() if value is not None}
 
 

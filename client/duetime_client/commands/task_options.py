@@ -209,6 +209,10 @@ class TaskOptions:
             help="Also take a signal that was sent so long before the task is created. Needs --event.",
         ),
     ] = None
+    event_when: Annotated[
+        str | None,
+        _target(metavar="JMESPATH", help='Condition on the signal, such as "payload.amount > `10`". Needs --event.'),
+    ] = None
     http_url: Annotated[str | None, _target(metavar="URL", help="Call this endpoint instead of a Python handler.")] = (
         None
     )
@@ -395,6 +399,10 @@ class FilterOptions:
 
     task_type: Annotated[str | None, _many("--type", metavar="TYPE", help="Tasks of this type.")] = None
     of_name: Annotated[str | None, _many(metavar="NAME", help="Tasks with this name.")] = None
+    name_contains: Annotated[str | None, _many(metavar="TEXT", help="Tasks with this in the name, in any case.")] = None
+    error_contains: Annotated[
+        str | None, _many(metavar="TEXT", help='Tasks with this in the last error, "type: message", in any case.')
+    ] = None
     of_tag: Annotated[
         list[str] | None, _many("--of-tag", metavar="KEY=VALUE", help="Tasks with this tag; may be repeated.")
     ] = None

@@ -25,7 +25,7 @@ interface AnyPage {
 interface Examined {
   examined?: number;
   examined_to?: string | null;
-  changes_until?: string | null;
+  last_change_at?: string | null;
 }
 
 /** The part of a list read so far. */
@@ -43,7 +43,7 @@ export interface Found<P, E> {
   /** The time, in the order of the list, of the last record scanned; null at the end of the list or if not reported. */
   examinedTo: string | null;
   /** The last change that the list has followed; null if it was read from the tasks themselves. */
-  changesUntil: string | null;
+  lastChangeAt: string | null;
   /** Continues the list; null at its end. */
   token: string | null;
   /** Whether it has enough entries or reached the end; missing entries do not exist or come later. */
@@ -164,7 +164,7 @@ export function useReading<P extends AnyPage, E>(path: string | null | (() => st
   return { found, going, problem, isOld, reload: () => run(null), refresh, stop, loadMore: () => void run(found.peek()) };
 }
 
-const emptyOf = <P, E>(key: string, path: string): Found<P, E> => ({ key, path, entries: [], page: null as P, pages: 0, examined: 0, examinedTo: null, changesUntil: null, token: null, isKnown: false, at: now.peek() });
+const emptyOf = <P, E>(key: string, path: string): Found<P, E> => ({ key, path, entries: [], page: null as P, pages: 0, examined: 0, examinedTo: null, lastChangeAt: null, token: null, isKnown: false, at: now.peek() });
 
 const countOf = <P, E>(entries: readonly E[], { counts }: Wanted<P, E>): number => (counts ? entries.filter(counts) : entries).length;
 
@@ -180,7 +180,7 @@ function joined<P extends AnyPage, E>(before: Found<P, E>, page: P, wanted: Want
     pages: before.pages + 1,
     examined: before.examined + (applied.examined ?? mine.length),
     examinedTo: applied.examined_to ?? null,
-    changesUntil: applied.changes_until ?? null,
+    lastChangeAt: applied.last_change_at ?? null,
     token,
     isKnown: token === null || countOf(all, wanted) >= wanted.enough,
   };

@@ -22,6 +22,7 @@ export type IntakeRule = Schemas["IntakeRule"];
 export type IntakeRuleList = Schemas["IntakeRuleList"];
 export type ApiKey = Schemas["ApiKey"];
 export type ApiKeyPage = Schemas["ApiKeyPage"];
+export type Upload = Schemas["Upload"];
 export type CreatedLink = Schemas["CreatedLink"];
 export type CreatedApiKey = Schemas["CreatedApiKey"];
 export type Problem = Schemas["Problem"];

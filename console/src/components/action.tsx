@@ -22,12 +22,13 @@ export interface Action {
 export function useSending() {
   const busy = useSignal(false);
   const problem = useSignal<ApiProblem | null>(null);
-  const sendCall = async <T,>(call: Call): Promise<T | undefined> => {
+  /** Requests that belong together; the first that fails ends them. */
+  const attempt = async <T,>(requests: () => Promise<T>): Promise<T | undefined> => {
     if (busy.value) return undefined;
     busy.value = true;
     problem.value = null;
     try {
-      return await change<T>(call);
+      return await requests();
     } catch (error) {
       problem.value = error instanceof ApiProblem ? error : new ApiProblem(0, "page", "The page failed", String(error));
       return undefined;
@@ -35,7 +36,7 @@ export function useSending() {
       busy.value = false;
     }
   };
-  return { busy, problem, send: sendCall };
+  return { busy, problem, attempt, send: <T,>(call: Call) => attempt(() => change<T>(call)) };
 }
 
 export function ActionDialog({ action, close, done }: { action: Action; close: () => void; done: () => void }) {

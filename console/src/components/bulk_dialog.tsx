@@ -1,17 +1,28 @@
 /** An action on all tasks that match the search: counted first, never without a filter, confirmed by typing above 100.
  * */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { ApiProblem, ask, command } from "../api/client";
+import { MOST_PAGES } from "../api/reading";
 import type { BulkOperation, FilterActionResult } from "../api/types";
 import { href, navigate } from "../router";
 import { bulkFilter, type Search } from "../search";
+import { counted as numberOf } from "../time";
 import { useSending } from "./action";
 import { Field, ProblemBox } from "./basics";
 import { Dialog } from "./dialog";
 
 const TYPED_ABOVE = 100;
 
-const OPTIONS: Record<string, string> = { type: "--type", name: "--of-name", due_after: "--due-after", due_before: "--due-before", error_type: "--error-type" };
+const OPTIONS: Record<string, string> = {
+  type: "--type",
+  name: "--of-name",
+  name_contains: "--name-contains",
+  error_contains: "--error-contains",
+  due_after: "--due-after",
+  due_before: "--due-before",
+  error_type: "--error-type",
+};
 
 /** The equivalent command, if the command line supports all conditions. */
 function commandOf(kind: "cancel" | "retry", filter: Record<string, unknown>, given: { reason: string | undefined; per_second: number | undefined }): { command?: string } {
@@ -31,9 +42,14 @@ function commandOf(kind: "cancel" | "retry", filter: Record<string, unknown>, gi
 interface Counted {
   matched: number;
   examined: number;
-  complete: boolean;
+  pages: number;
+  /** Continues the count; null at its end. */
+  next: string | null;
+  /** Confirms the count. */
   token: string | null;
 }
+
+const NOTHING: Counted = { matched: 0, examined: 0, pages: 0, next: null, token: null };
 
 export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "retry"; search: Search; close: () => void; done: () => void }) {
   const counted = useSignal<Counted | null>(null);
@@ -45,12 +61,30 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
   const filter = bulkFilter(search);
   if (kind === "retry") delete filter["state"];
 
+  const stopping = useRef<AbortController | null>(null);
+  const stop = () => stopping.current?.abort();
+  useEffect(() => stop, []);
+
+  /** Counts on, a page after the other, until the end, a stop, or so many pages. */
   const count = async () => {
+    const { signal } = (stopping.current = new AbortController());
+    let read = counted.value ?? NOTHING;
+    const most = read.pages + MOST_PAGES;
     counting.value = true;
     problem.value = null;
     try {
-      const result = await ask<FilterActionResult>(`/v1/tasks/${kind}`, { filter, dry_run: true });
-      counted.value = { ...result, complete: !result.next_token, token: result.confirmation_token };
+      do {
+        const body = { filter, dry_run: true, ...(read.next && { next_token: read.next }) };
+        const page = await ask<FilterActionResult>(`/v1/tasks/${kind}`, body, signal);
+        read = {
+          matched: read.matched + page.matched,
+          examined: read.examined + page.examined,
+          pages: read.pages + 1,
+          next: page.next_token,
+          token: page.confirmation_token,
+        };
+        counted.value = read;
+      } while (read.next && read.pages < most);
     } catch (error) {
       if (error instanceof ApiProblem) problem.value = error;
     }
@@ -81,11 +115,19 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
         </p>
         {found && (
           <p role="status">
-            <strong>{found.matched} tasks</strong> match, of {found.examined} examined
-            {found.complete ? "" : "; there may be more"}. Nodes of topologies are included. Tasks that are created later are not.{" "}
+            <strong>{numberOf(found.matched, "task")}</strong> {found.matched === 1 ? "matches" : "match"}, of {found.examined.toLocaleString("en")} examined
+            {found.next === null ? "" : counting.value ? " so far" : "; there may be more"}. Nodes of topologies are included. Tasks that are created later are not.{" "}
             <a href={href(["tasks"], { q: [...search.terms.filter((term) => term.qualifier !== "nodes").map((term) => term.text), "nodes:yes"].join(" ") })} onClick={close}>
               Show them
             </a>
+          </p>
+        )}
+        {found?.next && (
+          <p>
+            {counting.value && <progress aria-label="Counting" />}{" "}
+            <button type="button" class="small" onClick={counting.value ? stop : () => void count()}>
+              {counting.value ? "Stop counting" : "Count on"}
+            </button>
           </p>
         )}
         {found && found.matched > 0 && (
@@ -113,7 +155,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
             class={found ? "danger" : "primary"}
             disabled={busy.value || counting.value || (found !== null && (found.matched === 0 || typed.value !== must))}
           >
-            {!found ? "Count them" : kind === "cancel" ? `Cancel ${found.matched}` : `Retry ${found.matched}`}
+            {!found ? "Count them" : `${kind === "cancel" ? "Cancel" : "Retry"} ${found.matched}${found.next ? " or more" : ""}`}
           </button>
         </footer>
       </form>

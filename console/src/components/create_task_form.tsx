@@ -1,7 +1,8 @@
 /** Creates a task from a form or JSON; also "run again", with the old payload to edit. */
 import { useSignal } from "@preact/signals";
-import { command, newKey, type Call } from "../api/client";
+import { change, command, newKey, type Call } from "../api/client";
 import type { Task, TaskCreate } from "../api/types";
+import { contentType, upload, type Uploadable } from "../api/uploads";
 import { parsed } from "../json";
 import { href, navigate } from "../router";
 import { useSending } from "./action";
@@ -11,11 +12,17 @@ import { payloadOfFile } from "./payload_view";
 import { knownType, payloadOf, TypeField, useTypes } from "./type_field";
 import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionValues } from "./task_options";
 
-function callOf(body: TaskCreate, options: string[] | null, key: string): Call {
+const UPLOAD = "$upload";
+
+/** Whether a file is the payload of a request. */
+const isPayloadOf = (body: TaskCreate, file: Uploadable): boolean => (body.payload as Record<string, unknown> | null)?.[UPLOAD] === file.id;
+
+function callOf(body: TaskCreate, options: string[] | null, key: string, file: Uploadable | null): Call {
   const call: Call = { method: "POST", path: "/v1/tasks", body, headers: { "Idempotency-Key": key } };
   if (!options) return call;
   const words = ["tasks", "create", body.type];
-  if (body.payload !== undefined) words.push("--payload", JSON.stringify(body.payload));
+  if (file) words.push("--payload-file", file.file.name, "--content-type", contentType(file.file));
+  else if (body.payload !== undefined) words.push("--payload", JSON.stringify(body.payload));
   if (body.delay_seconds) words.push("--in", `${body.delay_seconds}s`);
   if (body.name) words.push("--name", body.name);
   return { ...call, command: command(...words, ...options) };
@@ -53,10 +60,12 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
   const suggested = useSignal("");
   /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
+  /** A file that is too large for the request. */
+  const large = useSignal<Uploadable | null>(null);
   const fault = useSignal("");
   // A request that is resent after a lost response creates one task.
   const key = useSignal(newKey());
-  const { busy, problem, send } = useSending();
+  const { busy, problem, attempt } = useSending();
   const edited = () => (key.value = newKey());
   const set = (change: Partial<Values>) => {
     values.value = { ...values.value, ...change };
@@ -75,23 +84,33 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
     if (!file) return;
     const taken = await payloadOfFile(file);
     fault.value = taken.fault;
-    if (!taken.fault) set({ payload: taken.text });
+    if (taken.fault) return;
+    large.value = taken.upload && { id: newKey(), file: taken.upload };
+    set({ payload: large.value ? JSON.stringify({ [UPLOAD]: large.value.id }) : taken.text });
+  };
+  const leaveFile = () => {
+    large.value = null;
+    set({ payload: before });
   };
 
   const read = (): { call: Call; fault: string } => {
     if (json.value !== null) {
       const { value, fault: wrong } = parsed(json.value);
-      return { call: callOf(value as TaskCreate, null, key.value), fault: wrong && `This is not valid JSON: ${wrong}` };
+      return { call: callOf(value as TaskCreate, null, key.value, null), fault: wrong && `This is not valid JSON: ${wrong}` };
     }
     const asked = requestOf(values.value, options.value);
-    return { call: callOf(asked.body, optionWords(options.value), key.value), fault: asked.fault };
+    return { call: callOf(asked.body, optionWords(options.value), key.value, large.value), fault: asked.fault };
   };
   const submit = async (event: Event) => {
     event.preventDefault();
     const asked = read();
     fault.value = asked.fault;
     if (asked.fault) return;
-    const task = await send<Task>(asked.call);
+    const file = large.value;
+    const task = await attempt(async () => {
+      if (file && isPayloadOf(asked.call.body as TaskCreate, file)) await upload(file);
+      return change<Task>(asked.call);
+    });
     if (!task) return;
     close();
     created?.();
@@ -108,13 +127,19 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
         {json.value === null ? (
           <>
             <TypeField types={types.value} value={values.value.type} changed={choose} />
-            <Field label="Payload" hint="Any JSON.">
-              <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
-            </Field>
-            <Field label="File" hint="Its bytes are the payload, instead of JSON.">
-              <input type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
-            </Field>
-            {from && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
+            {large.value ? (
+              <LargeFile file={large.value.file} leave={leaveFile} />
+            ) : (
+              <>
+                <Field label="Payload" hint="Any JSON.">
+                  <textarea rows={5} spellcheck={false} value={values.value.payload} onInput={(event) => set({ payload: event.currentTarget.value })} />
+                </Field>
+                <Field label="File" hint="Its bytes, at most 5 MB, are the payload, instead of JSON.">
+                  <input type="file" onChange={(event) => void take(event.currentTarget.files?.[0])} />
+                </Field>
+              </>
+            )}
+            {from && !large.value && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
             <div class="fields">
               <Field label="Due in seconds">
                 <input type="number" min="0" step="any" value={values.value.delay} onInput={(event) => set({ delay: event.currentTarget.value })} />
@@ -142,11 +167,25 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
             Cancel
           </button>
           <button type="submit" class="primary" disabled={busy.value}>
-            Create
+            {busy.value && large.value ? "Uploading…" : "Create"}
           </button>
         </footer>
       </form>
     </Dialog>
+  );
+}
+
+/** A payload that is uploaded when the task is created. */
+function LargeFile({ file, leave }: { file: File; leave: () => void }) {
+  return (
+    <Field label="Payload" hint="It is uploaded when you create the task, which alone can use it.">
+      <output>
+        <strong>{file.name}</strong>: {file.size.toLocaleString("en")} bytes of <code>{contentType(file)}</code>
+      </output>
+      <button type="button" class="quiet small" onClick={leave}>
+        Choose another
+      </button>
+    </Field>
   );
 }
 

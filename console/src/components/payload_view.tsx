@@ -1,11 +1,13 @@
 /** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
 import { useSignal } from "@preact/signals";
 import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
+import { contentType } from "../api/uploads";
 import { JsonView } from "./basics";
 
 const ENCRYPTED = "application/vnd.duetime.encrypted";
-/** Larger files do not fit into a request; the command uploads them. */
+/** Larger files do not fit into a request: they are uploaded first. */
 const MOST_BYTES = 1024 * 1024;
+const MOST_UPLOADED = 5_000_000;
 
 interface Bytes {
   content_type: string;
@@ -116,13 +118,15 @@ export function Message({ text }: { text: string }) {
   );
 }
 
-/** A file as a payload: its text, or why it cannot be one. */
-export async function payloadOfFile(file: File): Promise<{ text: string; fault: string }> {
-  if (file.size > MOST_BYTES) {
-    return { text: "", fault: `The file has more than ${MOST_BYTES.toLocaleString("en")} bytes: use duetime tasks create --payload-file.` };
+/** A file as a payload: the text for a request, or else the file to upload before; or why it cannot be one. */
+export async function payloadOfFile(file: File): Promise<{ text: string; upload: File | null; fault: string }> {
+  if (file.size > MOST_UPLOADED) {
+    const sizes = `${file.size.toLocaleString("en")} bytes; a payload has at most ${MOST_UPLOADED.toLocaleString("en")}`;
+    return { text: "", upload: null, fault: `The file has ${sizes}.` };
   }
+  if (file.size > MOST_BYTES) return { text: "", upload: file, fault: "" };
   let binary = "";
   for (const each of new Uint8Array(await file.arrayBuffer())) binary += String.fromCharCode(each);
-  const $binary = { base64: btoa(binary), content_type: file.type || "application/octet-stream" };
-  return { text: JSON.stringify({ $binary }), fault: "" };
+  const $binary = { base64: btoa(binary), content_type: contentType(file) };
+  return { text: JSON.stringify({ $binary }), upload: null, fault: "" };
 }

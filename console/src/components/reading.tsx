@@ -64,9 +64,9 @@ export function ReadingLine({ reading, what = "tasks" }: { reading: AnyReading; 
   );
 }
 
-/** How far a list that lags the tasks is: nothing exists by these changes. */
+/** The last change that a list contains, which follows the tasks after some seconds. */
 function AsOf({ found }: { found: Found<unknown, unknown> }) {
-  return found.changesUntil ? <span class="muted"> By changes up to <Time at={found.changesUntil} short />.</span> : null;
+  return found.lastChangeAt ? <span class="muted"> Last change listed at <Time at={found.lastChangeAt} short />.</span> : null;
 }
 
 /** The empty state of a list, shown once it is certain that there are no entries. `ReadingLine` shows the progress. */

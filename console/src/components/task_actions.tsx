@@ -141,7 +141,7 @@ export function TaskActions({ task, done, node, children = null }: TaskActionsPr
   };
   const signalling = (target: EventTarget): Action => ({
     title: "Send the signal",
-    text: `All tasks that wait for the event ${target.event}${target.key ? ` with the key ${target.key}` : ""} succeed.`,
+    text: `All tasks that wait for the event ${target.event}${target.key ? ` with the key ${target.key}` : ""}${target.when ? ", and whose condition the payload meets," : ""} succeed.`,
     verb: "Send",
     more: <SignalPayload payload={payload} />,
     call: () => signalOf(target, payload.value),

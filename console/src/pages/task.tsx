@@ -206,6 +206,10 @@ function notices({ to, failed, late_seconds: late, running_seconds: running }: N
 
 function target({ target }: Task): string {
   if (target.kind === "http") return `${target.kind} ${target.url}`;
+  if (target.kind === "wait_for_event") {
+    const key = target.key ? ` with the key ${target.key}` : "";
+    return `${target.kind} ${target.event}${key}${target.when ? `, when ${target.when}` : ""}`;
+  }
   if ("arn" in target) return `${target.kind} ${target.arn}`;
   return target.kind;
 }

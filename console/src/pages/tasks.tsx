@@ -234,12 +234,21 @@ function Count({ text, label }: { text: string; label: string }) {
   );
 }
 
+/** When what the list contains was changed last: an old time means that nothing has changed since. */
+function LastChange({ at }: { at: string }) {
+  return (
+    <span title="A change of a task is listed after some seconds. Nothing of yours has changed since this time, or only just now.">
+      , last change listed at <Time at={at} short />
+    </span>
+  );
+}
+
 function Pager({ page, token, text }: { page: Found<TaskPage, ListedTask>; token: string; text: string }) {
   return (
     <nav class="pager" aria-label="Pages of the list">
       <span class="muted">
         {page.entries.length} shown, {page.examined.toLocaleString("en")} examined
-        {page.page.applied.changes_until && <>, changes up to <Time at={page.page.applied.changes_until} short /></>}
+        {page.page.applied.last_change_at && <LastChange at={page.page.applied.last_change_at} />}
       </span>
       {page.entries.length > 0 && <Count text={text} label={page.token ? "Count all" : "Total cost"} />}
       {token && (

@@ -426,6 +426,7 @@ class Functions(Construct):
             Variable.WATCH_URL: self._live.url,
             Variable.SIGN_IN: json.dumps(sign_in) if settings.sign_in_client_id else "",
             Variable.CODEC_ENDPOINT: settings.codec_endpoint,
+            Variable.UPLOAD_URL: self._stores.content.url,
         }
         return LambdaFunction(
             self, FunctionName.CONSOLE, environment=self._environment, layers=self._layers, variables=variables

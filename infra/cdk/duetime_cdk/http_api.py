@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_lambda as lambda_
 
     from duetime_cdk.environments import Environment
+    from duetime_cdk.payload_bucket import Content
 
 EVERYTHING = "/v1/{proxy+}"
 WITH_KEY = "/key/v1/{proxy+}"
@@ -90,7 +91,9 @@ def access_log_format(authentication: Authentication) -> str:
 class HttpApi(Construct):
     """All routing happens in the function, so that tests cover the deployed API."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.IFunction) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, function: lambda_.IFunction, content: Content
+    ) -> None:
         super().__init__(scope, id_)
         self.api = apigateway.HttpApi(
             self,
@@ -126,6 +129,8 @@ class HttpApi(Construct):
         """The API's own domain, if the settings name one."""
         self.url = f"https://{environment.domain_name}" if self.domain else self.api.api_endpoint
         """The address for clients."""
+        if pages := (*([self.url] if environment.console else []), *environment.cors_origins):
+            content.accept_uploads(pages)
         self.stage = apigateway.HttpStage(
             self,
             "Stage",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from aws_cdk import Acknowledgment, Duration, Stack, Validations
+from aws_cdk import Acknowledgment, Aws, Duration, Stack, Validations
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -20,6 +20,8 @@ from duetime_cdk.content_replication import ContentReplication
 from duetime_cdk.private_bucket import private_bucket
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import CfnElement
 
     from duetime_cdk.environments import Environment
@@ -65,6 +67,20 @@ class Content(Construct):
             why_unlogged="Only the functions read and write it, and each access is logged with its task by them",
             is_versioned=bool(environment.regions),
         )
+
+    @property
+    def url(self) -> str:
+        """Beginning of the addresses of its objects, as the API signs them."""
+        return f"https://s3.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.bucket.bucket_name}/"
+
+    def accept_uploads(self, origins: Sequence[str]) -> None:
+        """Let pages of these origins upload payloads by signed requests; an existing bucket has rules of its own."""
+        if isinstance(self.bucket, s3.Bucket):
+            self.bucket.add_cors_rule(
+                allowed_origins=list(origins),
+                allowed_methods=[s3.HttpMethods.PUT],
+                allowed_headers=["content-type", "if-none-match"],
+            )
 
     def grant_access(self, function: LambdaFunction, *, reads: bool = True) -> None:
         """Let a function write and tag objects, and optionally read them, but not delete them.

@@ -158,7 +158,7 @@ class DuetimeStack(Stack):
         audit = AuditLog(self, "Audit", environment=environment) if environment.audit_retention else None
         if audit:
             audit.receive_from(functions.api)
-        http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.live)
+        http = HttpApi(self, "HttpApi", environment=environment, function=functions.api.live, content=content)
         if functions.authorizer:
             http.accept_keys(functions.authorizer.live)
         console_url = http.serve_console(functions.console.live) if functions.console else ""

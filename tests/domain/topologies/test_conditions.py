@@ -19,7 +19,7 @@ from duetime.domain.topologies.node_status import NodeStatus, Reason
 from duetime.domain.topologies.run_state import RetryPlan, retry_plan
 from duetime.domain.topologies.trigger_rules import Outcome, TriggerRule
 from duetime.domain.topologies.validation import validated_graph
-from duetime_common.conditions import ConditionInvalid, evaluate, parents_in, reject_condition
+from duetime_common.conditions import Budget, ConditionInvalid, evaluate, parents_in, reject_condition
 from tests.domain.topologies.graphs import FAILED, SPEC, SUCCEEDED, graph, node
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def test_an_evaluation_within_its_budget_is_that_of_jmespath(expression: str, va
 def test_an_evaluation_never_returns_more_than_its_budget(expression: str, value: object, steps: int) -> None:
     """The JSON of the result has at most a few characters for each step."""
     try:
-        found = evaluate(expression, value, steps)
+        found = evaluate(expression, value, Budget(steps))
     except Exception:  # noqa: BLE001 - only results are checked here
         return
     assert len(json.dumps(found)) <= 40 * steps

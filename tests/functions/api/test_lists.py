@@ -44,11 +44,11 @@ def test_a_list_says_what_it_was_narrowed_by(api: Gateway) -> None:
         "limit": 7,
         "examined": 4,
         "examined_to": None,
-        "changes_until": None,
+        "last_change_at": None,
         "count": None,
     }
     of_all = {"order": "desc", "order_by": "due_at", "limit": 100, "examined": 4}
-    of_all |= {"examined_to": None, "changes_until": None, "count": None}
+    of_all |= {"examined_to": None, "last_change_at": None, "count": None}
     bare = api.send("GET", "/v1/tasks").body["applied"]
     assert bare == {"filters": {}, **of_all}
     topologies = api.send("GET", "/v1/topologies", query="name=n").body

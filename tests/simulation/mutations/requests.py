@@ -218,6 +218,18 @@ MUTANTS = (
         "TaskId.of(max(0, before - before), 0, 0)",
     ),
     Mutant(
+        "a task takes a signal that does not meet its condition",
+        "domain/tasks/event_waits.py",
+        "budget) is True",
+        "budget) is not None",
+    ),
+    Mutant(
+        "a signal that meets a condition wakes no task",
+        "services/signals.py",
+        "not sending.meets(task.target.when)",
+        "task.target.when",
+    ),
+    Mutant(
         "the tasks that wait for a signal are not checked before their time",
         "services/signals.py",
         "self.enqueuer.write(task, Move.REPLACE, now, Guard",

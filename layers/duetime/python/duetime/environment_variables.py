@@ -145,6 +145,8 @@ class Variable(StrEnum):
     """JSON object: sign-in to the console (`issuer`, `client_id`, `audience`, `origins`); empty for none."""
     CODEC_ENDPOINT = "DUETIME_CODEC_ENDPOINT"
     """Address of the endpoint with which the console decrypts payloads; empty for none."""
+    UPLOAD_URL = "DUETIME_UPLOAD_URL"
+    """Beginning of the addresses to which the console uploads payloads."""
     STACK = "DUETIME_STACK"
     """Name of the CloudFormation stack, for the command `duetime logs`."""
     WORKER_LOGS = "DUETIME_WORKER_LOGS"

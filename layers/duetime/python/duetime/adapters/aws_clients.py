@@ -168,7 +168,8 @@ class Clients:
 
     def s3(self) -> S3Client:
         """A client of S3, whose signed URLs name the region, and work for an endpoint on loopback, too."""
-        config = CONFIG.merge(Config(signature_version="s3v4", s3={"addressing_style": "path"}))
+        addresses = Config(s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
+        config = CONFIG.merge(addresses).merge(Config(signature_version="s3v4"))
         return _shareable(self._session.client("s3", config=config))
 
     def lambdas(self) -> LambdaClient:

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from duetime.domain import groups
     from duetime.domain.api_keys import ApiKey
@@ -312,8 +312,14 @@ class SignalStore(Protocol):
         """Store a signal; storing it again changes nothing."""
         ...
 
-    def first(self, event: AwaitedEvent, since: TaskId) -> SentSignal | None:
-        """The first signal of an event whose id is not lower than the given one, read consistently."""
+    def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
+        """The signals of an event whose ids are not lower than the given one, in their order, read consistently.
+
+        Args:
+            event: the event.
+            first: the lowest id.
+            page: how many signals a request reads; the next one is sent when they are used up.
+        """
         ...
 
     def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:

@@ -17,7 +17,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from duetime.domain.rates import Join, Pace, RateName, RateUpdate
+    from duetime.domain.rates import Pace, RateName, RateUpdate
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
@@ -95,13 +95,10 @@ class _Asked:
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
-    def is_listed(self, step: Start | Convert | Join) -> bool:
-        """Whether a write puts the rate into its owner's list.
-
-        Its very first start does not, so that a task costs the same with a rate that nobody has to wait for.
-        """
-        is_first = isinstance(step, Start) and not self.state.values
-        return self.owner != SYSTEM and not self.name.part and not is_first
+    @property
+    def is_listed(self) -> bool:
+        """Whether the writes put the rate into its owner's list; only the first one costs more for it."""
+        return self.owner != SYSTEM and not self.name.part
 
 
 @frozen
@@ -197,7 +194,7 @@ class RateLimiter:
             step = request.next_step(asked.state, is_fresh=asked.is_fresh)
             if isinstance(step, Wait):
                 return Postponed(step.until, _reason(rate))
-            update = step.update.asked_for(rate, is_listed=asked.is_listed(step))
+            update = step.update.asked_for(rate, is_listed=asked.is_listed)
             before = asked.state
             applied, state = self._apply(asked.name, update, before, now)
             asked = replace(asked, state=state, is_fresh=True)

@@ -2,12 +2,14 @@
 
 No order of the steps loses a signal. A worker that finds none notes the task at the event, and looks for a signal once
 more before it lets the task wait. A signal is stored first; then the tasks that are noted are enqueued, and each takes
-the first signal that is stored. A task that is just being checked is looked at again until its check has ended.
+the first signal that is stored and meets its condition. A task that is just being checked is looked at again until its
+check has ended.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.bulk.operation import FilterResult
@@ -20,12 +22,16 @@ from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.tasks.event_waits import (
     AwaitedEvent,
     SentSignal,
+    TooManySignals,
     WaitingTask,
     after_timeout,
+    after_too_many_signals,
     awaited_event,
+    first_met,
     first_signal_id,
     has_left,
     is_being_checked,
+    is_met,
     is_waiting,
     waiting_time,
 )
@@ -34,7 +40,7 @@ from duetime.domain.tasks.targets import EventTarget
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from duetime.domain.tasks.attempt_results import Failed, Postponed
     from duetime.domain.tasks.event_waits import Signal
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 _AT_ONCE = 100
-"""Waiting tasks that are read and enqueued together."""
+"""Waiting tasks that are read and enqueued together, and signals that are compared with a condition."""
 _TRIES = 5
 _CHECK_PAUSE: Millis = 100
 """A worker that claims a waiting task makes three requests and calls nothing."""
@@ -66,15 +72,12 @@ class EventWaits:
             Unavailable: the store did not answer.
         """
         event = awaited_event(task)
-        if event is None or not isinstance(task.target, EventTarget) or self._first(task, event) is not None:
+        if event is None or not isinstance(task.target, EventTarget):
             return None
-        wait = waiting_time(task, task.target, self.runtime.now())
-        if wait is None:
+        try:
+            return self._wait(event, task, task.target)
+        except TooManySignals:
             return None
-        expires_at = wait.until + EVENT_WAITER_KEPT
-        self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted has not seen it.
-        return wait if self._first(task, event) is None else None
 
     def ending(self, target: EventTarget, task: Task) -> Succeeded | Failed:
         """The end of a task that no longer waits: the payload of its signal, or a failure.
@@ -86,11 +89,41 @@ class EventWaits:
         if event is None:
             # Nothing was done, so nothing needs a rollback.
             return Succeeded(b"null")
-        signal = self._first(task, event)
+        try:
+            signal = self._first(event, task, target)
+        except TooManySignals:
+            return after_too_many_signals(target)
         return after_timeout(target) if signal is None else Succeeded(signal.payload)
 
-    def _first(self, task: Task, event: AwaitedEvent) -> SentSignal | None:
-        return self.stores.signals.first(event, first_signal_id(task))
+    def _wait(self, event: AwaitedEvent, task: Task, target: EventTarget) -> Postponed | None:
+        if self._first(event, task, target) is not None:
+            return None
+        wait = waiting_time(task, target, self.runtime.now())
+        if wait is None:
+            return None
+        expires_at = wait.until + EVENT_WAITER_KEPT
+        self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
+        # A signal that was stored before the task was noted has not seen it.
+        return wait if self._first(event, task, target) is None else None
+
+    def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:
+        page = 1 if target.when is None else _AT_ONCE
+        return first_met(target.when, self.stores.signals.since(event, first_signal_id(task), page))
+
+
+@frozen
+class _Sending:
+    """A signal that is sent.
+
+    Attributes:
+        id: its id.
+        event: what it says has happened.
+        meets: whether it meets the condition of a wait; each condition is evaluated once.
+    """
+
+    id: TaskId
+    event: AwaitedEvent
+    meets: Callable[[str | None], bool]
 
 
 class _Met(Enum):
@@ -126,10 +159,11 @@ class Signals:
         if after is None:
             expires_at = sent.home + SIGNAL_LIFE
             self.stores.signals.put(event, SentSignal(sent, signal.payload), expires_at)
+        sending = _Sending(sent, event, cache(partial(is_met, payload=signal.payload)))
         examined = woken = 0
         last = after or _BEFORE_ALL
         while noted := self.stores.signals.waiting(event, last, _AT_ONCE):
-            ends = self._meet(event, noted, sent)
+            ends = self._meet(sending, noted)
             busy = ends.index(_Met.BUSY) if _Met.BUSY in ends else None
             examined += len(noted[:busy])
             woken += ends.count(_Met.WOKEN)
@@ -140,25 +174,26 @@ class Signals:
                 self.runtime.clock.sleep_until(self.runtime.now() + _CHECK_PAUSE)
         return FilterResult(examined, woken, woken, {}, None)
 
-    def _meet(self, event: AwaitedEvent, noted: Sequence[WaitingTask], sent: TaskId) -> list[_Met]:
+    def _meet(self, sending: _Sending, noted: Sequence[WaitingTask]) -> list[_Met]:
         tasks = self.stores.tasks.read_many([each.task_id for each in noted], consistent=True)
         found = [(each, tasks.get(each.task_id)) for each in noted]
-        met = list(self.runtime.executor.map(lambda pair: self._met(event, *pair, sent), found))
+        met = list(self.runtime.executor.map(lambda pair: self._met(sending, *pair), found))
         self.enqueuer.send_due([task for _, task in met if task is not None])
         return [end for end, _ in met]
 
-    def _met(
-        self, event: AwaitedEvent, noted: WaitingTask, task: Task | None, sent: TaskId
-    ) -> tuple[_Met, Task | None]:
+    def _met(self, sending: _Sending, noted: WaitingTask, task: Task | None) -> tuple[_Met, Task | None]:
         """Enqueue a task that waits; returns it if it was: `send_due` must follow."""
+        event = sending.event
         for _ in range(_TRIES):
             if task is None or has_left(task, event):
                 self.stores.signals.leave(event, noted)
                 return _Met.PASSED, None
+            if isinstance(task.target, EventTarget) and not sending.meets(task.target.when):
+                return _Met.PASSED, None
             now = self.runtime.now()
             if is_being_checked(task, event):
                 return _Met.BUSY, None
-            if not is_waiting(task, event, now) or sent < first_signal_id(task):
+            if not is_waiting(task, event, now) or sending.id < first_signal_id(task):
                 # Its next check finds the signal, or it is none for this task.
                 return _Met.PASSED, None
             result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})

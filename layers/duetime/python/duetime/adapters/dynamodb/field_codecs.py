@@ -271,6 +271,8 @@ _HTTP = "http"
 _PULL = "pull"
 _APPROVAL = "approval"
 _EVENT = "event"
+_BEFORE_CONDITION = "\n"
+"""Follows the key of an event, which has no control characters."""
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -301,7 +303,8 @@ def _text(value: PullTarget | WaitingTarget | CallbackTarget | AwsTarget) -> str
     if isinstance(value, ApprovalTarget):
         return f"{_APPROVAL} {value.timeout_seconds} {value.on_timeout}"
     if isinstance(value, EventTarget):
-        return f"{_EVENT} {value.timeout_seconds} {value.lookback_seconds} {value.event} {value.key}"
+        condition = "" if value.when is None else f"{_BEFORE_CONDITION}{value.when}"
+        return f"{_EVENT} {value.timeout_seconds} {value.lookback_seconds} {value.event} {value.key}{condition}"
     if isinstance(value, CallbackTarget):
         return f"{_CALLBACK} {value.url}"
     option = value.detail_type if value.waits else _NOTIFIES
@@ -336,8 +339,9 @@ def _read_text(text: str) -> Target:
         _, seconds, on_timeout = text.split(" ")
         return ApprovalTarget(int(seconds), OnTimeout(on_timeout))
     if text.startswith(_EVENT):
-        _, seconds, lookback, event, key = text.split(" ", 4)
-        return EventTarget(event, key, int(seconds), int(lookback))
+        signal, newline, condition = text.partition(_BEFORE_CONDITION)
+        _, seconds, lookback, event, key = signal.split(" ", 4)
+        return EventTarget(event, key, int(seconds), int(lookback), condition if newline else None)
     if text.startswith(_ARN):
         return _read_aws_target(text)
     if text.startswith(_CALLBACK):

@@ -11,7 +11,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.tasks.event_waits import SentSignal, WaitingTask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mypy_boto3_dynamodb import DynamoDBClient
 
@@ -36,13 +36,14 @@ class DynamoSignalStore:
         key = _key_of(event, f"{_SIGNAL_MARK}{signal.id}")
         self._put({**key, _PAYLOAD: attribute_values.packed(signal.payload)}, expires_at)
 
-    def first(self, event: AwaitedEvent, since: TaskId) -> SentSignal | None:
-        """The first signal of an event whose id is not lower than the given one, read consistently."""
-        found = self._query(event, f"{_SIGNAL_MARK}{since}", f"{_SIGNAL_MARK}{_AFTER_IDS}", 1)
-        if not found:
-            return None
-        id_ = found[0][schema.SORT_KEY]["S"].removeprefix(_SIGNAL_MARK)
-        return SentSignal(TaskId(id_), attribute_values.unpacked(found[0][_PAYLOAD]))
+    def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
+        """The signals of an event whose ids are not lower than the given one, in their order, read consistently."""
+        next_key = f"{_SIGNAL_MARK}{first}"
+        while next_key:
+            found, last_key = self._query(event, next_key, f"{_SIGNAL_MARK}{_AFTER_IDS}", page)
+            yield from map(_signal, found)
+            # A space sorts before every letter of an id.
+            next_key = last_key and f"{last_key} "
 
     def join(self, event: AwaitedEvent, waiting: WaitingTask, expires_at: Millis) -> None:
         """Note a task that waits for an event; a later claim of the task replaces the note."""
@@ -63,7 +64,7 @@ class DynamoSignalStore:
     def waiting(self, event: AwaitedEvent, after: TaskId, limit: int) -> Sequence[WaitingTask]:
         """The next tasks that wait for an event, by id, read consistently."""
         # A space sorts before every letter of an id.
-        found = self._query(event, f"{_WAITING_MARK}{after} ", f"{_WAITING_MARK}{_AFTER_IDS}", limit)
+        found, _ = self._query(event, f"{_WAITING_MARK}{after} ", f"{_WAITING_MARK}{_AFTER_IDS}", limit)
         return [_waiting(item) for item in found]
 
     def _put(self, item: Item, expires_at: Millis) -> None:
@@ -75,7 +76,8 @@ class DynamoSignalStore:
         with translated():
             self._client.put_item(TableName=self._table, Item=versioned)
 
-    def _query(self, event: AwaitedEvent, first: str, last: str, limit: int) -> Sequence[StoredItem]:
+    def _query(self, event: AwaitedEvent, first: str, last: str, limit: int) -> tuple[Sequence[StoredItem], str]:
+        """A page of items, and the last sort key that was read; an empty text after the last page."""
         values: dict[str, Value] = {
             ":p": attribute_values.text(_partition(event)),
             ":first": attribute_values.text(first),
@@ -90,7 +92,8 @@ class DynamoSignalStore:
                 ConsistentRead=True,
                 Limit=limit,
             )
-        return answer["Items"]
+        last_key = answer.get("LastEvaluatedKey")
+        return answer["Items"], last_key[schema.SORT_KEY]["S"] if last_key else ""
 
 
 def _partition(event: AwaitedEvent) -> str:
@@ -103,6 +106,11 @@ def _key_of(event: AwaitedEvent, sort_key: str) -> Item:
         schema.PARTITION_KEY: attribute_values.text(_partition(event)),
         schema.SORT_KEY: attribute_values.text(sort_key),
     }
+
+
+def _signal(item: StoredItem) -> SentSignal:
+    signal_id = item[schema.SORT_KEY]["S"].removeprefix(_SIGNAL_MARK)
+    return SentSignal(TaskId(signal_id), attribute_values.unpacked(item[_PAYLOAD]))
 
 
 def _waiting(item: StoredItem) -> WaitingTask:

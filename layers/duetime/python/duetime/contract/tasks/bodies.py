@@ -51,6 +51,7 @@ from duetime.contract.tasks.target_fields import (
     LookbackSeconds,
     OfferedQueries,
     RequestMethod,
+    SignalCondition,
     SuccessStatuses,
     Target,
     TargetKind,
@@ -684,6 +685,7 @@ class TargetPatch(Body):
         ApprovalSeconds | None, Field(description="How long the task waits for a decision, or for an event.")
     ] = None
     lookback_seconds: LookbackSeconds | None = None
+    when: SignalCondition | None = None
     on_timeout: Annotated[
         Literal["fail", "reject", "approve"] | None, Field(description="What happens when that time is over.")
     ] = None

@@ -211,6 +211,7 @@ def target_response(target: targets.Target) -> TargetResponse:
             key=target.key,
             timeout_seconds=target.timeout_seconds,
             lookback_seconds=target.lookback_seconds,
+            when=target.when,
         )
     if isinstance(target, targets.HttpTarget):
         response = HttpTargetResponse(

@@ -307,7 +307,7 @@ def _target(body: Target) -> targets.Target:
     if isinstance(body, ApprovalTarget):
         return targets.ApprovalTarget(body.timeout_seconds, targets.OnTimeout(body.on_timeout))
     if isinstance(body, EventTarget):
-        return targets.EventTarget(body.event, body.key, body.timeout_seconds, body.lookback_seconds)
+        return targets.EventTarget(body.event, body.key, body.timeout_seconds, body.lookback_seconds, body.when)
     return targets.PullTarget() if isinstance(body, PullTarget) else _aws_target(body)
 
 

@@ -287,7 +287,7 @@ class ListedQuery(Parameters, TaskConditions):
             limit=self.page_size,
             examined=examined,
             examined_to=None if after is None else to_iso(after.home),
-            changes_until=None if changed_at is None else to_iso(changed_at),
+            last_change_at=None if changed_at is None else to_iso(changed_at),
             count=None
             if count is None
             else TaskCount(tasks=count.tasks, is_exact=count.is_exact, cost_dollars=count.dollars),

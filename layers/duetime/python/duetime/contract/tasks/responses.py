@@ -132,6 +132,7 @@ class EventTargetResponse(TypedDict):
     lookback_seconds: Annotated[
         int, Field(description="How long before the creation of the task the signal may have been sent.")
     ]
+    when: Annotated[str | None, Field(description="Condition on the signal; null for any.")]
 
 
 class LambdaTargetResponse(TypedDict):
@@ -583,11 +584,12 @@ class AppliedList(TypedDict):
         Instant | None,
         Field(description="Time, by `order_by`, of the task that was read last; null if none is left to read."),
     ]
-    changes_until: Annotated[
+    last_change_at: Annotated[
         Instant | None,
         Field(
-            description="The page was read from lists that are kept from changes of tasks, some seconds after each "
-            "change: when they followed one last, to within ten seconds. Null if it was read from the tasks themselves."
+            description="When the last change was made that the lists contain, to within ten seconds: they follow each "
+            "change of your tasks after some seconds. It stays the same while nothing changes. Null if the page was "
+            "read from the tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]

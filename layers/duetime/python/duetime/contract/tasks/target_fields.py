@@ -18,6 +18,7 @@ from duetime.domain.limits import (
     DEFAULT_BATCH_WAIT_SECONDS,
     DEFAULT_EVENT_SECONDS,
     MAX_ARN_LENGTH,
+    MAX_CONDITION_LENGTH,
     MAX_DEADLINE_SECONDS,
     MAX_DETAIL_TYPE_LENGTH,
     MAX_EVENT_KEY_LENGTH,
@@ -82,6 +83,27 @@ LookbackSeconds = Annotated[
         le=MAX_LOOKBACK_SECONDS,
         description="How long before the creation of the task the signal may have been sent.",
     ),
+]
+
+
+def _signal_condition(text: str) -> str:
+    """Rejects an invalid condition."""
+    # Few tasks have one, and it needs a parser of its own.
+    from duetime_common.conditions import reject_signal_condition  # noqa: PLC0415 - see the line above
+
+    reject_signal_condition(text)
+    return text
+
+
+SignalCondition = Annotated[
+    str,
+    Field(
+        max_length=MAX_CONDITION_LENGTH,
+        description="Condition on the signal, in JMESPath, about its `payload`. A signal for which it is not true is "
+        "ignored: it neither wakes nor ends the task.",
+        examples=["payload.amount >= `100`"],
+    ),
+    AfterValidator(_signal_condition),
 ]
 # The characters of RFC 3986, all ASCII: no spaces, control characters or backslashes, which parsers interpret
 # differently.
@@ -554,6 +576,7 @@ class EventTarget(Body):
     key: EventKey = ""
     timeout_seconds: EventSeconds = DEFAULT_EVENT_SECONDS
     lookback_seconds: LookbackSeconds = 0
+    when: SignalCondition | None = None
 
 
 class LambdaTarget(Body):

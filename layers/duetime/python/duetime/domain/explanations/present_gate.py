@@ -34,7 +34,7 @@ from duetime.domain.schedules.overlap import may_overlap, skipped
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.aws_jobs import seeks_job
 from duetime.domain.tasks.states import LEASED, State
-from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.targets import EventTarget, TopologyTarget
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.tasks.task_options import LockMode
 from duetime.domain.tasks.wait_reasons import wait_reason
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from duetime.domain.explanations.gate import Facts, LockFacts, RateFacts
+    from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -91,7 +92,7 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         found = next((gate for gate in closed if gate.name is name), None)
         text = found.text if found else f"It was postponed ({task.waiting_for}), which no longer blocks it."
         if name in {GateName.APPROVAL, GateName.EVENT}:
-            text = f"It waits for {task.waiting_for} until {to_iso(task.next_at)}."
+            text = f"It waits for {task.waiting_for}{_condition(task.target)} until {to_iso(task.next_at)}."
             return _at(name, text, task.next_at)
         if name is GateName.RATE:
             found, text = _in_line(task, facts, found)
@@ -118,6 +119,11 @@ def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
         following = NextAttempt(task.attempt + 1, task.retry.max_attempts, task.error, last.function_version)
         return replace(_at(GateName.RETRY, text, task.next_at), waits_for=following)
     return _at(GateName.DUE, f"It is due at {away}.", task.next_at)
+
+
+def _condition(target: Target) -> str:
+    """The condition on the signal that a task waits for."""
+    return f" with a signal for which {target.when}" if isinstance(target, EventTarget) and target.when else ""
 
 
 def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None, str]:

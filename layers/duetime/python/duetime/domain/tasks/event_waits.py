@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from duetime.domain.ids import TaskId
@@ -13,12 +14,23 @@ from duetime.domain.times import SECOND
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duetime.domain.tasks.attempt_results import Failed
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
 TIMED_OUT = "EventTimedOut"
 """Error type of a task whose event did not happen in time."""
+TOO_MANY_SIGNALS = "TooManySignals"
+"""Error type of a task whose condition takes too many steps on all the signals of its event."""
+CONDITION_STEPS = 50_000
+"""Maximum number of steps of a condition on one signal: enough to filter a list as large as a payload may be."""
+_ALL_STEPS = 1_000_000
+"""Maximum number of steps on all signals together: of about 50 000 small signals, and a second."""
+_SIGNAL_STEPS = 10
+_BYTES_OF_A_STEP = 25
+"""Reading a signal takes about as long as so many steps, and one more for so many bytes."""
 
 
 @frozen
@@ -86,6 +98,50 @@ def first_signal_id(task: Task) -> TaskId:
     return TaskId.of(max(0, max(task.created_at, task.reopened_at or 0) - before), 0, 0)
 
 
+class TooManySignals(Exception):
+    """A condition takes too many steps on all the signals that a task has to look at."""
+
+
+def is_met(condition: str | None, payload: bytes) -> bool:
+    """Whether a signal with this payload is one that a task with this condition waits for.
+
+    A signal about which the condition is not true is another task's: also if it cannot be evaluated.
+    """
+    return condition is None or _evaluated(condition, payload)[0]
+
+
+def first_met(condition: str | None, signals: Iterable[SentSignal]) -> SentSignal | None:
+    """The first of the signals that meets a condition.
+
+    Raises:
+        TooManySignals: there are too many signals, or the condition takes too many steps.
+    """
+    left = _ALL_STEPS
+    for signal in signals:
+        if condition is None:
+            return signal
+        met, steps = _evaluated(condition, signal.payload)
+        if met:
+            return signal
+        left -= steps + _SIGNAL_STEPS + len(signal.payload) // _BYTES_OF_A_STEP
+        if left < 0:
+            raise TooManySignals
+    return None
+
+
+def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
+    """Whether a condition is true, and after how many steps."""
+    # Few tasks have a condition, and it needs a parser of its own.
+    from duetime_common.conditions import PAYLOAD, Budget, evaluate  # noqa: PLC0415 - see the line above
+
+    budget = Budget(CONDITION_STEPS)
+    try:
+        met = evaluate(condition, {PAYLOAD: json.loads(payload)}, budget) is True
+    except Exception:  # noqa: BLE001 - the library lets through whatever Python raises about a value of another type
+        met = False
+    return met, CONDITION_STEPS - budget.left
+
+
 def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
     """Whether a task waits for an event, and is not checked before its time is over.
 
@@ -117,5 +173,12 @@ def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | No
 def after_timeout(target: EventTarget) -> Failed:
     """The end of a task whose event did not happen in time."""
     with_key = f" with the key {target.key}" if target.key else ""
-    reason = f"there was no signal {target.event}{with_key} within {target.timeout_seconds} s"
+    condition = f" that meets its condition, {target.when}" if target.when else ""
+    reason = f"there was no signal {target.event}{with_key} within {target.timeout_seconds} s{condition}"
     return failure(TIMED_OUT, reason, retriable=False)
+
+
+def after_too_many_signals(target: EventTarget) -> Failed:
+    """The end of a task that cannot look at all signals of its event."""
+    reason = f"its condition takes too many steps on all signals {target.event} that were sent meanwhile: {target.when}"
+    return failure(TOO_MANY_SIGNALS, reason, retriable=False)

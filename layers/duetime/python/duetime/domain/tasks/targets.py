@@ -427,12 +427,14 @@ class EventTarget:
         key: distinguishes events with the same name; empty for none.
         timeout_seconds: time limit after the due time.
         lookback_seconds: how long before the task's creation a signal may have been sent.
+        when: condition on the signal (`duetime_common.conditions`); `None` for any signal.
     """
 
     event: str
     key: str
     timeout_seconds: int
     lookback_seconds: int = 0
+    when: str | None = None
 
 
 @frozen
