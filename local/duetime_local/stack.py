@@ -113,7 +113,6 @@ def _start_workers(started: Emulator, deployed: Deployment, workers: Workers) ->
     names = [deployed.outputs[f"{name}FunctionName"] for name in ("Worker", "Egress", "Topology")]
     if workers is Workers.ALL:
         return lambda_warm_up.warm_up(started, *names)
-    # It responds with an error to an event that is not a request, but the process has started.
     first = [deployed.outputs[f"{name}FunctionName"] for name in ("Api", "Worker")]
     lambda_warm_up.start_one(started, *first)
     if workers is Workers.MEANWHILE:

@@ -70,6 +70,45 @@ def test_a_queue_near_the_most_messages_in_flight() -> None:
     assert (severity, "100000" in found) == (checks.Severity.PROBLEM, True)
 
 
+def test_a_function_that_fails_is_found_with_the_command_that_reads_its_log() -> None:
+    """Its log group is the configured one, or Lambda's default."""
+    for logging, group in (({"LogGroup": "/its/own"}, "/its/own"), ({}, "/aws/lambda/duetime-api")):
+        configuration = {"FunctionName": "duetime-api", "LoggingConfig": logging}
+        sums = {"Errors": {"api": 2.0}, "Throttles": {}, "Invocations": {"api": 9.0}}
+        found = {"configurations": {"api": configuration}, "sums": sums, "lines": {}}
+        ((_, seen, advice),) = checks._judge_functions(found)
+        assert (seen, advice) == (
+            "2 of 9 invocations of api failed in 15 minutes",
+            f"aws logs tail {group} --since 15m",
+        )
+
+
+@pytest.mark.parametrize(
+    ("reserved", "wanted", "severity", "advice"),
+    [
+        (0, None, checks.Severity.PROBLEM, "aws lambda delete-function-concurrency --function-name f"),
+        (0, 20, checks.Severity.PROBLEM, "aws lambda put-function-concurrency --function-name f --reserved-conc"),
+        (5, None, checks.Severity.WARNING, "aws lambda delete-function-concurrency --function-name f, or change"),
+    ],
+)
+def test_a_reserved_concurrency_is_set_back(
+    reserved: int, wanted: int | None, severity: checks.Severity, advice: str
+) -> None:
+    """The command names the function, and restores the value of the template."""
+    ((judged, _, found),) = checks._judge_reservations({"api": ("f", reserved, wanted)})
+    assert judged is severity
+    assert found.startswith(advice)
+
+
+def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
+    """CloudFormation updates nothing if the template is the same: the advice is to change it back."""
+    tick = {"name": "T", "state": "DISABLED", "expression": "rate(1 minute)", "wanted": "rate(1 minute)"}
+    ((_, _, disabled),) = checks._judge_tick([{**tick, "function": "trigger", "known": ["trigger"]}])
+    ((_, _, drifted),) = checks._judge_drift({"status": "", "pairs": [("MemorySize of Api", 512, 128)]})
+    assert "change it back; see respond-to-an-alarm.md#ticksincomplete" in disabled
+    assert "change it back, or change the setting" in drifted
+
+
 @pytest.mark.parametrize("line", sorted(set(re.findall(r"duetime [a-z][a-z-]+ [a-z][a-z-]*(?: --[a-z-]+)*", SOURCE))))
 def test_what_it_advises_exists(line: str) -> None:
     """Each command is one, with these options."""

@@ -239,7 +239,7 @@ def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> No
 
 
 def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> None:
-    """An hour without the trigger: those of a schedule of every minute that were not placed before it."""
+    """An hour without the trigger: those of a schedule of every minute that were not placed before it; it is named."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -249,6 +249,7 @@ def test_occurrences_that_fell_due_during_an_outage_are_counted_as_missed() -> N
         schedules.ticking = True
         schedules.run(5 * MINUTE)
         assert schedules.counts()["occurrences_missed"] >= 50
+        assert schedules.notes().count("a schedule missed occurrences") == 1
 
 
 def test_a_skipped_occurrence_says_why() -> None:

@@ -222,6 +222,9 @@ def test_a_switch_limits_the_rate_of_a_type() -> None:
         tasks.run(2 * SECOND)
         assert tasks.state(other) is State.SUCCEEDED
         assert tasks.record(plain[3]).waiting_for == f"rate type/{PLAIN}"
+        told = tasks.ask("GET", f"/v1/tasks/{plain[3]}/explain").body["gates"]
+        (gate,) = [gate for gate in told if gate["state"] == "waiting"]
+        assert gate["text"].startswith(f"It waits in line for the rate type/{PLAIN} (3 per 9 s), which a switch sets.")
         tasks.run(MINUTE)
         ended = [tasks.effect_times(name)[0] for name in (*plain, own)]
         assert all(3 * SECOND <= after - before <= 4 * SECOND for before, after in pairwise(sorted(ended)))

@@ -32,6 +32,7 @@ def summary(call: Call, *, owners: ByOwner = False) -> None:
 def _show(found: Summary, clock: Clock) -> None:
     if not found.total:
         console().print("no tasks", style="dim")
+        _show_completeness(found, clock)
         return
     states = list(found.states)
     table = _table("type", states, [(each.type, each.states, each.total) for each in found.types])

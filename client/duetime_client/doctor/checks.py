@@ -15,7 +15,7 @@ from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from duetime_client.doctor.deployment import WINDOW, Deployment, NotAsked
+from duetime_client.doctor.deployment import WINDOW, Deployment, NotAsked, log_group
 from duetime_client.errors import ApiError, ClientError, Forbidden, RateLimited, Unauthenticated
 from duetime_client.plurals import counted
 from duetime_client.verification.access_denied_logs import DENIALS
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from duetime_client.switches import StopSwitches
 
 _MINUTES = round(WINDOW.total_seconds() / 60)
+_BY_HAND = "it was changed by hand, which a deployment does not undo: change it back"
+"""CloudFormation compares a template with the previous one, not with the resources."""
 _LEAST_UNRESERVED = 100
 """Concurrency that Lambda keeps for functions without a reservation (Source: AWS Lambda Developer Guide)."""
 _SKEW, _WRONG_CLOCK = timedelta(seconds=5), timedelta(minutes=1)
@@ -453,11 +455,11 @@ def _judge_tick(found: Sequence[Mapping[str, Any]]) -> Iterator[_Judged]:
     for each in found:
         what = f"the schedule {each['name']} of EventBridge Scheduler"
         if each["state"] != "ENABLED":
-            yield _problem(f"{what} is disabled", "tasks are not sent to the queues: enable it, or deploy again")
+            yield _problem(f"{what} is disabled", f"{_BY_HAND}; see respond-to-an-alarm.md#ticksincomplete")
         if each["expression"] != each["wanted"]:
-            yield _problem(f"{what} is {each['expression']}, not {each['wanted']}", "deploy the stack again")
+            yield _problem(f"{what} is {each['expression']}, not {each['wanted']}", _BY_HAND)
         if each["function"] not in each["known"]:
-            yield _problem(f"{what} invokes {each['function']}, which is none of the stack's", "deploy the stack again")
+            yield _problem(f"{what} invokes {each['function']}, which is none of the stack's", _BY_HAND)
 
 
 # Functions.
@@ -489,7 +491,8 @@ def _judge_functions(found: Mapping[str, Any]) -> Iterator[_Judged]:
                 f"{errors:.0f} of {sums['Invocations'].get(name, errors):.0f} invocations" if errors else "invocations"
             )
             last = f"; last: {_shortened(lines[-1])}" if lines else ""
-            yield _problem(f"{failed} of {name} failed in {_MINUTES} minutes{last}", _advice_for(name, lines))
+            advice = _advice_for(name, lines, log_group(configuration))
+            yield _problem(f"{failed} of {name} failed in {_MINUTES} minutes{last}", advice)
         if sums["Throttles"].get(name):
             yield _warning(
                 f"Lambda refused {sums['Throttles'][name]:.0f} invocations of {name} in {_MINUTES} minutes",
@@ -497,7 +500,7 @@ def _judge_functions(found: Mapping[str, Any]) -> Iterator[_Judged]:
             )
 
 
-def _advice_for(function: str, lines: Sequence[str]) -> str:
+def _advice_for(function: str, lines: Sequence[str], group: str) -> str:
     text = lines[-1] if lines else ""
     if "ImportModuleError" in text or "ImportError" in text:
         return "its package cannot be imported: correct it and deploy again"
@@ -505,7 +508,7 @@ def _advice_for(function: str, lines: Sequence[str]) -> str:
         return "set `timeout_seconds` of tasks, or `context.stop_if_requested()` in long loops"
     if "OutOfMemory" in text or "signal: killed" in text:
         return f"give it more memory: the setting `sizes` for {function}"
-    return f"read the log of {function}"
+    return f"aws logs tail {group} --since {_MINUTES}m"
 
 
 def _shortened(line: str, most: int = 200) -> str:
@@ -513,9 +516,10 @@ def _shortened(line: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
-def _read_reservations(deployment: Deployment) -> Mapping[str, tuple[int | None, int | None]]:
+def _read_reservations(deployment: Deployment) -> Mapping[str, tuple[str, int | None, int | None]]:
     return {
         name: (
+            each.physical_id,
             deployment.call("lambda", "get_function_concurrency", FunctionName=each.physical_id).get(
                 "ReservedConcurrentExecutions"
             ),
@@ -525,19 +529,22 @@ def _read_reservations(deployment: Deployment) -> Mapping[str, tuple[int | None,
     }
 
 
-def _judge_reservations(found: Mapping[str, tuple[int | None, int | None]]) -> Iterator[_Judged]:
-    for name, (reserved, wanted) in found.items():
+def _judge_reservations(found: Mapping[str, tuple[str, int | None, int | None]]) -> Iterator[_Judged]:
+    for name, (function, reserved, wanted) in found.items():
         if reserved == wanted:
             continue
-        if reserved == 0:
-            yield _problem(
-                f"{name} has a reserved concurrency of 0: it is stopped",
-                f"aws lambda delete-function-concurrency --function-name … for {name}, or deploy again",
+        advice = f"aws lambda delete-function-concurrency --function-name {function}"
+        if wanted is not None:
+            advice = (
+                f"aws lambda put-function-concurrency --function-name {function}"
+                f" --reserved-concurrent-executions {wanted}"
             )
+        if reserved == 0:
+            yield _problem(f"{name} has a reserved concurrency of 0: it is stopped", advice)
         else:
             yield _warning(
                 f"{name} has a reserved concurrency of {_number(reserved)}, not {_number(wanted)}",
-                "change the setting `reserved`, or deploy again",
+                f"{advice}, or change the setting `reserved`",
             )
 
 
@@ -671,7 +678,7 @@ def _mapping_pairs(resource: Resource, found: Mapping[str, Any]) -> Iterator[_Pa
 def _judge_drift(found: Mapping[str, Any]) -> Iterator[_Judged]:
     changed = [(what, wanted, has) for what, wanted, has in found["pairs"] if wanted is not None and wanted != has]
     for what, wanted, has in changed:
-        yield _warning(f"{what} is {has}, not {wanted}", "it was changed by hand: change the setting, or deploy again")
+        yield _warning(f"{what} is {has}, not {wanted}", f"{_BY_HAND}, or change the setting")
     if found["status"] == "DRIFTED" and not changed:
         yield _warning(
             "CloudFormation's last drift detection found changes by hand",
@@ -804,7 +811,7 @@ def _judge_stage(found: Mapping[str, Any]) -> Iterator[_Judged]:
             judged = _warning if has else _problem
             yield judged(
                 f"the API admits {has} ({name}), not {wanted}",
-                f"it was changed by hand: change `{setting}`, or deploy again",
+                f"{_BY_HAND}, or change the setting `{setting}`",
             )
 
 

@@ -265,13 +265,11 @@ class Deployment:
 
     def log_lines(self, function: str, pattern: str, limit: int = 50) -> Sequence[str]:
         """The lines in a function's log of the last fifteen minutes that match a filter pattern, oldest first."""
-        configuration = self.configurations[function]
-        group = configuration.get("LoggingConfig", {}).get("LogGroup")
         client = self._client("logs")
         since = round((self.now() - WINDOW).timestamp() * 1000)
         try:
             pages = client.get_paginator("filter_log_events").paginate(
-                logGroupName=group or f"/aws/lambda/{configuration['FunctionName']}",
+                logGroupName=log_group(self.configurations[function]),
                 startTime=since,
                 filterPattern=pattern,
                 PaginationConfig={"MaxItems": limit},
@@ -279,6 +277,11 @@ class Deployment:
             return [str(event["message"]).strip() for page in pages for event in page.get("events", ())]
         except client.exceptions.ResourceNotFoundException:
             return []  # nothing has been logged yet
+
+
+def log_group(configuration: Mapping[str, Any]) -> str:
+    """The log group of a function."""
+    return str(configuration.get("LoggingConfig", {}).get("LogGroup") or f"/aws/lambda/{configuration['FunctionName']}")
 
 
 def _function_name(resource: Resource) -> str:

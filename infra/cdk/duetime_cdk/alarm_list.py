@@ -252,7 +252,7 @@ def _schedules() -> list[AlarmSpec]:
         AlarmSpec(
             "OccurrencesMissed",
             own("occurrences_missed", "Sum", FunctionName.TRIGGER),
-            "Occurrences of schedules were missed: `duetime schedules show` says which and whether one is caught up",
+            "A schedule missed occurrences: the trigger's log names it, and `duetime schedules runs` lists them",
             minutes=1,
             page=_SCHEDULES,
         ),

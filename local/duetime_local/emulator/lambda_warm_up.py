@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from duetime_local.emulator.server import Emulator
 
 
-NOTHING = json.dumps({"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0}).encode()
-"""Events without effect: a batch without messages, one without calls, and an unknown topology state."""
+_OPTIONS = {"requestContext": {"http": {"method": "OPTIONS"}}, "rawPath": "/v1/tasks"}
+NOTHING = json.dumps(
+    {"Records": [], "calls": [], "state": "none", "task_id": "0" * 26, "fence": 0, **_OPTIONS}
+).encode()
+"""An event without effect on any function: a batch without messages, one without calls, an unknown topology state, and
+a request for the methods of a path."""
 
 
 def warm_up(emulator: Emulator, worker: str, called: str, waiting: str) -> int:

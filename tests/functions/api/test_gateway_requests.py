@@ -13,7 +13,9 @@ from duetime import composition
 from duetime.adapters.aws_clients import Clients
 from duetime.composition import Platform
 from duetime.environment_variables import Variable
-from tests.functions.api.gateway import Gateway
+from duetime_local.emulator.lambda_warm_up import NOTHING
+from functions.api.handler import handler
+from tests.functions.api.gateway import Context, Gateway
 
 if TYPE_CHECKING:
     from tests.fakes.session import FakeSession
@@ -223,3 +225,9 @@ def test_the_document_is_not_built_when_the_function_starts() -> None:
     assert not [
         name for name in loaded if name.startswith(("duetime.contract.", "aws_lambda_powertools.event_handler"))
     ]
+
+
+@pytest.mark.usefixtures("api")
+def test_the_event_that_starts_a_process_of_the_local_stack_is_no_failure() -> None:
+    """An error of the first invocation would be a finding of `duetime doctor`."""
+    assert handler(json.loads(NOTHING), Context())["statusCode"] == 204  # type: ignore[arg-type] # as in `Gateway`

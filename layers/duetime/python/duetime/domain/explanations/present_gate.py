@@ -131,8 +131,10 @@ def _in_line(task: Task, facts: Facts, closed: Gate | None) -> tuple[Gate | None
     waited = next((each for each in facts.rates if task.waiting_for == f"rate {each.rate.key}"), None)
     if waited is not None and waited.paused_at is not None and closed is not None:
         return closed, closed.text
-    often = f" ({waited.text})" if waited is not None and waited.is_own else ""
-    text = f"It waits in line for the {task.waiting_for}{often}."
+    which = ""
+    if waited is not None:
+        which = f" ({waited.text})" if waited.is_own else f" ({waited.text}), which a switch sets"
+    text = f"It waits in line for the {task.waiting_for}{which}."
     return (None if waited is None else _ahead(GateName.RATE, text, _spent(waited))), text
 
 

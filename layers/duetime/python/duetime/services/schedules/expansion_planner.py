@@ -281,6 +281,9 @@ class ExpansionPlanner:
             # All of them run, and are placed by this expansion like any other.
             return stored
         self.runtime.telemetry.count("occurrences_missed", found.missed)
+        self.runtime.telemetry.note(
+            "a schedule missed occurrences", schedule=stored.name, owner=stored.owner, missed=found.missed
+        )
         return self.save(decided)
 
     def _go_on(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis) -> None:
