@@ -46,7 +46,12 @@ _KEYS_BY_COMMAND = {
         "worker_memory_mb",
         "worker_memory_growth_mb",
     ),
-    "python -m bench.task_lists": ("lists_tasks", "lists_read_units_worst", "lists_reads_worst"),
+    "python -m bench.task_lists": (
+        "lists_tasks",
+        "lists_read_units_worst",
+        "lists_reads_worst",
+        "lists_rounds_worst",
+    ),
     "python -m bench.lateness": (
         "lateness_p50_ms",
         "lateness_p99_ms",

@@ -24,7 +24,7 @@ from math import ceil
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import boto3
 from rich.console import Console
@@ -60,8 +60,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.ports.runtime import Job
 
 T = TypeVar("T")
+R = TypeVar("R")
 SIZES = (1_000, 100_000)
 OWNER = "local"
 PAGE = 10
@@ -103,14 +106,20 @@ RATES = (0.4, 1, 10, 100, 1_000)
 
 @dataclass(slots=True)
 class Reads:
-    """Reads of DynamoDB since the last reset."""
+    """Reads of DynamoDB since the last reset.
+
+    Attributes:
+        rounds: how many of them waited for one another: what is read in parallel is one round.
+    """
 
     requests: int = 0
     units: float = 0.0
+    rounds: int = 0
 
     def count(self, operation: str, request: dict[str, Any], answer: dict[str, Any]) -> None:
         """Count an answered read (Source: DynamoDB Developer Guide, "Read and write operations")."""
         consistent = bool(request.get("ConsistentRead"))
+        self.rounds += 1
         if operation == "query":
             self.requests += 1
             self.units += read_units(sum(map(item_size, answer["Items"])), consistent=consistent)
@@ -121,6 +130,32 @@ class Reads:
             self.requests += 1
             for items in answer["Responses"].values():
                 self.units += sum(read_units(item_size(item), consistent=False) for item in items)
+
+
+class RoundExecutor:
+    """Counts calls that would be made in parallel as one round."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+        """Call a function for each item in turn."""
+        before = last = self._reads.rounds
+        found = []
+        for item in items:
+            self._reads.rounds = before
+            found.append(work(item))
+            last = max(last, self._reads.rounds)
+        self._reads.rounds = last
+        return found
+
+    def start(self, work: Callable[[], None]) -> NoReturn:
+        """No list starts anything that it does not wait for."""
+        raise NotImplementedError
+
+    def wait(self, jobs: Sequence[Job], until: Millis) -> NoReturn:
+        """See `start`."""
+        raise NotImplementedError
 
 
 class CountedClient:
@@ -225,8 +260,28 @@ def _batches(values: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def measure(number: int, *, on_engine: bool) -> list[tuple[str, int, int, float, float]]:
-    """Hits, requests, read units and time of each filter; the first is a GET."""
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Figures of the first page of a filter, or of a GET.
+
+    Attributes:
+        hits: tasks of the page.
+        reads: requests to DynamoDB.
+        units: read units.
+        rounds: how many of the requests waited for one another; 0 on the engine, where threads make them.
+        seconds: median time.
+    """
+
+    name: str
+    hits: int
+    reads: int
+    units: float
+    rounds: int
+    seconds: float
+
+
+def measure(number: int, *, on_engine: bool) -> list[Row]:
+    """Figures of each filter; the first is a GET."""
     clock, reads = StandingClock(), Reads()
     with ExitStack() as stack:
         if on_engine:
@@ -250,39 +305,36 @@ def measure(number: int, *, on_engine: bool) -> list[tuple[str, int, int, float,
             **queues,
         }
         clients: Any = CountedSession(session, reads)
-        composition.use(Platform(environ=environ, clock=clock, clients=Clients(clients)))
+        threads = None if on_engine else RoundExecutor(reads)
+        composition.use(Platform(environ=environ, clock=clock, clients=Clients(clients), threads=threads))
         stack.callback(composition.use, None)
         fill(client, table, number, clock)
         return _answers(reads)
 
 
-def _answers(reads: Reads) -> list[tuple[str, int, int, float, float]]:
+def _answers(reads: Reads) -> list[Row]:
     api = Gateway()
     first = api.send("GET", "/v1/tasks", query="limit=1").body["tasks"][0]["id"]
     topology = TaskId.of(NOW - MINUTE, 0, 1).text
-    found = [("GET", *_timed(reads, partial(api.send, "GET", f"/v1/tasks/{first}")))]
+    found = [_timed("GET", reads, partial(api.send, "GET", f"/v1/tasks/{first}"))]
     for each in FILTERS:
         kind, _, query = each.format(topology=topology).partition("?")
         query = f"{query}&limit={PAGE}".lstrip("&")
-        found.append((each, *_timed(reads, partial(api.send, "GET", f"/v1/{kind}", query=query))))
+        found.append(_timed(each, reads, partial(api.send, "GET", f"/v1/{kind}", query=query)))
     return found
 
 
-def _timed(reads: Reads, call: Callable[[], Answer]) -> tuple[int, int, float, float]:
+def _timed(name: str, reads: Reads, call: Callable[[], Answer]) -> Row:
     times = []
     for _ in range(7):
-        reads.requests, reads.units = 0, 0.0
+        reads.requests, reads.units, reads.rounds = 0, 0.0, 0
         began = time.perf_counter()
         with redirect_stdout(io.StringIO()):
             answer = call()
         times.append(time.perf_counter() - began)
         assert answer.status == HTTPStatus.OK, answer.text  # noqa: S101 - a refused request is not measured
-    return (
-        sum(len(answer.body.get(each, ())) for each in ("tasks", "topologies")),
-        reads.requests,
-        reads.units,
-        median(times),
-    )
+    hits = sum(len(answer.body.get(each, ())) for each in ("tasks", "topologies"))
+    return Row(name, hits, reads.requests, reads.units, reads.rounds, median(times))
 
 
 def units_per_task(rate: float) -> tuple[float, float]:
@@ -334,8 +386,9 @@ def main() -> None:
         console.print(_table(number, rows))
         kept = {
             "lists_tasks": number,
-            "lists_read_units_worst": max(row[3] for row in rows[1:]),
-            "lists_reads_worst": max(row[2] for row in rows[1:]),
+            "lists_read_units_worst": max(row.units for row in rows[1:]),
+            "lists_reads_worst": max(row.reads for row in rows[1:]),
+            "lists_rounds_worst": max(row.rounds for row in rows[1:]),
         }
     written = Table("tasks a second", "thin", "with name, tag and schedule", title="write units a task for lists")
     for rate in RATES:
@@ -346,12 +399,12 @@ def main() -> None:
         results.keep(Path(__file__).parent, kept)
 
 
-def _table(number: int, rows: Sequence[tuple[str, int, int, float, float]]) -> Table:
-    table = Table(
-        "filter", "tasks", "reads", "read units", "time · GET", title=f"first page of {PAGE}, {number:,} tasks"
-    )
-    for name, hits, requests, units, seconds in rows:
-        table.add_row(name, str(hits), str(requests), f"{units:g}", f"{seconds / rows[0][4]:.1f}")
+def _table(number: int, rows: Sequence[Row]) -> Table:
+    columns = ("filter", "tasks", "reads", "read units", "rounds", "time · GET")
+    table = Table(*columns, title=f"first page of {PAGE}, {number:,} tasks")
+    for row in rows:
+        time_ratio = f"{row.seconds / rows[0].seconds:.1f}"
+        table.add_row(row.name, str(row.hits), str(row.reads), f"{row.units:g}", str(row.rounds), time_ratio)
     return table
 
 

@@ -64,7 +64,7 @@ class Account:
         self.lists = DynamoTaskLists(client, self.table, runtime.executor, 1)
         self.updater = TaskListUpdater(self.tasks, self.lists, runtime, RetentionPolicy(RETENTION), self.begin_at)
         stores: Any = SimpleNamespace(tasks=self.tasks, task_lists=self.lists)
-        self.reader = TaskReader(stores, None, self.clock)
+        self.reader = TaskReader(stores, None, self.clock, runtime.executor)
 
     def write(self, before: Task | None, after: Task | None) -> None:
         """Write a record, and put the change on the stream."""

@@ -164,7 +164,7 @@ class CoreServices(Part):
 
         settings = self.settings
         archive = ArchiveAge(self.runtime.clock, settings.retention) if settings.archive_bucket else None
-        return TaskReader(self.stores, archive, self.runtime.clock)
+        return TaskReader(self.stores, archive, self.runtime.clock, self.runtime.executor)
 
     @cached_property
     def topology_definitions(self) -> TopologyDefinitions:

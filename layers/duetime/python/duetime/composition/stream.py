@@ -145,7 +145,7 @@ class WatchServices(Part):
     def connections(self) -> WatchConnections:
         """Opens and closes connections, and manages their subscriptions."""
         stores = DynamoStores(self.platform.clients, self.settings, self.runtime)
-        reader = TaskReader(stores, archive=None, clock=self.runtime.clock)
+        reader = TaskReader(stores, None, self.runtime.clock, self.runtime.executor)
         return WatchConnections(stores.subscriptions, reader, stores.schedules, self.runtime)
 
     @property

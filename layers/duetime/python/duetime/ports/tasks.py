@@ -41,6 +41,7 @@ class ListQuery:
         since: tasks whose ids have an earlier time are not read; a descending list ends there.
         with_nodes: whether to list nodes of topologies, too.
         by_end: whether `TaskReader.list` orders by the times of the ends, and lists ended tasks only.
+        part: a part of the list, from `TaskStore.parts_of`; empty for the whole list.
     """
 
     owner: str
@@ -53,6 +54,7 @@ class ListQuery:
     since: Millis = 0
     with_nodes: bool = True
     by_end: bool = False
+    part: str = ""
 
 
 @frozen
@@ -154,6 +156,10 @@ class TaskStore(Protocol):
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""
+        ...
+
+    def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
+        """The parts of a list; `list_ids` reads each of them with one request a page, and so any number in parallel."""
         ...
 
     def count_listed(self, owner: str, limit: int) -> int:

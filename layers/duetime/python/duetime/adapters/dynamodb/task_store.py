@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -251,11 +251,18 @@ class DynamoTaskStore:
             from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
 
             return member_ids(self._client, self._table, self._executor, query)
-        marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
-        partitions = [f"{query.owner}{mark}{number}" for mark in marks for number in range(OWNER_SPREAD)]
-        lists = self._executor.map(partial(self._list_partition, query), partitions)
+        if query.part:
+            return self._list_partition(query, query.part)
+        lists = self._executor.map(self.list_ids, self.parts_of(query))
         merged = heapq.merge(*lists, reverse=query.descending)
         return list(islice(merged, query.limit))
+
+    def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
+        """The parts of a list: a partition each. Those of children and members of groups have one part."""
+        if query.children_of is not None or query.in_group:
+            return [query]
+        marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
+        return [replace(query, part=f"{query.owner}{mark}{number}") for mark in marks for number in range(OWNER_SPREAD)]
 
     def count_listed(self, owner: str, limit: int) -> int:
         """Tasks in one of the partitions of an owner's list, counted up to a limit, eventually consistent."""

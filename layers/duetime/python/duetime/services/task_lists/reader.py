@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.task_lists import ListHead
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock
+    from duetime.ports.runtime import Clock, Executor
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ListQuery
 
@@ -40,16 +41,18 @@ class Listed:
 
     Attributes:
         sources: where to find them; together they have every task that matches the filter.
+        executor: reads the sources in parallel.
         changed_at: when the lists followed a change last; `None` if they are not read.
     """
 
     query: ListQuery
     sources: Sequence[Source]
+    executor: Executor
     changed_at: Millis | None = None
 
     def after(self, after: TaskId | None, limit: int) -> list[Place]:
         """The next candidates after a place, some of them twice; fewer than the limit only at the end."""
-        found = [source(after, limit) for source in self.sources]
+        found = self.executor.map(lambda source: source(after, limit), self.sources)
         return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
 
 
@@ -59,26 +62,31 @@ class TaskFinder:
 
     stores: Stores
     clock: Clock
+    executor: Executor
 
     def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
         """The candidates of a list: all of an owner's tasks if he has few, or if no kept list helps."""
+        sources, changed_at = self._sources(query, wanted)
+        return Listed(query, sources, self.executor, changed_at)
+
+    def _sources(self, query: ListQuery, wanted: TaskFilter) -> tuple[list[Source], Millis | None]:
         if wanted.parent_task_id is not None and not query.by_end:
             children = replace(query, children_of=wanted.parent_task_id)
-            return Listed(query, [self._all(children, _bounds(query, wanted))])
+            return self._all(children, _bounds(query, wanted)), None
         if wanted.group is not None and not query.by_end:
             failed_only = wanted.states == (State.FAILED,)
             members = replace(query, in_group=wanted.group, failed_only=failed_only)
-            return Listed(query, [self._all(members, _bounds(query, wanted))])
+            return self._all(members, _bounds(query, wanted)), None
         if wanted.states == (State.FAILED,) and not query.by_end and not _is_of_few(wanted):
-            return Listed(query, [self._failed(query, wanted)])
+            return self._failed(query, wanted), None
         head = self._head(query, wanted)
         if head is None and query.by_end:
-            return Listed(query, [self._ended_of_all(query)])
+            return [self._ended_of_all(query)], None
         if head is None and wanted.states == (State.FAILED,):
-            return Listed(query, [self._failed(query, wanted)])
+            return self._failed(query, wanted), None
         if head is None:
-            return Listed(query, [self._all(query, _bounds(query, wanted))])
-        return Listed(query, self._kept(query, wanted, head), head.changed_at)
+            return self._all(query, _bounds(query, wanted)), None
+        return self._kept(query, wanted, head), head.changed_at
 
     def _head(self, query: ListQuery, wanted: TaskFilter) -> ListHead | None:
         if not query.by_end and not _helps(wanted):
@@ -106,12 +114,13 @@ class TaskFinder:
         return self._due(query, wanted.due, _bounds(query, wanted))
 
     def _in_listed_states(self, query: ListQuery, wanted: TaskFilter, states: Iterable[State]) -> list[Source]:
-        return [
-            self._failed(query, wanted)
-            if state is State.FAILED
-            else self._entries(query, ListName(query.owner, ListKind.STATE, state.value))
-            for state in states
-        ]
+        sources: list[Source] = []
+        for state in states:
+            if state is State.FAILED:
+                sources += self._failed(query, wanted)
+            else:
+                sources.append(self._entries(query, ListName(query.owner, ListKind.STATE, state.value)))
+        return sources
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
         """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
@@ -120,7 +129,7 @@ class TaskFinder:
             bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
             # Those of other due times, and nodes, have entries.
             by_id = self._all(replace(query, with_nodes=False), bounds)
-            return [*self._in_listed_states(query, wanted, wanted.states), by_id]
+            return [*self._in_listed_states(query, wanted, wanted.states), *by_id]
         if State.SCHEDULED in wanted.states:
             return self._due(query, wanted.due, bounds)
         # Clocks of those who write differ from this one by less.
@@ -130,7 +139,7 @@ class TaskFinder:
             sources.append(self._postings(query, ListName(query.owner, ListKind.EARLY), bounds))
         return [*sources, *self._due(query, wanted.due, _narrowed(bounds, Range(before=present)))]
 
-    def _failed(self, query: ListQuery, wanted: TaskFilter) -> Source:
+    def _failed(self, query: ListQuery, wanted: TaskFilter) -> list[Source]:
         """Failed tasks: their index follows them at once."""
         return self._all(replace(query, failed_only=True), _bounds(query, wanted))
 
@@ -138,17 +147,17 @@ class TaskFinder:
         """Tasks due in a range: by the times in their ids, and those whose due time is another."""
         moved = self._moved(query, due)
         if moved is None:
-            return [self._all(query, bounds)]
-        return [self._all(query, _narrowed(bounds, due)), moved]
+            return self._all(query, bounds)
+        return [*self._all(query, _narrowed(bounds, due)), moved]
 
-    def _all(self, query: ListQuery, bounds: Range) -> Source:
-        """All of an owner's tasks with ids in a range of time."""
+    def _all(self, query: ListQuery, bounds: Range) -> list[Source]:
+        """All of an owner's tasks with ids in a range of time, in parts."""
 
-        def read(after: TaskId | None, limit: int) -> list[Place]:
-            asked = replace(query, after=_start(after, bounds, descending=query.descending), limit=limit)
+        def read(part: ListQuery, after: TaskId | None, limit: int) -> list[Place]:
+            asked = replace(part, after=_start(after, bounds, descending=query.descending), limit=limit)
             return [(each, each) for each in self.stores.tasks.list_ids(asked)]
 
-        return _within(read, bounds)
+        return [_within(partial(read, part), bounds) for part in self.stores.tasks.parts_of(query)]
 
     def _posted(self, query: ListQuery, kind: ListKind, value: str, bounds: Range) -> list[Source]:
         return [self._postings(query, name, bounds) for name in _names(query, kind, value)]

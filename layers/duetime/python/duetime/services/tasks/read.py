@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
-    from duetime.ports.runtime import Clock, RandomSource
+    from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import Stores
     from duetime.ports.targets import QueryResponse, TargetQueries
     from duetime.ports.tasks import ListQuery, TaskStore
@@ -73,11 +73,13 @@ class TaskReader:
 
     Attributes:
         archive: age from which a missing task may be archived; `None` if there is no archive.
+        executor: reads the parts of a list in parallel.
     """
 
     stores: Stores
     archive: ArchiveAge | None
     clock: Clock
+    executor: Executor
 
     def get(self, owner: str, task_id: TaskId) -> Task:
         """Read one task with its payload and result.
@@ -125,7 +127,7 @@ class TaskReader:
         A page ends when it is full or when it has examined `MAX_EXAMINED` tasks, so it can be shorter than its limit,
         or empty, and still have a next page.
         """
-        listed = TaskFinder(self.stores, self.clock).listed(query, wanted)
+        listed = TaskFinder(self.stores, self.clock, self.executor).listed(query, wanted)
         page = partial(Page, changed_at=listed.changed_at, by_end=query.by_end)
         matching: dict[TaskId, Task] = {}
         after, examined, chunk = query.after, 0, query.limit
