@@ -9,64 +9,52 @@ from docs.sections.markdown import bullets, code, table
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
 from duetime.contract.openapi.descriptions import GROWS, default_in
-from duetime.contract.openapi.document import document, tag_of
-from duetime.contract.tasks.operations import LIST
+from duetime.contract.openapi.document import document
 from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from duetime_common.foreign_names import Meaning
 
 
-_PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
-"""Where the document's own sentence is about more than the field."""
+_USUAL = {
+    "GET": ("get", "list"),
+    "POST": ("create", "send", "acquire", "upload", "purge"),
+    "PUT": ("set", "create"),
+    "PATCH": ("update",),
+    "DELETE": ("delete",),
+}
+"""The first words of summaries that the method says already."""
 
 
 def calls() -> str:
-    """Every call, by what it is about."""
-    parts: dict[str, list[str]] = {}
-    for one in OPERATIONS:
-        parts.setdefault(tag_of(one), []).append(f"* {code(one.route)}: {one.summary}")
-    return "\n\n".join("\n".join([f"**{tag}**", "", *lines]) for tag, lines in parts.items())
+    """Each resource with its calls; one that its path does not explain has its summary."""
+    rows: dict[str, list[str]] = {}
+    for one in sorted(OPERATIONS, key=lambda one: one.route.partition(" ")[2]):
+        method, _, path = one.route.partition(" ")
+        resource = _resource(path)
+        below = path.removeprefix(resource)
+        name = code(f"{method} {below}".rstrip())
+        rows.setdefault(resource, []).append(
+            name if _is_explained(method, below, one.summary) else f"{name} ({one.summary[0].lower()}{one.summary[1:]})"
+        )
+    return table(("resource", "calls"), [(code(resource), ", ".join(named)) for resource, named in rows.items()])
 
 
-def request_fields(schema: str, *, besides: str | None = None) -> str:
-    """The fields of a request's body, without those that another request explains."""
-    schemas = document()["components"]["schemas"]
-    fields = schemas[schema]
-    if besides is None:
-        return _fields(fields, schemas)
-    shared = _shared(fields["properties"], schemas[besides]["properties"], schemas)
-    own = {name: field for name, field in fields["properties"].items() if name not in shared}
-    return f"{_sentence(shared)}\n\n{_fields({**fields, 'properties': own}, schemas)}"
+def _resource(path: str) -> str:
+    """The path up to its first parameters, or the collection."""
+    found = re.match(r"(?:/[\w.-]+)+(?:/\{\w+\})+", path) or re.match(r"(?:/[\w.-]+){1,2}", path)
+    return found[0] if found else path
 
 
-def response_fields(schema: str, *, besides: str | None = None) -> str:
-    """The fields of a response, without those that another schema explains."""
-    schemas = document()["components"]["schemas"]
-    fields = schemas[schema]["properties"]
-    shared = _shared(fields, schemas[besides]["properties"], schemas) if besides else []
-    rows = [
-        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _first(_form(field, schemas)[1]))
-        for name, field in fields.items()
-        if name not in shared
-    ]
-    shown = bullets(rows)
-    return f"{_sentence(shared)}\n\n{shown}" if shared else shown
-
-
-def _shared(fields: dict[str, Any], others: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
-    """The fields that mean the same in another schema."""
-    return [
-        name
-        for name, field in fields.items()
-        if name in others and _plain(_form(field, schemas)[1]) in {"", _plain(_form(others[name], schemas)[1])}
-    ]
-
-
-def _plain(meaning: str) -> str:
-    return default_in(meaning)[0]
+def _is_explained(method: str, below: str, summary: str) -> bool:
+    """Whether the path, or what the method usually does, says what the summary does."""
+    words = summary.lower()
+    if not below:
+        return words.split()[0] in _USUAL[method]
+    last = re.sub(r"/\{\w+\}$", "", below).rpartition("/")[2]
+    return any(each.rstrip("s") in words for each in last.split("-"))
 
 
 def _first(meaning: str) -> str:
@@ -75,63 +63,16 @@ def _first(meaning: str) -> str:
     return f"{sentence}." if stop else sentence
 
 
-def _sentence(shared: list[str]) -> str:
-    return f"As of a task: {', '.join(map(code, shared))}. And:"
-
-
 def task_fields() -> str:
     """The fields of a task to be created."""
     schemas = document()["components"]["schemas"]
     return _fields(schemas["TaskCreate"], schemas)
 
 
-def schedule_fields() -> str:
-    """The fields of a schedule to be created."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["ScheduleCreate"], schemas)
-
-
-def schedule_answer_fields() -> str:
-    """The fields of a schedule's answer that no request has."""
-    schemas = document()["components"]["schemas"]
-    asked = schemas["ScheduleCreate"]["properties"]
-    shown = schemas["Schedule"]["properties"]
-    rows = [
-        (code(name), _form(field, schemas)[0], _first(_form(field, schemas)[1]))
-        for name, field in shown.items()
-        if name not in asked
-    ]
-    return bullets(rows)
-
-
-def calendar_fields() -> str:
-    """The fields of a calendar."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["CalendarPut"], schemas)
-
-
 def retry_fields() -> str:
     """The fields of a retry policy."""
     schemas = document()["components"]["schemas"]
     return _fields(schemas["RetryPolicyInput"], schemas)
-
-
-def answer_fields() -> str:
-    """The fields of a task that only responses have."""
-    schemas = document()["components"]["schemas"]
-    asked = schemas["TaskCreate"]["properties"]
-    rows = []
-    for name, field in schemas["Task"]["properties"].items():
-        if name not in asked:
-            form, meaning = _form(field, schemas)
-            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or _first(meaning)))
-    return bullets(rows)
-
-
-def parameters() -> str:
-    """The parameters of a list."""
-    found = document()["paths"][LIST.path]["get"]["parameters"]
-    return bullets((code(one["name"]), "", one["description"]) for one in found if one["in"] == "query")
 
 
 def problem_table() -> str:
@@ -170,10 +111,11 @@ def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
         return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
     names = {"string": "text", "date-time": "time", "integer": "integer"}
     kind = field.get("format") or field.get("type", "any JSON")
-    return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *_bounds(field)]), meaning
+    return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *bounds(field)]), meaning
 
 
-def _bounds(field: dict[str, Any]) -> Iterator[str]:
+def bounds(field: Mapping[str, Any]) -> Iterator[str]:
+    """The limits of a value."""
     if "minimum" in field or "maximum" in field:
         yield (
             f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"

@@ -31,6 +31,21 @@ _NOTICED = frozenset({
     "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS", "SWITCHES_LIFE", "TIMER_LIFE", "TOPOLOGY_MARGIN",
 })  # fmt: skip
 """What users and operators notice of what records keep, and of the intervals by which duetime works."""
+_BOUNDS = frozenset({
+    "DEFAULT_APPROVAL_SECONDS", "DEFAULT_BATCH_SIZE", "DEFAULT_BATCH_WAIT_SECONDS", "DEFAULT_EVENT_SECONDS",
+    "MAX_ATTEMPTS", "MAX_BACKFILL_PER_MINUTE", "MAX_BULK_PACE", "MAX_CALENDARS", "MAX_CALENDAR_WINDOWS",
+    "MAX_CATCH_UP_SECONDS", "MAX_DATES", "MAX_DEADLINE_SECONDS", "MAX_DEBOUNCE_SECONDS", "MAX_DEPENDENCIES",
+    "MAX_EXPECTED_SECONDS", "MAX_EXPECT_DURATION_FACTOR", "MAX_EXPECT_EVERY_SECONDS", "MAX_EXPIRES_SECONDS",
+    "MAX_FAIR_WEIGHT", "MAX_HANDLER_BATCH", "MAX_HANDLER_BATCH_WAIT_SECONDS", "MAX_HTTP_FIELDS",
+    "MAX_INTAKE_RULE_FIELDS", "MAX_JITTER_SECONDS", "MAX_LATE_SECONDS", "MAX_LEASES", "MAX_LEASE_SECONDS", "MAX_LOCKS",
+    "MAX_LOCK_HOLDERS", "MAX_LOCK_WAIT_SECONDS", "MAX_LOOKBACK_SECONDS", "MAX_OCCURRENCES", "MAX_OUTPUTS",
+    "MAX_PARAMETERS", "MAX_PARAMETER_VALUES", "MAX_PULLED_TIMEOUT_SECONDS", "MAX_PULLED_TYPES",
+    "MAX_PULL_WAIT_SECONDS", "MAX_QUOTA", "MAX_RATE_LIMIT", "MAX_RATE_SECONDS", "MAX_RERUN_NODES",
+    "MAX_RETRY_DURATION_SECONDS", "MAX_RETRY_MULTIPLIER", "MAX_RETRY_WAIT_SECONDS", "MAX_RUNNING_SECONDS",
+    "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
+    "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
+})  # fmt: skip
+"""Bounds and defaults of single fields and parameters, which the OpenAPI document has."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
@@ -41,14 +56,8 @@ class LimitUnexplained(LookupError):
 
 
 def limit_list() -> str:
-    """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
-    lengths = [
-        f"{code(name)} {_value(getattr(module, name), is_time=False)}"
-        for module in _LIMITS
-        for name in documented(module)
-        if _is_length(name)
-    ]
-    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list(_LIMITS, _REASON)}"
+    """What requests may hold and what records keep, without the reasons, and without bounds of single fields."""
+    return _list(_LIMITS, _REASON)
 
 
 def interval_list() -> str:
@@ -68,7 +77,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if module in _LIMITS or name in _NOTICED
+        if (module in _LIMITS and name not in _BOUNDS) or name in _NOTICED
     ]
     return bullets(rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ from infra.environments import ENVIRONMENTS
 if TYPE_CHECKING:
     from dataclasses import Field
 
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`0-9])")
+_NEEDED = re.compile(r"^[`0-9]|\b(?:never|Never|cannot|must)\b")
+"""Further sentences of a setting that a page has: what a special value means, and warnings."""
 _APART = frozenset({"name", "sizes"})
 
 
@@ -25,10 +29,16 @@ def setting_list() -> str:
     """Each setting with its default."""
     meanings = documented(environments, "Environment")
     rows = [
-        (code(field.name), "" if field.name in _APART else _shown(_default(field)), meanings[field.name])
+        (code(field.name), "" if field.name in _APART else _shown(_default(field)), _short(meanings[field.name]))
         for field in fields(Environment)
     ]
     return bullets(rows)
+
+
+def _short(meaning: str) -> str:
+    """Its first sentence, and those that are needed; editors show the others with the field."""
+    first, *others = _SENTENCE.split(meaning)
+    return " ".join([first, *(each for each in others if _NEEDED.search(each))])
 
 
 def handlers_environment_list() -> str:
@@ -104,7 +114,7 @@ def _shown(value: object) -> str:
         case dict():
             return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items()) or "none"
         case tuple():
-            return ", ".join(code(each) for each in value) or "none"
+            return ", ".join(code(getattr(each, "name", each)) for each in value) or "none"
         case str() if value:
             return code(value)
     if value in (None, "", HandlersEnvironment()):
