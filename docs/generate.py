@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,9 @@ SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
     "states": states.state_table,
-    "moves": states.move_table,
     "picture": states.picture,
     "changeable": states.changeable,
     "event-kinds": events.event_kinds,
-    "event-fields": events.event_fields,
     "limits": limits.limit_list,
     "intervals": limits.interval_list,
     "metrics": metrics.metric_list,
@@ -58,12 +55,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "problems": api.problem_table,
     "roles": roles.role_table,
     "first-design-states": states.first_design_table,
-    "names-first-designs": partial(api.foreign_names, "First designs"),
-    "names-celery": partial(api.foreign_names, "Celery"),
-    "names-eventbridge-scheduler": partial(api.foreign_names, "EventBridge Scheduler"),
-    "names-temporal": partial(api.foreign_names, "Temporal"),
-    "names-airflow": partial(api.foreign_names, "Airflow"),
-    "names-qstash": partial(api.foreign_names, "QStash"),
+    "names-elsewhere": api.foreign_names,
     "celery-task-options": celery.task_options,
     "celery-call-options": celery.call_options,
     "celery-entry-keys": celery.entry_keys,

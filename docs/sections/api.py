@@ -134,12 +134,16 @@ def _number(value: float) -> str:
     return f"{int(value)}" if value == int(value) else f"{value}"
 
 
-def foreign_names(system: str) -> str:
-    """What one other system calls fields of requests, and what they are here: a row for each meaning."""
-    rows: dict[str, list[str]] = {}
-    for name, meaning in SYSTEMS[system].items():
-        rows.setdefault(_here(meaning), []).append(code(name))
-    return table(("there", "here"), [(", ".join(names), here) for here, names in rows.items()])
+def foreign_names() -> str:
+    """What other systems call fields of requests: a line for each meaning here."""
+    lines: dict[str, list[str]] = {}
+    for system, meanings in SYSTEMS.items():
+        named: dict[str, list[str]] = {}
+        for name, meaning in meanings.items():
+            named.setdefault(_here(meaning), []).append(code(name))
+        for here, names in named.items():
+            lines.setdefault(here, []).append(f"{system} {', '.join(names)}")
+    return "\n".join(f"* {here}: {'; '.join(names)}" for here, names in sorted(lines.items()))
 
 
 def _here(meaning: Meaning) -> str:

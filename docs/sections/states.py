@@ -53,12 +53,6 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def move_table() -> str:
-    """Each move and when it happens; the picture has its states."""
-    rows = [(f"{code(move)}{'' if rule.to else ' (stays)'}", rule.meaning) for move, rule in LEGAL.items()]
-    return table(("move", "when"), rows)
-
-
 def picture() -> str:
     """A Mermaid diagram of the moves between the states that some move leads to."""
     alive = reached()
