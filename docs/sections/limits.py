@@ -24,10 +24,10 @@ _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
     "ACTIONS_INLINE", "ATTEMPTS_INLINE", "BULK_INLINE_NODES", "CONTENT_OUTLIVES_RECORD", "INLINE_CONTENT_BYTES",
-    "ITEM_CONTENT_BYTES", "MAX_RECORDED_WAITS", "MAX_TRACEBACK_BYTES",
-    "CLOCK_TOLERANCE", "HANDLERS_RETRY", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
+    "ITEM_CONTENT_BYTES", "MAX_TRACEBACK_BYTES",
+    "CLOCK_TOLERANCE", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
     "LONGEST_JOB_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT", "LONGEST_STOP", "MAX_CLOCK_DIFFERENCE", "MAX_HOLD",
-    "MISSED_AFTER", "NODE_MARGIN", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL",
+    "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL",
     "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS", "SWITCHES_LIFE", "TIMER_LIFE", "TOPOLOGY_MARGIN",
 })  # fmt: skip
 """What users and operators notice of what records keep, and of the intervals by which duetime works."""
@@ -46,6 +46,13 @@ _BOUNDS = frozenset({
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
 """Bounds and defaults of single fields and parameters, which the OpenAPI document has."""
+_UNNOTICED = frozenset({
+    "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE", "MAX_COMPLETION_BYTES",
+    "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
+    "MAX_PUSHED_CHANGES", "MAX_RECORDED_WAITS", "MAX_REMARKS", "MAX_RETENTION_DAYS", "MAX_REVISION_ENDS",
+    "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_WORKER_BATCH", "SHORTEST_WORKER_LEASE_SECONDS",
+})  # fmt: skip
+"""Limits that no request meets, and bounds of settings, which the page of settings has."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
@@ -77,7 +84,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if (module in _LIMITS and name not in _BOUNDS) or name in _NOTICED
+        if (module in _LIMITS and name not in _BOUNDS | _UNNOTICED) or name in _NOTICED
     ]
     return bullets(rows)
 

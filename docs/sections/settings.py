@@ -77,15 +77,14 @@ def stack_list() -> str:
 
 
 def difference_table() -> str:
-    """What the environments set otherwise than the defaults."""
+    """What the environments of a cloud set otherwise than the defaults."""
+    shown = {name: each for name, each in ENVIRONMENTS.items() if name != "local"}
     rows = []
     for field in fields(Environment):
-        if field.name in _APART:
-            continue
-        values = [getattr(environment, field.name) for environment in ENVIRONMENTS.values()]
-        if any(value != _default(field) for value in values):
+        values = [getattr(environment, field.name) for environment in shown.values()]
+        if field.name not in _APART and any(value != _default(field) for value in values):
             rows.append((code(field.name), *(_shown(value) for value in values)))
-    return table(("setting", *ENVIRONMENTS), rows)
+    return table(("setting", *shown), rows)
 
 
 def size_table() -> str:
