@@ -49,7 +49,6 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "sizes": settings.size_table,
     "calls": api.calls,
     "task-fields": api.task_fields,
-    "retry-fields": api.retry_fields,
     "cron-dialects": cron.dialect_table,
     "cron-differences": cron.difference_table,
     "problems": api.problem_table,

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from docs.sections.markdown import bullets, code, table
+from docs.sections.markdown import code, table
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
-from duetime.contract.openapi.descriptions import GROWS, default_in
 from duetime.contract.openapi.document import document
 from duetime_common.foreign_names import SYSTEMS
 
@@ -57,61 +56,20 @@ def _is_explained(method: str, below: str, summary: str) -> bool:
     return any(each.rstrip("s") in words for each in last.split("-"))
 
 
-def _first(meaning: str) -> str:
-    """The first sentence; the document has the others."""
-    sentence, stop, _ = meaning.partition(". ")
-    return f"{sentence}." if stop else sentence
-
-
 def task_fields() -> str:
-    """The fields of a task to be created."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["TaskCreate"], schemas)
-
-
-def retry_fields() -> str:
-    """The fields of a retry policy."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["RetryPolicyInput"], schemas)
+    """The names of the fields of a task to be created."""
+    schema = document()["components"]["schemas"]["TaskCreate"]
+    required = schema["required"]
+    names = sorted(schema["properties"], key=lambda name: (name not in required, name))
+    return ", ".join(f"{code(name)}{' (required)' if name in required else ''}" for name in names)
 
 
 def problem_table() -> str:
-    """Every kind of refusal, by its status; what is not found is named by its code."""
+    """The code of every kind of refusal, by its status."""
     rows: dict[str, list[str]] = {}
     for kind in sorted({*rest_kinds().values(), INTERNAL}, key=lambda kind: (kind.status.value, kind.code)):
-        title = "" if kind.code.endswith("_not_found") else f": {kind.title}"
-        rows.setdefault(str(kind.status.value), []).append(f"{code(kind.code)}{title}")
-    return table(("status", "codes"), [(status, "; ".join(codes)) for status, codes in rows.items()])
-
-
-def _fields(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
-    required = schema.get("required", [])
-    rows = []
-    for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
-        form, text = _form(field, schemas)
-        meaning, default = default_in(text)
-        value = "required" if name in required else f"default {code(default)}" if default else ""
-        rows.append((code(name), "; ".join(filter(None, (form, value))), _first(meaning)))
-    return bullets(rows)
-
-
-def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
-    """What a value looks like, with its bounds, and what it means."""
-    meaning: str = field.get("description", "")
-    if "$ref" in field:
-        model = schemas[field["$ref"].rpartition("/")[2]]
-        meaning = meaning or model.get("description", "").removesuffix(GROWS).rstrip()
-        form = " or ".join(code(value) for value in model["enum"]) if "enum" in model else "object"
-        return form if len(model.get("enum", ())) < len("four") else "text", meaning
-    options = [one for one in field.get("anyOf", field.get("oneOf", [])) if one.get("type") != "null"]
-    if options:
-        forms = dict.fromkeys(_form(one, schemas)[0] for one in options)
-        meaning = meaning or _form(options[0], schemas)[1]
-        nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
-        return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
-    names = {"string": "text", "date-time": "time", "integer": "integer"}
-    kind = field.get("format") or field.get("type", "any JSON")
-    return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *bounds(field)]), meaning
+        rows.setdefault(str(kind.status.value), []).append(code(kind.code))
+    return table(("status", "codes"), [(status, ", ".join(codes)) for status, codes in rows.items()])
 
 
 def bounds(field: Mapping[str, Any]) -> Iterator[str]:

@@ -21,7 +21,6 @@ _DAYS = {
     Days.ONE: "one of them is `?`",
 }
 
-
 def dialect_table() -> str:
     """Each dialect with its fields, its Sunday and what two fields of days mean."""
     rows = [
@@ -30,20 +29,14 @@ def dialect_table() -> str:
     ]
     return table(("`dialect`", "of", "fields", "Sunday", "a day of the month and a day of the week"), rows)
 
-
 def difference_table() -> str:
-    """Each expression that crons read differently, and the dialects that take it."""
+    """Each expression that crons read differently and that needs no dialect; a refusal explains the others."""
     rows = [
-        (
-            code(each.text),
-            "<br>".join(each.readings),
-            each.here,
-            ", ".join(map(code, each.dialects)),
-        )
+        (code(each.text), "<br>".join(each.readings), each.here)
         for each in DIFFERENCES
+        if not each.here.startswith("rejected")
     ]
-    return table(("expression", "who reads it how", "without `dialect`", "taken with `dialect`"), rows)
-
+    return table(("expression", "who reads it how", "here, without `dialect`"), rows)
 
 def _sunday(rules: DialectRules) -> str:
     return "1" if rules.sunday_is_one else "0 or 7"
