@@ -46,7 +46,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "canary": settings.canary_list,
     "stack": settings.stack_list,
     "differences": settings.difference_table,
-    "sizes": settings.size_table,
+    "sizes": settings.size_list,
     "calls": api.calls,
     "task-fields": api.task_fields,
     "cron-dialects": cron.dialect_table,

@@ -87,10 +87,9 @@ def difference_table() -> str:
     return table(("setting", *shown), rows)
 
 
-def size_table() -> str:
+def size_list() -> str:
     """How large each function is by default."""
-    rows = [(code(name), f"{size.memory_mb} MB", f"{size.timeout_seconds} s") for name, size in SIZES.items()]
-    return table(("function", "memory", "timeout"), rows)
+    return "; ".join(f"{code(name)} {size.memory_mb} MB, {size.timeout_seconds} s" for name, size in SIZES.items())
 
 
 def _default(field: Field[Any]) -> object:
@@ -111,11 +110,11 @@ def _shown(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items()) or "none"
+            return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items())
         case tuple():
-            return ", ".join(code(getattr(each, "name", each)) for each in value) or "none"
+            return ", ".join(code(getattr(each, "name", each)) for each in value)
         case str() if value:
             return code(value)
     if value in (None, "", HandlersEnvironment()):
-        return "none"
+        return ""
     return str(value)
