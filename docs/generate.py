@@ -53,7 +53,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "cron-differences": cron.difference_table,
     "problems": api.problem_table,
     "roles": roles.role_table,
-    "first-design-states": states.first_design_table,
+    "first-design-states": states.first_design_states,
     "names-elsewhere": api.foreign_names,
     "celery-task-options": celery.task_options,
     "celery-call-options": celery.call_options,

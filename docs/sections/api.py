@@ -38,7 +38,7 @@ def calls() -> str:
         rows.setdefault(resource, []).append(
             name if _is_explained(method, below, one.summary) else f"{name} ({one.summary[0].lower()}{one.summary[1:]})"
         )
-    return table(("resource", "calls"), [(code(resource), ", ".join(named)) for resource, named in rows.items()])
+    return "\n".join(f"* {code(resource)}: {', '.join(named)}" for resource, named in rows.items())
 
 
 def _resource(path: str) -> str:

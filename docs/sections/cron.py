@@ -21,6 +21,7 @@ _DAYS = {
     Days.ONE: "one of them is `?`",
 }
 
+
 def dialect_table() -> str:
     """Each dialect with its fields, its Sunday and what two fields of days mean."""
     rows = [
@@ -28,6 +29,7 @@ def dialect_table() -> str:
         for dialect, rules in RULES.items()
     ]
     return table(("`dialect`", "of", "fields", "Sunday", "a day of the month and a day of the week"), rows)
+
 
 def difference_table() -> str:
     """Each expression that crons read differently and that needs no dialect; a refusal explains the others."""
@@ -37,6 +39,7 @@ def difference_table() -> str:
         if not each.here.startswith("rejected")
     ]
     return table(("expression", "who reads it how", "here, without `dialect`"), rows)
+
 
 def _sunday(rules: DialectRules) -> str:
     return "1" if rules.sunday_is_one else "0 or 7"

@@ -44,9 +44,9 @@ def state_table() -> str:
     return table(("state", "meaning", "kind"), rows)
 
 
-def first_design_table() -> str:
+def first_design_states() -> str:
     """The first design's word for each state."""
-    return table(("there", "here"), [(_FIRST_DESIGN[state], code(state)) for state in State])
+    return "; ".join(f"*{_FIRST_DESIGN[state]}*: {code(state)}" for state in State)
 
 
 def _sentence(text: str) -> str:

@@ -86,7 +86,7 @@ def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
 
 def test_the_table_of_calls_has_every_call() -> None:
     """Each call of the API is in the row of its resource."""
-    rows = re.findall(r"^\| `([^`]+)` \| (.*) \|$", api.calls(), re.MULTILINE)
+    rows = re.findall(r"^\* `([^`]+)`: (.*)$", api.calls(), re.MULTILINE)
     shown = {
         f"{method} {resource}{below}"
         for resource, calls in rows
