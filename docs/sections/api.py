@@ -93,9 +93,11 @@ def _number(value: float) -> str:
 
 
 def foreign_names() -> str:
-    """What other systems call fields of requests: a line for each meaning here."""
+    """What other systems but Celery, which has a page of its own, call fields of requests: a line for each meaning."""
     lines: dict[str, list[str]] = {}
     for system, meanings in SYSTEMS.items():
+        if system == "Celery":
+            continue
         named: dict[str, list[str]] = {}
         for name, meaning in meanings.items():
             named.setdefault(_here(meaning), []).append(code(name))

@@ -70,11 +70,9 @@ def test_a_cell_cannot_break_its_table() -> None:
 def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
     """With the object that has the field; without a field, with the sentence that says what to do instead."""
     names = api.foreign_names()
-    assert re.search(r"^\* `retry.max_attempts`: .*Celery `max_retries`;", names, re.MULTILINE)
-    assert re.search(
-        r"^\* `depends_on` of a node of a topology: .*Celery `chain`, `chord`, `group_id`", names, re.MULTILINE
-    )
-    assert "raise `Unretriable` in the handler: Celery " in names
+    assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
+    assert "* `lock` of the task, or a switch: Airflow `max_active_tasks`, `pool`, `pool_slots`; QStash " in names
+    assert "raise `Unretriable` in the handler: Temporal " in names
 
 
 def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
