@@ -44,7 +44,6 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "handlers": settings.handlers_environment_list,
     "packages": settings.handlers_package_list,
     "canary": settings.canary_list,
-    "stack": settings.stack_list,
     "differences": settings.difference_table,
     "sizes": settings.size_list,
     "calls": api.calls,

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import canary, environments, handlers_environment, handlers_packages, stack
+from duetime_cdk import canary, environments, handlers_environment, handlers_packages
 from duetime_cdk.canary import Canary
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.handlers_environment import HandlersEnvironment
@@ -68,12 +68,6 @@ def canary_list() -> str:
 
 def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
-
-
-def stack_list() -> str:
-    """Each attribute of the stack."""
-    meanings = documented(stack, "DuetimeStack")
-    return bullets([(code(name), "", meaning) for name, meaning in meanings.items()])
 
 
 def difference_table() -> str:
