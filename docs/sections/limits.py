@@ -23,8 +23,8 @@ _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
-    "ACTIONS_INLINE", "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES",
-    "MAX_TRACEBACK_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT",
+    "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES",
+    "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT",
     "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL",
     "TOPOLOGY_MARGIN",
 })  # fmt: skip
@@ -44,9 +44,15 @@ _BOUNDS = frozenset({
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
 """Bounds and defaults of single fields and parameters, which the OpenAPI document has."""
+_DESCRIBED = frozenset({
+    "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
+    "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
+    "MAX_QUERY_ANSWER_BYTES", "MAX_TYPES_WITH_DEFAULTS", "PURGE_RETENTION", "QUERY_TIMEOUT", "SIGNAL_LIFE",
+})  # fmt: skip
+"""Limits that the OpenAPI document says where it describes the operation."""
 _UNNOTICED = frozenset({
     "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE", "MAX_COMPLETION_BYTES",
-    "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
+    "MAX_COUNTED_OPEN", "MAX_STOPPED_OCCURRENCES", "MAX_TRACEBACK_BYTES", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
     "MAX_PUSHED_CHANGES", "MAX_RECORDED_WAITS", "MAX_REMARKS", "MAX_RETENTION_DAYS", "MAX_REVISION_ENDS",
     "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_WORKER_BATCH", "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
@@ -82,7 +88,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if (module in _LIMITS and name not in _BOUNDS | _UNNOTICED) or name in _NOTICED
+        if (module in _LIMITS and name not in _BOUNDS | _DESCRIBED | _UNNOTICED) or name in _NOTICED
     ]
     return bullets(rows)
 
