@@ -23,10 +23,8 @@ _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
-    "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES",
-    "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT",
-    "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL",
-    "TOPOLOGY_MARGIN",
+    "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
+    "LONGEST_NOT_SENT_WAIT", "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "TOPOLOGY_MARGIN",
 })  # fmt: skip
 """What users and operators notice of what records keep, and of the intervals by which duetime works."""
 _BOUNDS = frozenset({
@@ -52,9 +50,10 @@ _DESCRIBED = frozenset({
 """Limits that the OpenAPI document says where it describes the operation."""
 _UNNOTICED = frozenset({
     "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE", "MAX_COMPLETION_BYTES",
-    "MAX_COUNTED_OPEN", "MAX_STOPPED_OCCURRENCES", "MAX_TRACEBACK_BYTES", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
+    "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
     "MAX_PUSHED_CHANGES", "MAX_RECORDED_WAITS", "MAX_REMARKS", "MAX_RETENTION_DAYS", "MAX_REVISION_ENDS",
-    "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_WORKER_BATCH", "SHORTEST_WORKER_LEASE_SECONDS",
+    "MAX_STOPPED_OCCURRENCES", "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_TRACEBACK_BYTES", "MAX_WORKER_BATCH",
+    "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
 """Limits that no request meets, and bounds of settings, which the page of settings has."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
