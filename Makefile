@@ -107,9 +107,10 @@ screenshots: setup ## take the screenshots of the console that the docs show
 console-figures: setup ## measure the console in an account of 15 000 tasks (TASKS=...)
 	@$(BIN)/python -m tests.console.figures $(TASKS)
 
-openapi: setup ## write the OpenAPI document to build/openapi.json, to generate clients from
+openapi: setup ## write the OpenAPI document to build/openapi.json, and a page of it to build/operations.md
 	@mkdir -p build
 	@$(BIN)/python -m docs.openapi > build/openapi.json
+	@$(BIN)/python -m docs.site.operations > build/operations.md
 
 openapi-tools: tests/openapi/node_modules/.installed $(OPENAPI)/.installed ## install linters of the OpenAPI document and generators of clients, for the tests
 	@:

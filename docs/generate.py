@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,9 @@ SECTION = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
     "states": states.state_table,
-    "moves": states.move_table,
     "picture": states.picture,
     "changeable": states.changeable,
     "event-kinds": events.event_kinds,
-    "event-fields": events.event_fields,
     "limits": limits.limit_list,
     "intervals": limits.interval_list,
     "metrics": metrics.metric_list,
@@ -47,37 +44,16 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "handlers": settings.handlers_environment_list,
     "packages": settings.handlers_package_list,
     "canary": settings.canary_list,
-    "stack": settings.stack_list,
     "differences": settings.difference_table,
-    "sizes": settings.size_table,
+    "sizes": settings.size_list,
     "calls": api.calls,
     "task-fields": api.task_fields,
-    "retry-fields": api.retry_fields,
-    "schedule-fields": api.schedule_fields,
-    "schedule-answer-fields": api.schedule_answer_fields,
-    "calendar-fields": api.calendar_fields,
     "cron-dialects": cron.dialect_table,
     "cron-differences": cron.difference_table,
-    "topology-fields": partial(api.request_fields, "TopologyCreate", besides="TaskCreate"),
-    "node-fields": partial(api.request_fields, "TopologyNodeInput", besides="TaskCreate"),
-    "topology-answer-fields": partial(api.response_fields, "Topology", besides="Task"),
-    "node-answer-fields": partial(api.response_fields, "TopologyNode", besides="Task"),
-    "lock-answer-fields": partial(api.response_fields, "Lock"),
-    "lock-holder-fields": partial(api.response_fields, "LockHolder"),
-    "lease-fields": partial(api.request_fields, "LeaseAcquire"),
-    "lease-answer-fields": partial(api.response_fields, "Lease"),
-    "lease-status-fields": partial(api.response_fields, "LeaseStatus"),
-    "answer-fields": api.answer_fields,
-    "parameters": api.parameters,
     "problems": api.problem_table,
     "roles": roles.role_table,
-    "first-design-states": states.first_design_table,
-    "names-first-designs": partial(api.foreign_names, "First designs"),
-    "names-celery": partial(api.foreign_names, "Celery"),
-    "names-eventbridge-scheduler": partial(api.foreign_names, "EventBridge Scheduler"),
-    "names-temporal": partial(api.foreign_names, "Temporal"),
-    "names-airflow": partial(api.foreign_names, "Airflow"),
-    "names-qstash": partial(api.foreign_names, "QStash"),
+    "first-design-states": states.first_design_states,
+    "names-elsewhere": api.foreign_names,
     "celery-task-options": celery.task_options,
     "celery-call-options": celery.call_options,
     "celery-entry-keys": celery.entry_keys,

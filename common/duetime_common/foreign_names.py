@@ -153,7 +153,7 @@ EVENTBRIDGE_SCHEDULER: Mapping[str, Meaning] = {
     "RoleArn": _is(text="not supported: targets are called with the role of the deployment"),
     "GroupName": _TAGS,
     "ClientToken": _KEY,
-    "KmsKeyArn": _is(text="not supported: duetime encrypts data with keys that AWS manages"),
+    "KmsKeyArn": _is(text="use the setting `kms_key_arn` of the deployment"),
 }
 TEMPORAL: Mapping[str, Meaning] = {
     "workflow_id": _UNIQUE,

@@ -5,175 +5,75 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from docs.sections.markdown import bullets, code, table
+from docs.sections.markdown import code, table
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
-from duetime.contract.openapi.descriptions import GROWS, default_in
-from duetime.contract.openapi.document import document, tag_of
-from duetime.contract.tasks.operations import LIST
+from duetime.contract.openapi.document import document
 from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from duetime_common.foreign_names import Meaning
 
 
-_PLAIN_MEANINGS = {"state": "Where it stands: see [states](states.md)."}
-"""Where the document's own sentence is about more than the field."""
+_USUAL = {
+    "GET": ("get", "list"),
+    "POST": ("create", "send", "acquire", "upload", "purge"),
+    "PUT": ("set", "create"),
+    "PATCH": ("update",),
+    "DELETE": ("delete",),
+}
+"""The first words of summaries that the method says already."""
 
 
 def calls() -> str:
-    """Every call, by what it is about."""
-    parts: dict[str, list[str]] = {}
-    for one in OPERATIONS:
-        parts.setdefault(tag_of(one), []).append(f"* {code(one.route)}: {one.summary}")
-    return "\n\n".join("\n".join([f"**{tag}**", "", *lines]) for tag, lines in parts.items())
+    """Each resource with its calls; one that its path does not explain has its summary."""
+    rows: dict[str, list[str]] = {}
+    for one in sorted(OPERATIONS, key=lambda one: one.route.partition(" ")[2]):
+        method, _, path = one.route.partition(" ")
+        resource = _resource(path)
+        below = path.removeprefix(resource)
+        name = code(f"{method} {below}".rstrip())
+        rows.setdefault(resource, []).append(
+            name if _is_explained(method, below, one.summary) else f"{name} ({one.summary[0].lower()}{one.summary[1:]})"
+        )
+    return "\n".join(f"* {code(resource)}: {', '.join(named)}" for resource, named in rows.items())
 
 
-def request_fields(schema: str, *, besides: str | None = None) -> str:
-    """The fields of a request's body, without those that another request explains."""
-    schemas = document()["components"]["schemas"]
-    fields = schemas[schema]
-    if besides is None:
-        return _fields(fields, schemas)
-    shared = _shared(fields["properties"], schemas[besides]["properties"], schemas)
-    own = {name: field for name, field in fields["properties"].items() if name not in shared}
-    return f"{_sentence(shared)}\n\n{_fields({**fields, 'properties': own}, schemas)}"
+def _resource(path: str) -> str:
+    """The path up to its first parameters, or the collection."""
+    found = re.match(r"(?:/[\w.-]+)+(?:/\{\w+\})+", path) or re.match(r"(?:/[\w.-]+){1,2}", path)
+    return found[0] if found else path
 
 
-def response_fields(schema: str, *, besides: str | None = None) -> str:
-    """The fields of a response, without those that another schema explains."""
-    schemas = document()["components"]["schemas"]
-    fields = schemas[schema]["properties"]
-    shared = _shared(fields, schemas[besides]["properties"], schemas) if besides else []
-    rows = [
-        (code(name), _form(field, schemas)[0], _PLAIN_MEANINGS.get(name) or _first(_form(field, schemas)[1]))
-        for name, field in fields.items()
-        if name not in shared
-    ]
-    shown = bullets(rows)
-    return f"{_sentence(shared)}\n\n{shown}" if shared else shown
-
-
-def _shared(fields: dict[str, Any], others: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
-    """The fields that mean the same in another schema."""
-    return [
-        name
-        for name, field in fields.items()
-        if name in others and _plain(_form(field, schemas)[1]) in {"", _plain(_form(others[name], schemas)[1])}
-    ]
-
-
-def _plain(meaning: str) -> str:
-    return default_in(meaning)[0]
-
-
-def _first(meaning: str) -> str:
-    """The first sentence; the document has the others."""
-    sentence, stop, _ = meaning.partition(". ")
-    return f"{sentence}." if stop else sentence
-
-
-def _sentence(shared: list[str]) -> str:
-    return f"As of a task: {', '.join(map(code, shared))}. And:"
+def _is_explained(method: str, below: str, summary: str) -> bool:
+    """Whether the path, or what the method usually does, says what the summary does."""
+    words = summary.lower()
+    if not below:
+        return words.split()[0] in _USUAL[method]
+    last = re.sub(r"/\{\w+\}$", "", below).rpartition("/")[2]
+    return any(each.rstrip("s") in words for each in last.split("-"))
 
 
 def task_fields() -> str:
-    """The fields of a task to be created."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["TaskCreate"], schemas)
-
-
-def schedule_fields() -> str:
-    """The fields of a schedule to be created."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["ScheduleCreate"], schemas)
-
-
-def schedule_answer_fields() -> str:
-    """The fields of a schedule's answer that no request has."""
-    schemas = document()["components"]["schemas"]
-    asked = schemas["ScheduleCreate"]["properties"]
-    shown = schemas["Schedule"]["properties"]
-    rows = [
-        (code(name), _form(field, schemas)[0], _first(_form(field, schemas)[1]))
-        for name, field in shown.items()
-        if name not in asked
-    ]
-    return bullets(rows)
-
-
-def calendar_fields() -> str:
-    """The fields of a calendar."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["CalendarPut"], schemas)
-
-
-def retry_fields() -> str:
-    """The fields of a retry policy."""
-    schemas = document()["components"]["schemas"]
-    return _fields(schemas["RetryPolicyInput"], schemas)
-
-
-def answer_fields() -> str:
-    """The fields of a task that only responses have."""
-    schemas = document()["components"]["schemas"]
-    asked = schemas["TaskCreate"]["properties"]
-    rows = []
-    for name, field in schemas["Task"]["properties"].items():
-        if name not in asked:
-            form, meaning = _form(field, schemas)
-            rows.append((code(name), form, _PLAIN_MEANINGS.get(name) or _first(meaning)))
-    return bullets(rows)
-
-
-def parameters() -> str:
-    """The parameters of a list."""
-    found = document()["paths"][LIST.path]["get"]["parameters"]
-    return bullets((code(one["name"]), "", one["description"]) for one in found if one["in"] == "query")
+    """The names of the fields of a task to be created."""
+    schema = document()["components"]["schemas"]["TaskCreate"]
+    required = schema["required"]
+    names = sorted(schema["properties"], key=lambda name: (name not in required, name))
+    return ", ".join(f"{code(name)}{' (required)' if name in required else ''}" for name in names)
 
 
 def problem_table() -> str:
-    """Every kind of refusal, by its status; what is not found is named by its code."""
+    """The code of every kind of refusal, by its status."""
     rows: dict[str, list[str]] = {}
     for kind in sorted({*rest_kinds().values(), INTERNAL}, key=lambda kind: (kind.status.value, kind.code)):
-        title = "" if kind.code.endswith("_not_found") else f": {kind.title}"
-        rows.setdefault(str(kind.status.value), []).append(f"{code(kind.code)}{title}")
-    return table(("status", "codes"), [(status, "; ".join(codes)) for status, codes in rows.items()])
+        rows.setdefault(str(kind.status.value), []).append(code(kind.code))
+    return table(("status", "codes"), [(status, ", ".join(codes)) for status, codes in rows.items()])
 
 
-def _fields(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
-    required = schema.get("required", [])
-    rows = []
-    for name, field in sorted(schema["properties"].items(), key=lambda pair: pair[0] not in required):
-        form, text = _form(field, schemas)
-        meaning, default = default_in(text)
-        value = "required" if name in required else f"default {code(default)}" if default else ""
-        rows.append((code(name), "; ".join(filter(None, (form, value))), _first(meaning)))
-    return bullets(rows)
-
-
-def _form(field: dict[str, Any], schemas: dict[str, Any]) -> tuple[str, str]:
-    """What a value looks like, with its bounds, and what it means."""
-    meaning: str = field.get("description", "")
-    if "$ref" in field:
-        model = schemas[field["$ref"].rpartition("/")[2]]
-        meaning = meaning or model.get("description", "").removesuffix(GROWS).rstrip()
-        form = " or ".join(code(value) for value in model["enum"]) if "enum" in model else "object"
-        return form if len(model.get("enum", ())) < len("four") else "text", meaning
-    options = [one for one in field.get("anyOf", field.get("oneOf", [])) if one.get("type") != "null"]
-    if options:
-        forms = dict.fromkeys(_form(one, schemas)[0] for one in options)
-        meaning = meaning or _form(options[0], schemas)[1]
-        nullable = any(one.get("type") == "null" for one in field.get("anyOf", []))
-        return " or ".join([*forms, *(["null"] if nullable else [])]), meaning
-    names = {"string": "text", "date-time": "time", "integer": "integer"}
-    kind = field.get("format") or field.get("type", "any JSON")
-    return ", ".join([names.get(kind, names.get(field.get("type", ""), kind)), *_bounds(field)]), meaning
-
-
-def _bounds(field: dict[str, Any]) -> Iterator[str]:
+def bounds(field: Mapping[str, Any]) -> Iterator[str]:
+    """The limits of a value."""
     if "minimum" in field or "maximum" in field:
         yield (
             f"{field.get('minimum', 0):g}-{_number(field['maximum'])}"
@@ -192,12 +92,18 @@ def _number(value: float) -> str:
     return f"{int(value)}" if value == int(value) else f"{value}"
 
 
-def foreign_names(system: str) -> str:
-    """What one other system calls fields of requests, and what they are here: a row for each meaning."""
-    rows: dict[str, list[str]] = {}
-    for name, meaning in SYSTEMS[system].items():
-        rows.setdefault(_here(meaning), []).append(code(name))
-    return table(("there", "here"), [(", ".join(names), here) for here, names in rows.items()])
+def foreign_names() -> str:
+    """What other systems but Celery, which has a page of its own, call fields of requests: a line for each meaning."""
+    lines: dict[str, list[str]] = {}
+    for system, meanings in SYSTEMS.items():
+        if system == "Celery":
+            continue
+        named: dict[str, list[str]] = {}
+        for name, meaning in meanings.items():
+            named.setdefault(_here(meaning), []).append(code(name))
+        for here, names in named.items():
+            lines.setdefault(here, []).append(f"{system} {', '.join(names)}")
+    return "\n".join(f"* {here}: {'; '.join(names)}" for here, names in sorted(lines.items()))
 
 
 def _here(meaning: Meaning) -> str:

@@ -32,17 +32,13 @@ def dialect_table() -> str:
 
 
 def difference_table() -> str:
-    """Each expression that crons read differently, and the dialects that take it."""
+    """Each expression that crons read differently and that needs no dialect; a refusal explains the others."""
     rows = [
-        (
-            code(each.text),
-            "<br>".join(each.readings),
-            each.here,
-            ", ".join(map(code, each.dialects)),
-        )
+        (code(each.text), "<br>".join(each.readings), each.here)
         for each in DIFFERENCES
+        if not each.here.startswith("rejected")
     ]
-    return table(("expression", "who reads it how", "without `dialect`", "taken with `dialect`"), rows)
+    return table(("expression", "who reads it how", "here, without `dialect`"), rows)
 
 
 def _sunday(rules: DialectRules) -> str:

@@ -7,7 +7,7 @@ import json
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from docs.sections.markdown import bullets, code, table
+from docs.sections.markdown import code, table
 from duetime.domain.change_events import DOCUMENTS, EventKind
 
 _TYPES = {str: "string", int: "integer", NoneType: "null"}
@@ -20,16 +20,6 @@ def event_kinds() -> str:
         meaning = inspect.cleandoc(DOCUMENTS[kind].__doc__ or "").partition("\n\n")[0]
         rows.append((code(kind.value), meaning, ", ".join(_own(kind))))
     return table(("`detail-type`", "meaning", "fields of `detail`"), rows)
-
-
-def event_fields() -> str:
-    """Each field once for every meaning that it has."""
-    fields: dict[tuple[str, str, str], list[str]] = {}
-    for kind in EventKind:
-        for name, schema in schema_of(kind)["properties"].items():
-            types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-            fields.setdefault((name, " or ".join(types), schema["description"]), []).append(kind.value)
-    return bullets((code(name), form, text) for name, form, text in fields)
 
 
 def schemas() -> str:

@@ -23,14 +23,39 @@ _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
 """Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
 _NOTICED = frozenset({
-    "ACTIONS_INLINE", "ATTEMPTS_INLINE", "BULK_INLINE_NODES", "CONTENT_OUTLIVES_RECORD", "INLINE_CONTENT_BYTES",
-    "ITEM_CONTENT_BYTES", "MAX_RECORDED_WAITS", "MAX_TRACEBACK_BYTES",
-    "CLOCK_TOLERANCE", "HANDLERS_RETRY", "LEASE_RETURN_MARGIN", "LOCK_CHECK_INTERVAL", "LONGEST_CHECK_INTERVAL",
-    "LONGEST_JOB_CHECK_INTERVAL", "LONGEST_NOT_SENT_WAIT", "LONGEST_STOP", "MAX_CLOCK_DIFFERENCE", "MAX_HOLD",
-    "MISSED_AFTER", "NODE_MARGIN", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "PERMANENT_CHECK_INTERVAL",
-    "RECOVERY_SCAN_BACKLOG", "RECOVERY_SCAN_DELAYS", "SWITCHES_LIFE", "TIMER_LIFE", "TOPOLOGY_MARGIN",
+    "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
+    "LONGEST_NOT_SENT_WAIT", "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "TOPOLOGY_MARGIN",
 })  # fmt: skip
 """What users and operators notice of what records keep, and of the intervals by which duetime works."""
+_BOUNDS = frozenset({
+    "DEFAULT_APPROVAL_SECONDS", "DEFAULT_BATCH_SIZE", "DEFAULT_BATCH_WAIT_SECONDS", "DEFAULT_EVENT_SECONDS",
+    "MAX_ATTEMPTS", "MAX_BACKFILL_PER_MINUTE", "MAX_BULK_PACE", "MAX_CALENDARS", "MAX_CALENDAR_WINDOWS",
+    "MAX_CATCH_UP_SECONDS", "MAX_DATES", "MAX_DEADLINE_SECONDS", "MAX_DEBOUNCE_SECONDS", "MAX_DEPENDENCIES",
+    "MAX_EXPECTED_SECONDS", "MAX_EXPECT_DURATION_FACTOR", "MAX_EXPECT_EVERY_SECONDS", "MAX_EXPIRES_SECONDS",
+    "MAX_FAIR_WEIGHT", "MAX_HANDLER_BATCH", "MAX_HANDLER_BATCH_WAIT_SECONDS", "MAX_HTTP_FIELDS",
+    "MAX_INTAKE_RULE_FIELDS", "MAX_JITTER_SECONDS", "MAX_LATE_SECONDS", "MAX_LEASES", "MAX_LEASE_SECONDS", "MAX_LOCKS",
+    "MAX_LOCK_HOLDERS", "MAX_LOCK_WAIT_SECONDS", "MAX_LOOKBACK_SECONDS", "MAX_OCCURRENCES", "MAX_OUTPUTS",
+    "MAX_PARAMETERS", "MAX_PARAMETER_VALUES", "MAX_PULLED_TIMEOUT_SECONDS", "MAX_PULLED_TYPES",
+    "MAX_PULL_WAIT_SECONDS", "MAX_QUOTA", "MAX_RATE_LIMIT", "MAX_RATE_SECONDS", "MAX_RERUN_NODES",
+    "MAX_RETRY_DURATION_SECONDS", "MAX_RETRY_MULTIPLIER", "MAX_RETRY_WAIT_SECONDS", "MAX_RUNNING_SECONDS",
+    "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
+    "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
+})  # fmt: skip
+"""Bounds and defaults of single fields and parameters, which the OpenAPI document has."""
+_DESCRIBED = frozenset({
+    "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
+    "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
+    "MAX_QUERY_ANSWER_BYTES", "MAX_TYPES_WITH_DEFAULTS", "PURGE_RETENTION", "QUERY_TIMEOUT", "SIGNAL_LIFE",
+})  # fmt: skip
+"""Limits that the OpenAPI document says where it describes the operation."""
+_UNNOTICED = frozenset({
+    "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE", "MAX_COMPLETION_BYTES",
+    "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
+    "MAX_PUSHED_CHANGES", "MAX_RECORDED_WAITS", "MAX_REMARKS", "MAX_RETENTION_DAYS", "MAX_REVISION_ENDS",
+    "MAX_STOPPED_OCCURRENCES", "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_TRACEBACK_BYTES", "MAX_WORKER_BATCH",
+    "SHORTEST_WORKER_LEASE_SECONDS",
+})  # fmt: skip
+"""Limits that no request meets, and bounds of settings, which the page of settings has."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
@@ -41,14 +66,8 @@ class LimitUnexplained(LookupError):
 
 
 def limit_list() -> str:
-    """What requests may hold and what records keep, without the reasons: lengths in a line, then the others."""
-    lengths = [
-        f"{code(name)} {_value(getattr(module, name), is_time=False)}"
-        for module in _LIMITS
-        for name in documented(module)
-        if _is_length(name)
-    ]
-    return f"Lengths in characters: {', '.join(lengths)}.\n\n{_list(_LIMITS, _REASON)}"
+    """What requests may hold and what records keep, without the reasons, and without bounds of single fields."""
+    return _list(_LIMITS, _REASON)
 
 
 def interval_list() -> str:
@@ -68,7 +87,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
         for module in modules
         for name, text in documented(module).items()
         if name in vars(module) and name.isupper() and not _is_length(name)
-        if module in _LIMITS or name in _NOTICED
+        if (module in _LIMITS and name not in _BOUNDS | _DESCRIBED | _UNNOTICED) or name in _NOTICED
     ]
     return bullets(rows)
 

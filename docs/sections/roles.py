@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import inspect
+from typing import TYPE_CHECKING
 
 from docs.sections.markdown import code, table
 from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import parts_of
 from duetime.domain.callers import Role
+
+if TYPE_CHECKING:
+    from duetime.contract.http.operation import Operation
 
 
 def role_table() -> str:
@@ -23,5 +27,12 @@ def role_table() -> str:
 def _operations(role: Role) -> str:
     """The operations of a role; those of the usual roles are all others with their methods."""
     usual = {Role.READER: "all others that read", Role.WRITER: "all others that change something"}
-    own = [one for one in OPERATIONS if one.role is role]
-    return ", ".join([*(code(one.route) for one in own), *([usual[role]] if role in usual else [])]) or "none"
+    own = dict.fromkeys(_named(one) for one in OPERATIONS if one.role is role)
+    return ", ".join([*own, *([usual[role]] if role in usual else [])]) or "none"
+
+
+def _named(one: Operation) -> str:
+    """An operation, or all of its collection if they need the same role."""
+    collection = "/".join(one.route.partition(" ")[2].split("/")[:3])
+    roles = {each.role for each in OPERATIONS if each.route.partition(" ")[2].startswith(collection)}
+    return f"all of {code(collection)}" if len(roles) == 1 else code(one.route)

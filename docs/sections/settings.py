@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import bullets, code, documented, table
-from duetime_cdk import canary, environments, handlers_environment, handlers_packages, stack
+from duetime_cdk import canary, environments, handlers_environment, handlers_packages
 from duetime_cdk.canary import Canary
 from duetime_cdk.environments import SIZES, Environment
 from duetime_cdk.handlers_environment import HandlersEnvironment
@@ -18,6 +19,9 @@ from infra.environments import ENVIRONMENTS
 if TYPE_CHECKING:
     from dataclasses import Field
 
+_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`0-9])")
+_NEEDED = re.compile(r"^[`0-9]|\b(?:never|Never|cannot|must)\b")
+"""Further sentences of a setting that a page has: what a special value means, and warnings."""
 _APART = frozenset({"name", "sizes"})
 
 
@@ -25,10 +29,16 @@ def setting_list() -> str:
     """Each setting with its default."""
     meanings = documented(environments, "Environment")
     rows = [
-        (code(field.name), "" if field.name in _APART else _shown(_default(field)), meanings[field.name])
+        (code(field.name), "" if field.name in _APART else _shown(_default(field)), _short(meanings[field.name]))
         for field in fields(Environment)
     ]
     return bullets(rows)
+
+
+def _short(meaning: str) -> str:
+    """Its first sentence, and those that are needed; editors show the others with the field."""
+    first, *others = _SENTENCE.split(meaning)
+    return " ".join([first, *(each for each in others if _NEEDED.search(each))])
 
 
 def handlers_environment_list() -> str:
@@ -60,28 +70,20 @@ def _is_required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def stack_list() -> str:
-    """Each attribute of the stack."""
-    meanings = documented(stack, "DuetimeStack")
-    return bullets([(code(name), "", meaning) for name, meaning in meanings.items()])
-
-
 def difference_table() -> str:
-    """What the environments set otherwise than the defaults."""
+    """What the environments of a cloud set otherwise than the defaults."""
+    shown = {name: each for name, each in ENVIRONMENTS.items() if name != "local"}
     rows = []
     for field in fields(Environment):
-        if field.name in _APART:
-            continue
-        values = [getattr(environment, field.name) for environment in ENVIRONMENTS.values()]
-        if any(value != _default(field) for value in values):
+        values = [getattr(environment, field.name) for environment in shown.values()]
+        if field.name not in _APART and any(value != _default(field) for value in values):
             rows.append((code(field.name), *(_shown(value) for value in values)))
-    return table(("setting", *ENVIRONMENTS), rows)
+    return table(("setting", *shown), rows)
 
 
-def size_table() -> str:
+def size_list() -> str:
     """How large each function is by default."""
-    rows = [(code(name), f"{size.memory_mb} MB", f"{size.timeout_seconds} s") for name, size in SIZES.items()]
-    return table(("function", "memory", "timeout"), rows)
+    return "; ".join(f"{code(name)} {size.memory_mb} MB, {size.timeout_seconds} s" for name, size in SIZES.items())
 
 
 def _default(field: Field[Any]) -> object:
@@ -102,11 +104,11 @@ def _shown(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case dict():
-            return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items()) or "none"
+            return ", ".join(f"{getattr(key, 'value', key)} {_plain(each)}" for key, each in value.items())
         case tuple():
-            return ", ".join(code(each) for each in value) or "none"
+            return ", ".join(code(getattr(each, "name", each)) for each in value)
         case str() if value:
             return code(value)
     if value in (None, "", HandlersEnvironment()):
-        return "none"
+        return ""
     return str(value)

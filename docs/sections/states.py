@@ -44,19 +44,13 @@ def state_table() -> str:
     return table(("state", "meaning", "kind"), rows)
 
 
-def first_design_table() -> str:
+def first_design_states() -> str:
     """The first design's word for each state."""
-    return table(("there", "here"), [(_FIRST_DESIGN[state], code(state)) for state in State])
+    return "; ".join(f"*{_FIRST_DESIGN[state]}*: {code(state)}" for state in State)
 
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
-
-
-def move_table() -> str:
-    """Each move and when it happens; the picture has its states."""
-    rows = [(f"{code(move)}{'' if rule.to else ' (stays)'}", rule.meaning) for move, rule in LEGAL.items()]
-    return table(("move", "when"), rows)
 
 
 def picture() -> str:

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from docs.site import operations
 from docs.site.navigation import DOCS, OUTSIDE, ROOT, name_of, pages
 
 STAGED = ROOT / "build" / "pages"
@@ -23,6 +24,9 @@ MERMAID = ROOT / "node_modules" / "@mermaid-js" / "tiny" / "dist" / "mermaid.tin
 ADDRESS = "127.0.0.1:8780"
 _SUFFIXES = frozenset({".md", ".json", ".svg", ".png", ".txt"})
 _FENCE = re.compile(r"(^ *(?P<mark>```|~~~).*?^ *(?P=mark)[ ]*$)", re.MULTILINE | re.DOTALL)
+_OPERATIONS = "<!-- on the site: operations -->"
+_OPERATIONS_LINK = " Here, [operations and models](operations.md) shows it."
+"""What a page of the site says where the checkout has the comment."""
 _LINK = re.compile(r"(?<!\\)(?P<image>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 
 
@@ -62,10 +66,11 @@ def staged(text: str, source: Path) -> str:
 
     # What is between fences is shown as it is.
     parts = _FENCE.split(text)
-    return "".join(
+    linked = "".join(
         part if position % 3 == 1 else "" if position % 3 == 2 else _LINK.sub(link, part)  # noqa: PLR2004 - of the groups
         for position, part in enumerate(parts)
     )
+    return linked.replace(_OPERATIONS, _OPERATIONS_LINK)
 
 
 def stage() -> None:
@@ -79,6 +84,7 @@ def stage() -> None:
             target.write_text(staged(source.read_text(encoding="utf-8"), source), encoding="utf-8")
         else:
             shutil.copyfile(source, target)
+    (STAGED / operations.NAME).write_text(operations.text(), encoding="utf-8")
     shutil.copytree(DOCS / "site" / "assets", STAGED / "assets")
     shutil.copyfile(MERMAID, STAGED / "assets" / "mermaid.js")
 

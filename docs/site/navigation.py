@@ -26,6 +26,8 @@ OUTSIDE: Mapping[str, str] = {
     "testing/README.md": "testing-kit.md",
 }
 """Pages of the checkout that are not below `docs/`, and what they are called on the site."""
+BUILT = frozenset({"reference/operations.md"})
+"""Pages that are written when the site is built."""
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\n(?![#<>|!\n]|[*-] |\*Decided|\d\. )(.+?)(?=\n\n|\Z)", re.DOTALL)
 _SENTENCE = re.compile(r"(.+?[.:?])(?=\s|$)", re.DOTALL)
@@ -75,8 +77,10 @@ def settings() -> dict[str, Any]:
 
 
 def pages() -> list[Page]:
-    """The pages, in the order of the navigation."""
-    return [Page(heading, name, source_of(name)) for heading, name in _entries(settings()["nav"], "")]
+    """The pages that have a file, in the order of the navigation."""
+    return [
+        Page(heading, name, source_of(name)) for heading, name in _entries(settings()["nav"], "") if name not in BUILT
+    ]
 
 
 def source_of(name: str) -> Path:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from duetime_local.stack import Stack
 
-PAGE = REFERENCE / "task-interface.md"
+PAGE = REFERENCE / "first-designs.md"
 BLOCK = re.compile(r"^```http\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 NAMES = ["create", "query", "change", "pause", "continue", "run", "prepare", "status"]
 NAMES += ["heartbeat", "progress", "notify", "clean", "rollback", "summary"]
@@ -139,7 +139,7 @@ def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
 def test_the_page_of_the_task_interface_is_true(deployed: Stack) -> None:
     """Each of the fourteen examples, in the page's order, does and answers what the page says."""
     text = PAGE.read_text(encoding="utf-8")
-    assert re.findall(r"^## \d+ (\w+)$", text, re.MULTILINE) == NAMES
+    assert re.findall(r"^### \d+ (\w+)$", text, re.MULTILINE) == NAMES
     with serving() as service, httpx.Client(base_url=deployed.ready.api_url, timeout=120) as api:
         reader = Reader(api, service)
         for block in BLOCK.findall(text):

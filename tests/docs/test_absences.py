@@ -193,7 +193,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     ),
     "docs/migrations/crontab.md": ("A crontab cannot",),
     "docs/reference/costs.md": ("Lambda's rate cannot be configured",),
-    "docs/reliability.md": ("that UTF-8 cannot write",),
     "docs/reference/metrics.md": ("no worker has received its message yet",),
     "docs/reference/how-a-task-is-not-lost.md": (
         "handlers cannot be imported",

@@ -1,18 +1,27 @@
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from docs.generate import SECTIONS, SectionUnknown, filled, generated_in, generated_pages
-from docs.sections import api
+from docs.sections import api, limits
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
+from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import document
 from duetime.domain.tasks.states import LEGAL, Move, Rule, State
 from tests.docs.pages import name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+
+BOUNDS = frozenset({"maximum", "minimum", "maxItems", "maxProperties"})
+DEFAULTS = frozenset({"description"})
+"""Defaults are in descriptions: generated clients would send others."""
 
 
 @pytest.mark.parametrize("page", generated_pages(), ids=name_of)
@@ -59,18 +68,50 @@ def test_a_cell_cannot_break_its_table() -> None:
 
 
 def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
-    """With the object that has the field; without a field, by the sentence that says what to do instead."""
-    names = api.foreign_names("Celery")
-    assert "| `max_retries` | `retry.max_attempts` |" in names
-    assert "| `args`, `kwargs` | `payload` |" in names
-    assert "| `chain`, `chord`, `group_id` | `depends_on` of a node of a topology |" in names
-    assert "raise `Unretriable` in the handler" in names
+    """With the object that has the field; without a field, with the sentence that says what to do instead."""
+    names = api.foreign_names()
+    assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
+    assert "* `lock` of the task, or a switch: Airflow `max_active_tasks`, `pool`, `pool_slots`; QStash " in names
+    assert "raise `Unretriable` in the handler: Temporal " in names
 
 
-def test_fields_that_mean_the_same_are_explained_once() -> None:
-    """A node has the fields of a task: they are named, and its own are explained."""
-    schemas = api.request_fields("TopologyNodeInput", besides="TaskCreate")
-    first, _, own = schemas.partition("\n")
-    assert "`retry`" in first
-    assert "* `depends_on` (" in own
-    assert "* `retry` (" not in own
+def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
+    """A reader knows what `POST /pause` does, and reads what closes a group."""
+    calls = api.calls()
+    assert "`POST /pause`, " in calls
+    assert "`PUT` (close a group)" in calls
+
+
+def test_the_table_of_calls_has_every_call() -> None:
+    """Each call of the API is in the row of its resource."""
+    rows = re.findall(r"^\* `([^`]+)`: (.*)$", api.calls(), re.MULTILINE)
+    shown = {
+        f"{method} {resource}{below}"
+        for resource, calls in rows
+        for method, below in re.findall(r"`([A-Z]+) ?([^`]*)`", calls)
+    }
+    assert shown == {one.route for one in OPERATIONS}
+
+
+def _bounds(part: object) -> Iterator[float]:
+    if isinstance(part, dict):
+        for name, each in part.items():
+            if name in BOUNDS and isinstance(each, int | float):
+                yield each
+            elif name in DEFAULTS:
+                yield from map(float, re.findall(r"Default: ([0-9.]*[0-9])", str(each)))
+            else:
+                yield from _bounds(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _bounds(each)
+
+
+def test_a_limit_that_the_page_omits_is_a_bound_in_the_document() -> None:
+    """A reader finds each number on the page of limits, or with its field."""
+    known = {*_bounds(document())}
+    omitted = {
+        name: getattr(module, name) for module in limits._LIMITS for name in dir(module) if name in limits._BOUNDS
+    }
+    assert omitted.keys() == limits._BOUNDS
+    assert [name for name, value in omitted.items() if value not in known] == []

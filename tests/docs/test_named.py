@@ -38,12 +38,12 @@ def test_every_named_test_exists(page: Path) -> None:
     assert missing == []
 
 
-def test_every_row_of_the_threat_model_names_a_test() -> None:
+def test_every_threat_names_a_test() -> None:
     """A threat without a test is an opinion; that the tests exist is checked for all pages."""
-    page = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.endswith("| test |")]
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8").partition("## Threats\n")[2]
+    rows = [line for line in page.splitlines() if line.startswith("* ")]
     assert len(rows) > 30
-    assert [row for row in rows if not _TEST.search(row.rpartition(" | ")[2])] == []
+    assert [row for row in rows if not _TEST.search(row.rpartition(" (")[2])] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -81,7 +81,7 @@ def test_problems_are_shown_with_their_titles() -> None:
     """What a page shows of a refusal is what the API answers."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = set(_PROBLEM.findall(text))
-    assert len(shown) >= 5
+    assert len(shown) >= 2
     assert shown <= {(kind.code.value, kind.title) for kind in KINDS.values()}
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from docs.site import build, llms
+from docs.site import build, llms, operations
 from docs.site.navigation import DOCS, OUTSIDE, ROOT, Page, name_of, pages
+from duetime.contract.http.operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,6 +77,21 @@ def test_every_page_has_a_title() -> None:
 def test_links_of_a_page_lead_to_pages_of_the_site(link: str, expected: str) -> None:
     """A link out of the site is only its text; what is between fences is left alone."""
     assert build.staged(link, DOCS / "how-to" / "deploy.md") == expected
+
+
+def test_a_page_of_the_site_links_to_what_is_written_with_it() -> None:
+    """The checkout does not have the page of operations: there, a comment stands for the link."""
+    source = DOCS / "reference" / "api.md"
+    assert "(operations.md)" not in source.read_text(encoding="utf-8")
+    assert "(operations.md)" in build.staged(source.read_text(encoding="utf-8"), source)
+
+
+def test_the_page_of_operations_has_every_operation_and_model() -> None:
+    """A reader of the site finds each operation by its summary, and each model that a field links to."""
+    page = operations.text()
+    headings = set(re.findall(r"^### (.+)$", page, re.MULTILINE))
+    assert {one.summary for one in OPERATIONS} <= headings
+    assert set(re.findall(r"\]\(#(\w+)\)", page)) <= {each.lower() for each in headings}
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_pages_show_settings() -> None:
 def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sentence made of a name was wrong: the code has to say what is limited."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
-    monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_TAGS": ""} if module is limits else {})
+    monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):
         limit_list()
 

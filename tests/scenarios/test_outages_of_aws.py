@@ -1,6 +1,6 @@
 """What survives which outage of AWS: nothing accepted is lost, what is late is bounded, and alarms say so.
 
-The figures are those of `docs/what-survives-what.md`.
+The figures are those of `docs/reliability.md`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HUGE = ["%08x" % (number * 2654435761 % 2**32) for number in range(40_000)]
 """A payload that is stored in S3."""
-PAGE = (ROOT / "docs" / "what-survives-what.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 
 
 def table_throttled(outage: Outage) -> Figures:

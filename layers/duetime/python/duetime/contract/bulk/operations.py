@@ -121,10 +121,12 @@ def done_response(operation: BulkOperation) -> FilterActionResult:
     )
 
 
-PIECES = "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
-"and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
-f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
-"is processed or counted: repeat the request with the `next_token` of the response until that is null."
+PIECES = (
+    "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
+    "and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
+    f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
+    "is processed or counted: repeat the request with the `next_token` of the response until that is null."
+)
 """Describes how requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
