@@ -17,8 +17,9 @@ def task_options() -> str:
 
 
 def call_options() -> str:
-    """The options of `apply_async`."""
-    return _table("`apply_async`", CALL_OPTIONS)
+    """The options of `apply_async` that are not options of `@app.task` with the same answer."""
+    own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
+    return _table("`apply_async`", own)
 
 
 def entry_keys() -> str:
@@ -27,8 +28,9 @@ def entry_keys() -> str:
 
 
 def settings() -> str:
-    """The settings that concern running tasks."""
-    return _table("`app.conf`", SETTINGS)
+    """The settings that have a counterpart; the import reports the others, too."""
+    counterparts = {name: text for name, text in SETTINGS.items() if not text.startswith(("none", "always so"))}
+    return _table("`app.conf`", counterparts)
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:

@@ -134,7 +134,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/how-to/make-a-task-unique.md", "are chosen at creation and cannot be changed"): Refused(
         "PATCH", "/v1/tasks/ID", {"unique": {"key": "x"}}
     ),
-    ("docs/how-to/patterns-of-airflow-and-step-functions.md", "There is no number of automatic retries"): Refused(
+    ("docs/migrations/airflow.md", "There is no number of automatic retries"): Refused(
         "POST", "/v1/topologies", {"nodes": {"a": _TASK}, "retry": {"max_attempts": 3}}
     ),
     ("docs/how-to/run-a-graph-of-tasks.md", "`inputs` cannot be passed to it"): Refused(
