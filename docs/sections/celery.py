@@ -28,14 +28,14 @@ def entry_keys() -> str:
 
 
 def settings() -> str:
-    """The settings that have a counterpart; the import reports the others, too."""
-    counterparts = {name: text for name, text in SETTINGS.items() if not text.startswith(("none", "always so"))}
-    return _table("`app.conf`", counterparts)
+    """The settings that concern running tasks."""
+    return _table("`app.conf`", SETTINGS)
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:
-    """One row for all options with the same answer."""
+    """One row for all options with the same counterpart; the import reports those without one, too."""
     names: dict[str, list[str]] = {}
     for name, text in options.items():
-        names.setdefault(text, []).append(code(name))
+        if not text.startswith(("none", "always so")):
+            names.setdefault(text, []).append(code(name))
     return table((of, "duetime"), [(", ".join(same), text) for text, same in names.items()])
