@@ -93,8 +93,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("README.md", "no figures from AWS yet"): UNMEASURED,
     ("README.md", "not tried on AWS yet"): UNMEASURED,
     ("docs/comparison.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
-    ("docs/faq.md", "It has not been deployed to a real AWS account yet"): is_not_deployed,
-    ("docs/faq.md", "the figures on AWS are not measured yet"): UNMEASURED,
     ("docs/how-to/deploy.md", "duetime has not been deployed to a real AWS account yet"): is_not_deployed,
     ("docs/how-to/deploy.md", "The package is not published yet"): is_unpublished,
     ("docs/how-to/start-a-project.md", "The packages are not published yet"): is_unpublished,

@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     "docs/comparison.md",
-    "docs/faq.md",
     "docs/migrations/eventbridge-scheduler.md",
     "docs/reference/costs.md",
 )
