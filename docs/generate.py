@@ -80,6 +80,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "names-qstash": partial(api.foreign_names, "QStash"),
     "celery-task-options": celery.task_options,
     "celery-call-options": celery.call_options,
+    "celery-entry-keys": celery.entry_keys,
     "celery-settings": celery.settings,
 }
 """The generators of sections, by the name in the marker."""

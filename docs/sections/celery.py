@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from docs.sections.markdown import code, table
-from duetime_client.importers.celery_options import CALL_OPTIONS, SETTINGS, TASK_OPTIONS
+from duetime_client.importers.celery_options import CALL_OPTIONS, ENTRY_KEYS, SETTINGS, TASK_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +20,11 @@ def call_options() -> str:
     """The options of `apply_async` that are not options of `@app.task` with the same answer."""
     own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
     return _table("`apply_async`", own)
+
+
+def entry_keys() -> str:
+    """The keys of an entry of `beat_schedule`."""
+    return _table("`beat_schedule`", ENTRY_KEYS)
 
 
 def settings() -> str:
