@@ -174,7 +174,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
-    "docs/how-to/go-on-where-work-stopped.md": ("It is not a workflow engine",),
     "docs/how-to/limit-the-start-of-a-task.md": ("cannot start in time",),
     "docs/how-to/operate.md": ("ticks cannot process their minutes in time",),
     "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start"),
