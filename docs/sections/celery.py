@@ -17,8 +17,9 @@ def task_options() -> str:
 
 
 def call_options() -> str:
-    """The options of `apply_async`."""
-    return _table("`apply_async`", CALL_OPTIONS)
+    """The options of `apply_async` that are not options of `@app.task` with the same answer."""
+    own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
+    return _table("`apply_async`", own)
 
 
 def entry_keys() -> str:
@@ -32,8 +33,9 @@ def settings() -> str:
 
 
 def _table(of: str, options: Mapping[str, str]) -> str:
-    """One row for all options with the same answer."""
+    """One row for all options with the same counterpart; the import reports those without one, too."""
     names: dict[str, list[str]] = {}
     for name, text in options.items():
-        names.setdefault(text, []).append(code(name))
+        if not text.startswith(("none", "always so")):
+            names.setdefault(text, []).append(code(name))
     return table((of, "duetime"), [(", ".join(same), text) for text, same in names.items()])

@@ -93,8 +93,6 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("README.md", "no figures from AWS yet"): UNMEASURED,
     ("README.md", "not tried on AWS yet"): UNMEASURED,
     ("docs/comparison.md", "duetime has not run on a real AWS account yet"): is_not_deployed,
-    ("docs/faq.md", "It has not been deployed to a real AWS account yet"): is_not_deployed,
-    ("docs/faq.md", "the figures on AWS are not measured yet"): UNMEASURED,
     ("docs/how-to/deploy.md", "duetime has not been deployed to a real AWS account yet"): is_not_deployed,
     ("docs/how-to/deploy.md", "The package is not published yet"): is_unpublished,
     ("docs/how-to/start-a-project.md", "The packages are not published yet"): is_unpublished,
@@ -134,7 +132,7 @@ ABSENT: Mapping[tuple[str, str], Callable[[], bool]] = {
     ("docs/how-to/make-a-task-unique.md", "are chosen at creation and cannot be changed"): Refused(
         "PATCH", "/v1/tasks/ID", {"unique": {"key": "x"}}
     ),
-    ("docs/how-to/patterns-of-airflow-and-step-functions.md", "There is no number of automatic retries"): Refused(
+    ("docs/migrations/airflow.md", "There is no number of automatic retries"): Refused(
         "POST", "/v1/topologies", {"nodes": {"a": _TASK}, "retry": {"max_attempts": 3}}
     ),
     ("docs/how-to/run-a-graph-of-tasks.md", "`inputs` cannot be passed to it"): Refused(
@@ -176,7 +174,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/ask-an-assistant.md": ("that is not offered cannot be called either",),
     "docs/how-to/call-an-http-endpoint.md": ("If a secret cannot be read",),
     "docs/how-to/find-out-why.md": ("it is not there yet, but",),
-    "docs/how-to/go-on-where-work-stopped.md": ("It is not a workflow engine",),
     "docs/how-to/limit-the-start-of-a-task.md": ("cannot start in time",),
     "docs/how-to/operate.md": ("ticks cannot process their minutes in time",),
     "docs/how-to/respond-to-an-alarm.md": ("cannot be imported", "it cannot start"),

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, estimate
+from duetime_common.cost_estimate import FULL_BATCHES, THIN_TRAFFIC, Workload, estimate
 
 ROOT = Path(__file__).parents[2]
 PAGES = (
     "README.md",
     "docs/comparison.md",
-    "docs/faq.md",
     "docs/migrations/eventbridge-scheduler.md",
     "docs/reference/costs.md",
 )
@@ -27,6 +26,23 @@ def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     assert THIN in text
     assert FULL in text
+
+
+@pytest.mark.parametrize(
+    ("example", "workload"),
+    [
+        ("a team's", Workload(3_000, seconds=2)),
+        ("a shop:", Workload(3_000_000, seconds=0.5, together=5, per_request=100, retries=0.02)),
+        ("10 million", Workload(300_000_000, seconds=0.2, together=10, per_request=100)),
+    ],
+)
+def test_the_worked_examples_are_what_the_estimator_calculates(example: str, workload: Workload) -> None:
+    """Each row of the plan's table has the tasks and the dollars of its workload."""
+    page = (ROOT / "docs/how-to/plan-capacity-and-cost.md").read_text("utf-8").replace(" ", "")
+    (row,) = re.findall(rf"^\|{re.escape(example.replace(' ', ''))}.*\|([\d]+)\|([\d.]+)\|$", page, re.MULTILINE)
+    dollars = estimate(workload).dollars
+    assert int(row[0]) == workload.tasks
+    assert float(row[1]) == pytest.approx(dollars, abs=0.005 if dollars < 1000 else 0.5)
 
 
 @pytest.mark.parametrize("seconds", [30, 5, 2, 1])
