@@ -324,7 +324,7 @@ def _swept(work: RegionTakeover, region: ActiveRegion, segments: int) -> Takeove
 
 
 def _document(to: str, region: ActiveRegion, report: TakeoverReport) -> dict[str, Any]:
-    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again")}
+    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again", "cancelled")}
     more = {"schedules": report.schedules, "scanned": report.scanned, "unreadable": report.unreadable}
     return {"active": to, "epoch": region.epoch, "tasks": kinds, **more}
 
@@ -333,6 +333,8 @@ def _show_report(to: str, report: TakeoverReport) -> None:
     say(f"{report.tasks['open']} open tasks are taken over, and {report.schedules} schedules")
     say(f"{report.tasks['cut_off']} tasks were running: they run again")
     say(f"{report.tasks['completed_again']} tasks had just ended: what follows their end is repeated")
+    if cancelled := report.tasks["cancelled"]:
+        say(f"{cancelled} nodes are cancelled: their topology, or its plan, was not replicated (PlanLost)")
     for key in report.unreadable:
         say(f"the record {key} cannot be read, and stays as it is")
     say(f"{to} works. Send requests there: change DUETIME_URL, or the DNS record of your domain.")
