@@ -19,6 +19,7 @@ from rich.table import Table
 
 import duetime
 import duetime_common
+from duetime_common import frozen_classes
 from duetime_testing import fakes
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _CORE = Path(next(iter(duetime.__path__)))
 _COMMON = Path(next(iter(duetime_common.__path__)))
 _FUNCTIONS = Path(__file__).resolve().parents[1] / "functions"
+_GENERATED = frozen_classes.__file__
+"""Has the comparison of all frozen classes, which `dataclass` would generate into each of them."""
 _FAKES = str(Path(fakes.__file__ or "").parent)
 _REPEATS = 3
 GOALS = {"create a task": 40, "claim, run and end it": 40, "place an occurrence": 52, "end a node, begin the next": 60}
@@ -59,7 +62,7 @@ class Walk:
             return
         path = frame.f_code.co_filename
         folder = next((each for each in (_CORE, _COMMON, _FUNCTIONS) if path.startswith(f"{each}/")), None)
-        if folder is None or frame.f_code.co_name == "<module>":
+        if folder is None or path == _GENERATED or frame.f_code.co_name == "<module>":
             return
         strand: Strand | None = self._scenario.time.current()
         if path in self._handlers and strand is not None:

@@ -10,6 +10,12 @@ import subprocess
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,13 @@ class Part:
 
 
 ALL = Part(1, 1)
+
+
+def others_slow(parameters: Iterable[Any]) -> list[Any]:
+    """Parameters of a test that takes long: `make test` runs the first one, `make test-slow` the others."""
+    first, *others = parameters
+    rows = [each if isinstance(each, tuple) else (each,) for each in others]
+    return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]
 
 
 def read_part(text: str) -> Part:

@@ -17,7 +17,7 @@ from tests.fakes.queue_calls import QueueCalls
 if TYPE_CHECKING:
     from tests.adapters.clouds import Cloud
 
-QUICK, SEEDS = 4, 20
+QUICK, SEEDS = 2, 20
 """How many seeds `make test` and `make test-slow` draw calls from."""
 CALLS = 250
 pytestmark = pytest.mark.engine

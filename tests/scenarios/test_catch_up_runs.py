@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.parts import others_slow
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 from tests.scenarios.test_moved_occurrences import is_save
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
-@pytest.mark.parametrize("lasts", [2, 90])
+@pytest.mark.parametrize("lasts", others_slow([2, 90]))
 def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts: int) -> None:
     """The latest missed one runs, then the others at their times, or after each other, each once at most."""
     with Schedules() as schedules:

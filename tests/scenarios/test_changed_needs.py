@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.tasks import Tasks
 
@@ -43,7 +44,9 @@ def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> No
         assert scenario.effect_times(task)[0] - at < 3 * SECOND
 
 
-@pytest.mark.parametrize("change", [{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
+@pytest.mark.parametrize(
+    "change", others_slow([{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
+)
 def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> None:
     """Put off, it does not begin before; in another queue, it begins as soon as the lock is given back."""
     with Tasks() as scenario:

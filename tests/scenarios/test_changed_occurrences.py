@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, SECOND
 from tests.scenarios.schedules import Schedules
 
@@ -28,7 +29,7 @@ def hourly() -> tuple[Schedules, Millis]:
     return schedules, (schedules.now // HOUR + 1) * HOUR
 
 
-@pytest.mark.parametrize("is_paused", [False, True])
+@pytest.mark.parametrize("is_paused", others_slow([False, True]))
 def test_each_runs_when_its_user_says_and_once(is_paused: bool) -> None:  # noqa: FBT001 - a parameter
     """One is skipped, one moved earlier and one later past others, one run now, one restored; also across a pause."""
     schedules, first = hourly()

@@ -173,6 +173,7 @@ def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
         assert not graphs.violations
 
 
+@pytest.mark.slow
 def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
     """The answer comes in time, and nothing is left a while later."""
     with Graphs() as graphs:

@@ -8,6 +8,7 @@ import pytest
 
 from duetime.adapters.sqs import group_of
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 from tests.scenarios.tasks import Tasks
@@ -138,7 +139,7 @@ def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> No
         assert tasks.record(task_id).type == PULLED
 
 
-@pytest.mark.parametrize(("key", "longest"), [(FAIR, 3), ({}, 60)], ids=["with keys", "without"])
+@pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
     """With keys, ten tasks of others wait for little more than a running task beside 600; without, for most of them."""
     with Tasks() as tasks:

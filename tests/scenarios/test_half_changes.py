@@ -9,6 +9,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.handlers import Unretriable
+from tests.parts import others_slow
 from tests.scenarios.graphs import DIAMOND, Graphs
 from tests.scenarios.graphs import PATH as TOPOLOGIES
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
@@ -75,7 +76,7 @@ def begun(schedules: Schedules) -> int:
     return len(schedules.effects)
 
 
-@pytest.mark.parametrize("change", ["pause", "delete"])
+@pytest.mark.parametrize("change", others_slow(["pause", "delete"]))
 def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None:
     """Whatever call of its first try is the last."""
     for number, schedules in half_changed(change):
@@ -84,7 +85,7 @@ def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None
         assert begun(schedules) == before, number
 
 
-@pytest.mark.parametrize("change", ["payload", "timing", "resume"])
+@pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
     """Whatever call of its first try is the last: none is lost, none runs twice, and the change holds."""
     for number, schedules in half_changed(change):
@@ -100,6 +101,7 @@ def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
             assert last["payload"] == "new", number
 
 
+@pytest.mark.slow
 def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
     """Whatever call of its first try is the last: three more, counted from the last of both at most."""
     for number, schedules in half_changed("remaining"):
@@ -122,7 +124,7 @@ def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
         assert kept == [], number
 
 
-@pytest.mark.parametrize("next_request", ["none", "create"])
+@pytest.mark.parametrize("next_request", others_slow(["none", "create"]))
 def test_no_payload_is_left_for_ever_by_a_deletion_that_is_not_repeated(next_request: str) -> None:
     """Whatever call of it is the last, and even if the name is used again at once; a schedule that stays keeps it."""
     number, dies = 0, True
@@ -195,6 +197,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
             assert sorted(graphs.ran) == sorted([*DIAMOND, "late", *again]), number
 
 
+@pytest.mark.slow
 def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
     """Whatever call of its first try is the last: its nodes are gone too, and nothing of them is kept for ever."""
     number, dies = 0, True

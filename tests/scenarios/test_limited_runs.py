@@ -11,6 +11,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.schedule_items import ACTIVITY
 from duetime.domain.times import to_iso
 from duetime.handlers import Unretriable
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 
@@ -317,7 +318,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
         assert len(begun(schedules)) == NUMBER
 
 
-@pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all"])
+@pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
 def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
     """It dies before the write that counts a run, or after it and before the run begins: as many begin as may."""

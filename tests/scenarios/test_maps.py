@@ -9,6 +9,7 @@ import pytest
 from duetime.domain.limits import MAX_NODES
 from duetime.domain.times import DAY
 from duetime.handlers import Unretriable
+from tests.parts import others_slow
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
@@ -149,7 +150,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
         assert (graphs.run_until_ended().state, graphs.node("each").state) == ("cancelled", "cancelled")
 
 
-@pytest.mark.parametrize("meanwhile", ["nothing", "cancelled", "worker dies", "released by another"])
+@pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
 def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
     """A release that is refused, not made or made twice leaves nothing for ever; a map that runs keeps its items."""
     with Maps() as graphs:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.parts import others_slow
 from tests.scenarios.scenario import MINUTE, SECOND
 from tests.scenarios.test_moved_occurrences import NEW_TASK, OPEN, TENTH, Moved, closed, tenth_after
 
@@ -53,7 +54,7 @@ CHANGES: dict[str, dict[str, Any]] = {"nothing": {}, "payload": {"task": NEW_TAS
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("pause", PAUSES)
+@pytest.mark.parametrize("pause", others_slow(PAUSES))
 def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: str, change: str) -> None:
     """Whenever the pause began, and whatever but the timing was changed meanwhile; its run is counted once."""
     with Held() as schedules:

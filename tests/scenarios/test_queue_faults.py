@@ -69,6 +69,7 @@ def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
         assert scenario.record(made).attempt == 2
 
 
+@pytest.mark.slow
 def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
     """While the table is away, messages end as dead letters, which nobody looks into: a scan finds their tasks."""
     with Scenario() as scenario:

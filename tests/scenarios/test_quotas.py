@@ -15,6 +15,7 @@ from duetime.domain.quotas import Quota
 from duetime.domain.times import to_iso
 from duetime.environment_variables import Variable
 from duetime_testing.simulation.table_stream import SimulatedTableStream
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, PLAIN, SECOND
 from tests.scenarios.tasks import Tasks
 from tests.simulation.account import PULLED
@@ -98,7 +99,7 @@ def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
     return work
 
 
-@pytest.mark.parametrize("limit", [10, 40])
+@pytest.mark.parametrize("limit", others_slow([10, 40]))
 def test_creates_are_limited_over_many_processes_within_a_tenth(limit: int) -> None:
     """Thirty processes are asked at once, four times a second; after the first window, as many pass as may."""
     with Limited(creates_per_second=limit) as tasks:
@@ -194,6 +195,7 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
         assert max(accumulate(change for _, change in changes)) == 10
 
 
+@pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
     """Floods of due tasks, schedules and nodes leave another's worst start within twice what it is alone."""
     late = []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import Schedules
 
@@ -31,7 +32,7 @@ def next_hour(account: Schedules) -> int:
     return (account.now // HOUR + 1) * HOUR
 
 
-@pytest.mark.parametrize("overlap", ["skip", "buffer_one", "allow_all", "cancel_other", "replace_other"])
+@pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all", "cancel_other", "replace_other"]))
 def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
     """Between two occurrences, and with its own payload; also if the schedule is paused and changed meanwhile."""
     with Schedules() as account:

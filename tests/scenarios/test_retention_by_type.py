@@ -121,6 +121,7 @@ def test_a_node_is_kept_as_long_as_its_topology() -> None:
         assert graphs.ask("GET", f"{PATH}/{graphs.topology}").status == 200
 
 
+@pytest.mark.slow
 def test_the_past_runs_of_a_schedule_are_known_as_long_as_their_tasks() -> None:
     """A run without a task is `expired` when the retention of its type has passed, not the deployment's."""
     with Schedules() as schedules:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN
 from tests.scenarios.schedules import PATH, Schedules
 from tests.scenarios.tasks import ONCE
@@ -138,7 +139,7 @@ CHANGES: dict[str, Callable[[Failing], object]] = {
 
 
 DELAYS = {"at its time": {}, "with jitter": {"jitter_seconds": 900}, "spread": {"spread_seconds": 900}}
-FAST = {"paused and resumed", "retimed", "a calendar"}
+FAST = {"retimed"}
 TABLE = [
     pytest.param(change, delay, id=f"{change}, {delay}", marks=[] if is_fast else pytest.mark.slow)
     for change in CHANGES
@@ -216,7 +217,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 
 
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
-@pytest.mark.parametrize("action", ["skip", "move", "run_now"])
+@pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
     """At its own time it did not run, by its user, also after another timing; what was moved ran at its new time."""
     with Failing() as schedules:

@@ -10,6 +10,7 @@ import pytest
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.tasks.task import Cause
+from tests.parts import others_slow
 from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 from tests.scenarios.schedules import Schedules
 
@@ -63,7 +64,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         assert {late.due_at - early.due_at for early, late in pairwise(tasks)} == {MINUTE}
 
 
-@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("dies", others_slow([False, True]))
 def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
     """The trigger is away for half an hour, and may die as it places what it finds: ten minutes' worth still runs."""
     with Schedules() as schedules:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.domain.times import DAY, MINUTE, SECOND, to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import PLAIN
 from tests.scenarios.schedules import NAME, PATH, Schedules, is_of_a_schedule
 
@@ -44,7 +45,7 @@ def repeated(schedules: Schedules, number: int, path: str, body: object = None) 
     return dies, answer.body
 
 
-@pytest.mark.parametrize("name", [NAME, None], ids=["named", "unnamed"])
+@pytest.mark.parametrize("name", others_slow([NAME, None]), ids=["named", "unnamed"])
 def test_a_repeated_creation_makes_one_schedule(name: str | None) -> None:
     """Whatever call of its first try is the last: one schedule, and each of its occurrences runs once."""
     body = {**MINUTELY, **({"name": name} if name else {})}

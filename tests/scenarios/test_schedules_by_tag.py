@@ -106,6 +106,7 @@ def test_many_are_paused_in_the_background_whatever_crashes(scenario: Scenario) 
     assert sorted(paused(scenario)) == NAMES
 
 
+@pytest.mark.slow
 def test_more_schedules_than_a_page_has_are_resumed(scenario: Scenario) -> None:
     """A request goes on behind the last schedule of a page, by its name; each is examined once."""
     for number in range(MAX_PAGE):

@@ -317,7 +317,8 @@ class RecountedSimulation(CountedSimulation):
                 return
 
 
-@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 16))
 def test_after_a_fault_simulation_with_lost_changes_the_summary_is_a_count_of_the_table(seed: int) -> None:
     """Processes die in recounts, too, and two recount at once."""
     simulation = RecountedSimulation(seed)

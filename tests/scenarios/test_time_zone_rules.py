@@ -9,6 +9,7 @@ import pytest
 from duetime.domain.schedules import time_zones
 from duetime.domain.times import DAY
 from duetime.services.schedules import expansion_planner, schedule_writer
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE
 from tests.scenarios.schedules import Schedules
 
@@ -48,8 +49,8 @@ def rules() -> Iterator[Rules]:
     time_zones._periods.cache_clear()
 
 
-@pytest.mark.parametrize("catch_up_seconds", [0, 3600])
-@pytest.mark.parametrize(("old", "new", "begins"), [(12, 9, 12), (9, 12, 12)], ids=["earlier", "later"])
+@pytest.mark.parametrize("catch_up_seconds", others_slow([0, 3600]))
+@pytest.mark.parametrize(("old", "new", "begins"), others_slow([(12, 9, 12), (9, 12, 12)]), ids=["earlier", "later"])
 def test_the_next_occurrence_follows_newer_rules(
     rules: Rules, old: Millis, new: Millis, begins: Millis, catch_up_seconds: int
 ) -> None:

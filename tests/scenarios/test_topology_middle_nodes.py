@@ -9,6 +9,7 @@ import pytest
 from duetime.domain.operating_parameters import WAITS_AT_ONCE
 from duetime.handlers import Unretriable
 from duetime_testing.simulation.machines import Machine
+from tests.parts import others_slow
 from tests.scenarios.graphs import Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
 
@@ -103,7 +104,7 @@ def dies(graphs: Graphs) -> None:
     assert graphs.run_until(lambda: graphs.ran.count("middle") == 2)
 
 
-@pytest.mark.parametrize("policy", ["stop", "continue", "rollback"])
+@pytest.mark.parametrize("policy", others_slow(["stop", "continue", "rollback"]))
 @pytest.mark.parametrize(
     ("happens", "end", "undone"),
     [

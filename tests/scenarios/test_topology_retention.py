@@ -11,6 +11,7 @@ from duetime.adapters.dynamodb.task_items import ATTRIBUTES
 from duetime.domain.times import DAY
 from duetime.environment_variables import Variable
 from duetime.handlers import Accepted
+from tests.parts import others_slow
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 
@@ -188,8 +189,8 @@ INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"
 
 
 @pytest.mark.parametrize("days", [0, pytest.param(4, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("dies", ["before its nodes expire", "just before it is finished"])
-@pytest.mark.parametrize("which", ["outer", "inner"])
+@pytest.mark.parametrize("dies", others_slow(["before its nodes expire", "just before it is finished"]))
+@pytest.mark.parametrize("which", others_slow(["outer", "inner"]))
 def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:
     """The worker that follows up its end dies, and nothing runs for days: its nodes still outlive it."""
     with Graphs() as graphs:

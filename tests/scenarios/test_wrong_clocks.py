@@ -8,6 +8,7 @@ import pytest
 
 from duetime.domain.operating_parameters import MAX_CLOCK_DIFFERENCE
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, Scenario
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def _step(scenario: Scenario, function: str, step: Millis) -> None:
     scenario.before_call = off
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", others_slow(STEPS))
 def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
     """For five minutes it is wrong; what falls due after that is on time, and what fell due meanwhile runs then."""
     with Scenario() as scenario:
@@ -57,7 +58,7 @@ def test_the_clock_of_the_trigger_steps_away_and_back(step: Millis) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", others_slow(STEPS))
 def test_a_schedule_keeps_its_times_while_the_clock_of_the_trigger_is_wrong(step: Millis) -> None:
     """Every occurrence that falls due when the clock is right again runs once; none of them counts as missed before."""
     with Scenario() as scenario:

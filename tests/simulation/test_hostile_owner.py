@@ -12,8 +12,6 @@ from tests.simulation.hostile_owner import HostileSimulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SLOW = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 7)]
-
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
@@ -34,7 +32,8 @@ def attacked(seed: int, rate: float) -> HostileSimulation:
     return simulation
 
 
-@pytest.mark.parametrize("seed", [0, *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(7))
 def test_a_hostile_owner_delays_and_changes_nothing_of_others(
     seed: int, record_property: Callable[[str, object], None]
 ) -> None:
