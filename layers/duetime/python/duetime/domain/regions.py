@@ -129,12 +129,12 @@ def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) 
     return topology.is_terminal and node.state is State.BLOCKED
 
 
-def dismissed(node: Task, now: Millis) -> TakenOver:
-    """A node that is left over, cancelled; a worker does what follows its end."""
+def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
+    """A node that is left over, cancelled, and the timer by which a worker does what follows its end."""
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
-    return TakenOver(ended, _timer(ended, now), was_cut_off=False)
+    return ended, _timer(ended, now)
 
 
 def has_attempt(task: Task, now: Millis) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.dispatch.cursors import groups_of
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
+    from duetime.domain.topologies.run_state import RunState
     from duetime.ports.restore import RegionRecords, RegionStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore, ShardStore
     from duetime.ports.tasks import ContentStore
     from duetime.ports.topologies import TopologyStore
 
+Runs: TypeAlias = "dict[TaskId, tuple[Task | None, RunState | None]]"
+"""Topologies with their progress."""
 _TRIES = 5
 _LOOK = 5 * SECOND
 _PROBE_LOOK = 200
@@ -179,11 +182,13 @@ class RegionTakeover:
         left_over: list[TaskId] = []
         while more:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
+            # Read after the page, and once for all nodes in it.
+            runs: Runs = {}
             for task in page.tasks:
                 # First: once it is taken over, its run may go on.
                 self._reopen(task, region)
                 self._take_over(task, region, report)
-                if self._is_left_over(task):
+                if self._is_left_over(task, runs):
                     left_over.append(task.id)
             for stored in page.schedules:
                 if stored.is_expandable:
@@ -257,13 +262,15 @@ class RegionTakeover:
             expires_at = self.runtime.now() + RUN_STATE_LIFE if changed.ended or changed.dissolved else None
             self.topologies.save(changed, self.runtime.nonce(), expires_at)
 
-    def _is_left_over(self, task: Task) -> bool:
+    def _is_left_over(self, task: Task, runs: Runs) -> bool:
         if task.node_ref is None or task.is_terminal:
             return False
+        topology = task.node_ref.topology
         try:
-            return is_left_over(task, *self.topologies.read_with_task(task.node_ref.topology))
+            run = runs.get(topology) or runs.setdefault(topology, self.topologies.read_with_task(topology))
         except RecordUnreadable:
             return False
+        return is_left_over(task, *run)
 
     def _dismiss(self, left_over: list[TaskId], report: TakeoverReport) -> None:
         """Cancel nodes whose topology would never start them, unless the rest of it is only replicated later."""
@@ -274,12 +281,11 @@ class RegionTakeover:
             for _ in range(_TRIES):
                 task = self.target.records.read_many([task_id]).get(task_id)
                 # One that has begun in a Region that works runs to its end.
-                if task is None or task.state not in NOT_STARTED or not self._is_left_over(task):
+                if task is None or task.state not in NOT_STARTED or not self._is_left_over(task, {}):
                     break
-                done = dismissed(task, self.runtime.now())
-                if done.timer is not None:
-                    self.target.records.add_timer(done.timer)
-                if self.target.records.rewrite(task, replace(done.task, nonce=self.runtime.nonce())):
+                ended, timer = dismissed(task, self.runtime.now())
+                self.target.records.add_timer(timer)
+                if self.target.records.rewrite(task, replace(ended, nonce=self.runtime.nonce())):
                     report.tasks["cancelled"] += 1
                     break
 
