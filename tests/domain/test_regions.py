@@ -8,10 +8,12 @@ import pytest
 
 from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
-from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
+from duetime.domain.regions import ActiveRegion, cursors_behind, is_left_over, next_region, taken_over
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
+from duetime.domain.tasks.task import NodeRef
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, minute_of
+from duetime.domain.topologies.run_state import Begun, Run, RunState
 from tests.domain.factories import NOW, task
 
 REGION = ActiveRegion("b", 1, NOW, is_open=False)
@@ -96,3 +98,26 @@ def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
     assert found.floors[1] == minute_of(NOW - 17 * MINUTE) - 1
     behind = Cursors.at([1, 1, 1, 1])
     assert cursors_behind(behind, NOW).floors == (1, 1, 1, 1)
+
+
+def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
+    """Its own end was not replicated, and nobody will start it; a node that waits for its time runs again."""
+    topology = task(state=State.SUCCEEDED, target=TopologyTarget(), finished_at=NOW)
+    run = RunState(topology.id, (Begun(NOW, 2),), 1, opened=True, ended=True)
+    ref = NodeRef(topology.id, 1, "a")
+    node = task(id=run.task_id("a"), state=State.BLOCKED, node_ref=ref)
+    assert is_left_over(node, topology, run)
+    assert not is_left_over(replace(node, state=State.SCHEDULED), topology, run)
+    assert not is_left_over(node, replace(topology, state=State.RUNNING, finished_at=None), run)
+    assert not is_left_over(replace(node, state=State.CANCELLED), None, None)
+
+
+def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
+    """Its user may have retried it; a node of a run that is not known is."""
+    topology = task(state=State.RUNNING, target=TopologyTarget())
+    run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
+    first = Run(topology.id, 1, NOW, 2).task_id("a")
+    node = task(id=first, state=State.WAITING, node_ref=NodeRef(topology.id, 1, "a"))
+    assert not is_left_over(node, topology, run)
+    later = Run(topology.id, 3, NOW + 2 * HOUR, 2).task_id("a")
+    assert is_left_over(replace(node, id=later, node_ref=NodeRef(topology.id, 3, "a")), topology, run)

@@ -83,7 +83,8 @@ USED = {
         Variable.API_URL,
     }
     | {Variable.TRACEBACKS, Variable.TRACES, Variable.PYDANTIC_PLUGINS}
-    | {Variable.ARCHIVE_BUCKET, Variable.REDACT, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
+    | {Variable.ARCHIVE_BUCKET, Variable.ARCHIVE_DAYS, Variable.ARCHIVE_DAYS_BY_TYPE}
+    | {Variable.REDACT, Variable.AUDIT_LOG_GROUP, Variable.STACK, Variable.WORKER_LOGS},
     "trigger": EVERYWHERE
     | {
         Variable.QUOTAS,

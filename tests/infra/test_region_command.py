@@ -19,7 +19,7 @@ from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion
 from duetime.domain.tasks.states import State
-from duetime_cdk.content_replication import RegionalBucket
+from duetime_cdk.bucket_replication import RegionalBucket
 from duetime_client import Client
 from duetime_client.commands.app import app
 from duetime_client.commands.clock import Clock
@@ -82,15 +82,17 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployed]:
         name = new_table(boto3.client("dynamodb", region_name=FIRST))
         _copy_table(name, OTHER)
         for region in (FIRST, OTHER):
-            outputs = {"BucketName": f"contents-{region}", "ReplicationRoleArn": ROLE}
+            names = {"BucketName": f"contents-{region}", "ArchiveBucketName": f"archive-{region}"}
+            outputs = {**names, "ReplicationRoleArn": ROLE}
             boto3.client("cloudformation", region_name=region).create_stack(
                 StackName="duetime-prod", TemplateBody=json.dumps(_template(name, f"{FIRST} {OTHER}", **outputs))
             )
             objects = boto3.client("s3", region_name=region)
             placed: Any = {"LocationConstraint": region}
-            objects.create_bucket(Bucket=f"contents-{region}", CreateBucketConfiguration=placed)
             versions: VersioningConfigurationTypeDef = {"Status": "Enabled"}
-            objects.put_bucket_versioning(Bucket=f"contents-{region}", VersioningConfiguration=versions)
+            for name_of_bucket in names.values():
+                objects.create_bucket(Bucket=name_of_bucket, CreateBucketConfiguration=placed)
+                objects.put_bucket_versioning(Bucket=name_of_bucket, VersioningConfiguration=versions)
         yield Deployed(name)
 
 
@@ -238,6 +240,31 @@ def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
         assert rule["Destination"]["Bucket"] == f"arn:aws:s3:::contents-{other}"
 
 
+def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> None:
+    """Each Region has the rows that the other one has archived; results of queries stay where they are."""
+    clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
+    keys = ("archive/day=2026-11-22/{}.jsonl.gz", "unreadable/{}.jsonl.gz", "aws/lambda/{}", "query-results/{}")
+    for region, client in clients.items():
+        for key in keys:
+            client.put_object(Bucket=f"archive-{region}", Key=key.format(region), Body=b"x", Tagging="kept-days=7")
+    before = deployed.duetime("status", "--stack", "duetime-prod")
+    assert "the archive is not replicated: run `duetime region replicate`" in before.output
+    result = deployed.duetime("replicate", "--stack", "duetime-prod")
+    assert "6 earlier objects were copied" in result.output
+    after = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
+    assert after["archive_replicated"]
+    for region, client in clients.items():
+        other = OTHER if region == FIRST else FIRST
+        found = {each["Key"] for each in client.list_objects_v2(Bucket=f"archive-{region}")["Contents"]}
+        copied = {key.format(other) for key in keys[:3]}
+        assert found == copied | {key.format(region) for key in keys}
+        tags = client.get_object_tagging(Bucket=f"archive-{region}", Key=keys[0].format(other))["TagSet"]
+        assert tags == [{"Key": "kept-days", "Value": "7"}]
+        rules = client.get_bucket_replication(Bucket=f"archive-{region}")["ReplicationConfiguration"]["Rules"]
+        assert [each["ID"] for each in rules] == ["duetime-archive/", "duetime-unreadable/", "duetime-aws/lambda/"]
+        assert {each["Destination"]["Bucket"] for each in rules} == {f"arn:aws:s3:::archive-{other}"}
+
+
 def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
     """S3 replicates no such bucket: the error names it, and no rule is made in the other direction."""
     client = boto3.client("s3", region_name=OTHER)
@@ -252,12 +279,14 @@ def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
 
 def test_deletions_and_encrypted_objects_are_replicated() -> None:
     """What a user deletes is deleted in both Regions; with a key of the user, S3 is given that of the other Region."""
-    here, there = (RegionalBucket(None, name, ROLE, key) for name, key in (("here", "key-1"), ("there", "key-2")))
-    rule = here.rule_to(there)
+    named = (("here", "key-1"), ("there", "key-2"))
+    here, there = (RegionalBucket(None, name, ROLE, key, ("archive/",)) for name, key in named)
+    (rule,) = here.rules_to(there)
+    assert rule["Filter"] == {"Prefix": "archive/"}
     assert rule["DeleteMarkerReplication"] == {"Status": "Enabled"}
     assert rule["Destination"]["EncryptionConfiguration"] == {"ReplicaKmsKeyID": "key-2"}
     assert rule["SourceSelectionCriteria"] == {"SseKmsEncryptedObjects": {"Status": "Enabled"}}
-    assert "SourceSelectionCriteria" not in here.rule_to(RegionalBucket(None, "there", ROLE, ""))
+    assert "SourceSelectionCriteria" not in here.rules_to(RegionalBucket(None, "there", ROLE, ""))[0]
 
 
 def _of_regions(client: Client) -> list[Finding]:
@@ -269,8 +298,9 @@ def _of_regions(client: Client) -> list[Finding]:
 def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
     """It names contents that are not replicated, a stack with other Regions, and one that is not there."""
     client = Client("https://tasks.example.org")
-    (found,) = _of_regions(client)
-    assert (found.severity, "eu-west-1 and eu-central-1" in found.seen) == (Severity.WARNING, True)
+    for found, subject in zip(_of_regions(client), ("contents above 200 KB are", "the archive is"), strict=True):
+        assert found.severity is Severity.WARNING
+        assert found.seen == f"{subject} not replicated from eu-west-1 and eu-central-1"
     assert deployed.duetime("replicate", "--stack", "duetime-prod").exit_code == 0
     (healthy,) = _of_regions(client)
     assert (healthy.severity, healthy.seen) == (Severity.OK, f"{FIRST} and {OTHER}")

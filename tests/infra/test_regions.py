@@ -51,13 +51,17 @@ def test_the_functions_may_read_the_record_of_the_active_region(synthesis: Synth
         assert all(schema.REGION_KEY in each for each in keys)
 
 
-def test_the_contents_can_be_replicated(synthesis: Synthesis) -> None:
+@pytest.mark.parametrize("construct", ["Content", "Archive"])
+def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, construct: str) -> None:
     """The bucket keeps versions for a day, and S3 has a role that reaches buckets of this account only."""
-    (bucket,) = [each for name, each in synthesis.properties("AWS::S3::Bucket").items() if name.startswith("Content")]
+    found = {name: each for name, each in synthesis.properties("AWS::S3::Bucket").items() if name.startswith(construct)}
+    ((name, bucket),) = found.items()
     assert bucket["VersioningConfiguration"] == {"Status": "Enabled"}
     rules = bucket["LifecycleConfiguration"]["Rules"]
     assert {"NoncurrentDays": 1} in [each.get("NoncurrentVersionExpiration") for each in rules]
     (statements,) = [found for role, found in synthesis.statements().items() if "Replication" in role]
+    reads = [each for each in statements if "s3:GetObjectVersionForReplication" in each["Action"]]
+    assert name in str(reads)
     writes = next(each for each in statements if "s3:ReplicateObject" in each["Action"])
     assert writes["Condition"] == {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
     assert "ReplicationRoleArn" in synthesis.template["Outputs"]

@@ -9,6 +9,7 @@ from duetime.contract.tasks.fields import OWNER_RULE
 from duetime.domain import errors
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BODY_BYTES
+from duetime.domain.retention import RetentionPolicy
 from duetime.domain.times import DAY
 from tests.domain.factories import task
 
@@ -37,7 +38,7 @@ RARE: Sequence[Exception] = (
     errors.SummaryOff(),
     errors.SwitchesFull(100),
     errors.TypesFull(100),
-    errors.TaskArchived(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), 30 * DAY),
+    errors.TaskArchived(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX"), 30 * DAY, RetentionPolicy(400 * DAY)),
     errors.TaskDeleted(TaskId.parse("01M7XZ8CGJ0013P2ZBN3YDT3DX")),
     errors.TargetSilent("the endpoint did not answer within 5 s"),
     errors.TargetUnreachable("the endpoint refused the connection"),

@@ -307,6 +307,38 @@ def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
         assert after.body == before.body, "it is not told whether another owner's task is still there"
 
 
+@pytest.mark.parametrize(
+    ("days", "by_type", "said"),
+    [
+        (
+            "400",
+            {PLAIN: 7, UNDONE: 0},
+            f"tasks that ended more than 30 days ago are archived, except those of the types {UNDONE}",
+        ),
+        ("0", {PLAIN: 7, UNDONE: 0}, f"tasks of the types {PLAIN} that ended more than 30 days ago are archived"),
+    ],
+)
+def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str, int], said: str) -> None:
+    """The type of a task that is gone is not known; the caller knows it, and sees whether to look in the archive."""
+    with archived() as account:
+        account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
+        task_id = account.create()
+        account.run(MINUTE)
+        account.pass_retention()
+        assert f"; {said}: duetime archive query" in account.ask("GET", f"/v1/tasks/{task_id}").body["detail"]
+
+
+@pytest.mark.parametrize("archived_type", [PLAIN, UNDONE])
+def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type: str) -> None:
+    """Whoever looks for an old run is not sent to an archive that has none of them."""
+    with archived() as account:
+        account.environ |= {Variable.ARCHIVE_DAYS: "0", Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps({archived_type: 7})}
+        schedule = {"name": "nightly", "rate": "1 day", "task": {"type": PLAIN}}
+        assert account.ask("POST", "/v1/schedules", schedule).status == 201
+        applied = account.ask("GET", "/v1/schedules/nightly/runs").body["applied"]
+        assert applied["is_archived"] is (archived_type == PLAIN)
+
+
 def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
     """Where the settings keep no archive, what is gone is gone."""
     with Scenario() as account:

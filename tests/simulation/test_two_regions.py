@@ -10,6 +10,7 @@ import pytest
 
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
 from duetime.domain.regions import ActiveRegion
+from duetime.domain.tasks.states import State
 from duetime.domain.times import HOUR, MINUTE, SECOND
 from duetime.handlers import Accepted
 from duetime_testing.simulation.gateway import event_of
@@ -19,6 +20,7 @@ from tests.simulation.two_regions import FIRST, SECOND_REGION, Situation, TwoReg
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from duetime.domain.tasks.task import Task
     from tests.simulation.busy_users import Answer
     from tests.simulation.two_regions import RegionalAccount
 
@@ -191,6 +193,110 @@ def test_a_schedule_whose_timer_was_not_replicated_goes_on() -> None:
         world.run(HOUR)
         there = [each for each in world.effects if getattr(each, "region", "") == SECOND_REGION]
         assert len(there) > 50
+
+
+def create_topology(world: TwoRegionSimulation) -> str:
+    """Create a topology of two nodes, one after the other, whose work takes half a minute; its id."""
+
+    def slow(_phase: str, _context: object) -> str:
+        world.take(30 * SECOND)
+        return "done"
+
+    world.behave = slow
+    limits = {"timeout_seconds": 60, "notify_within_seconds": 60}
+    nodes = {key: {"type": works.PLAIN, "depends_on": on, **limits} for key, on in {"a": [], "b": ["a"]}.items()}
+    return create(world, "/v1/topologies", nodes=nodes)
+
+
+def forget(account: RegionalAccount, is_lost: Callable[[tuple[str, str]], bool]) -> None:
+    """Let some items not have been replicated to a Region."""
+    for key in [account.table.key_of(item) for item in account.table.every()]:
+        if is_lost(key):
+            account.table.write(account.time.now(), key, None)
+
+
+def nodes_of(account: RegionalAccount, topology_id: str) -> list[Task]:
+    """The tasks of a topology's nodes, of each of its plans."""
+    return [each for each in account.tasks() if each.node_ref and each.node_ref.topology.text == topology_id]
+
+
+def lose_while_it_runs(world: TwoRegionSimulation, is_lost: Callable[[str, tuple[str, str]], bool]) -> str:
+    """Lose the first Region while the first node of a topology runs, and some items; let the second one take over."""
+    topology_id = create_topology(world)
+    until(world, lambda: any(each.phase == "run" for each in world.effects))
+    world.run(10 * SECOND)
+    for link in world.links:
+        link.cut()
+    world.first.lose()
+    forget(world.second, partial(is_lost, topology_id))
+    take_over(world, is_forced=True)
+    return topology_id
+
+
+def is_plan(topology_id: str, key: tuple[str, str]) -> bool:
+    """Whether an item is the progress of a topology."""
+    return topology_id in key[0] and key[1] == "head"
+
+
+def test_nodes_of_a_plan_that_was_not_replicated_are_cancelled() -> None:
+    """Its topology runs with the nodes of another plan; the earlier ones do not stay blocked, and do not run."""
+    with simulation(Situation.LOST) as world:
+        topology_id = lose_while_it_runs(world, is_plan)
+        until(world, lambda: not world.open_tasks())
+        ended = {(each.node_ref.key, each.state.value) for each in nodes_of(world.second, topology_id) if each.node_ref}
+        assert ended == {("a", "cancelled"), ("b", "cancelled"), ("a", "succeeded"), ("b", "succeeded")}
+        errors = {each.error.type for each in nodes_of(world.second, topology_id) if each.error is not None}
+        assert errors == {"PlanLost"}
+        assert world.reports[0].tasks["cancelled"] == 2
+
+
+def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
+    """Nobody would start or end them."""
+    with simulation(Situation.LOST) as world:
+        topology_id = lose_while_it_runs(world, lambda topology_id, key: topology_id in {key[0][2:], key[1]})
+        until(world, lambda: not world.open_tasks())
+        assert topology_id not in {each.id.text for each in world.second.tasks()}
+        assert [each.state.value for each in nodes_of(world.second, topology_id)] == ["cancelled", "cancelled"]
+
+
+def test_nodes_that_were_not_replicated_are_created_by_the_plan_that_was() -> None:
+    """The run goes on with the nodes that are there, whose ids it knows."""
+    with simulation(Situation.LOST) as world:
+        blocked: list[str] = []
+
+        def is_blocked(_topology_id: str, key: tuple[str, str]) -> bool:
+            blocked.extend(each.id.text for each in world.second.tasks() if each.state is State.BLOCKED)
+            return key[1] in blocked
+
+        topology_id = lose_while_it_runs(world, is_blocked)
+        until(world, lambda: not world.open_tasks())
+        found = {each.node_ref.key: each for each in nodes_of(world.second, topology_id) if each.node_ref}
+        assert {key: each.state.value for key, each in found.items()} == {"a": "succeeded", "b": "succeeded"}
+        assert found["b"].id.text in blocked
+
+
+def test_nodes_of_a_plan_that_arrives_late_are_cancelled() -> None:
+    """The second Region has planned the topology otherwise; the plan of the lost Region is not the latest one."""
+    with simulation(Situation.RETURNED) as world:
+        for link in world.links:
+            link.cut()
+        topology_id = create_topology(world)
+        until(world, lambda: len(nodes_of(world.first, topology_id)) == 2)
+        world.first.lose()
+        # Only the topology itself has been replicated.
+        for key, item in [(world.first.table.key_of(each), each) for each in world.first.table.every()]:
+            if key[1] == topology_id:
+                world.second.arrived(key, dict(item), world.first.table.stamps[key])
+        take_over(world, is_forced=True)
+        until(world, lambda: not world.open_tasks())
+        world.first.come_back()
+        for link in world.links:
+            link.heal()
+        world.run(10 * SECOND)
+        assert any(each.state is State.BLOCKED for each in nodes_of(world.second, topology_id))
+        world.in_time(partial(world.take_over, is_forced=True))
+        until(world, lambda: not world.open_tasks())
+        assert len(nodes_of(world.second, topology_id)) == 4
 
 
 def test_the_old_region_stops_when_replication_reaches_it() -> None:

@@ -893,24 +893,35 @@ def _judge_letters(causes: Counter[tuple[str, str]]) -> Iterator[_Judged]:
 
 # The other Region of a deployment with a standby.
 
+_REPLICATED = {
+    "BucketName": ("contents above 200 KB are not replicated", "after a takeover their tasks fail"),
+    "ArchiveBucketName": ("the archive is not replicated", "queries there lack what this Region has archived"),
+}
+"""The outputs with the names of buckets: what is wrong if one is not replicated, and what follows."""
+
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
-    here, names = deployment.region, deployment.outputs.get("Regions", "").split()
-    if not names:
-        return {"regions": names}
-    (there,) = (each for each in names if each != here)
+    here, regions = deployment.region, deployment.outputs.get("Regions", "").split()
+    if not regions:
+        return {"regions": regions}
+    (there,) = (each for each in regions if each != here)
     (stack,) = deployment.call("cloudformation", "describe_stacks", region=there, StackName=deployment.stack)["Stacks"]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in stack.get("Outputs", ())}
     table = deployment.call("dynamodb", "describe_table", region=there, TableName=deployment.outputs["TableName"])
-    buckets = {here: deployment.outputs["BucketName"], there: outputs.get("BucketName", "")}
+    both = {here: deployment.outputs, there: outputs}
+    buckets = [(output, {region: each.get(output, "") for region, each in both.items()}) for output in _REPLICATED]
     return {
-        "regions": names,
+        "regions": regions,
         "there": there,
         "settings": [each.get("Regions", "") for each in (deployment.outputs, outputs)],
         "stack": stack["StackStatus"],
         "table": table["Table"]["TableStatus"],
-        "targets": {each: _targets_of(deployment, each, bucket) for each, bucket in buckets.items()},
-        "buckets": buckets,
+        # Without `archive_days` there is no bucket of the archive.
+        "buckets": [
+            (output, names, {each: _targets_of(deployment, each, name) for each, name in names.items()})
+            for output, names in buckets
+            if all(names.values())
+        ],
     }
 
 
@@ -940,13 +951,11 @@ def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
         yield _warning(f"the stack in {there} is {found['stack']}", "deploy it again, as it was deployed here")
     if found["table"] not in {"ACTIVE", "UPDATING"}:
         yield _problem(f"the replica in {there} is {found['table']}", "a takeover would lose tasks: duetime region add")
-    every: Mapping[str, str] = found["buckets"]
-    lacking = [each for each, own in every.items() if not {*every.values()} - {own} <= {*found["targets"][each]}]
-    if lacking:
-        yield _warning(
-            f"contents above 200 KB are not replicated from {' and '.join(lacking)}",
-            "after a takeover their tasks fail: duetime region replicate --stack …",
-        )
+    for output, every, targets in found["buckets"]:
+        lacking = [each for each, own in every.items() if not {*every.values()} - {own} <= {*targets[each]}]
+        if lacking:
+            seen, follows = _REPLICATED[output]
+            yield _warning(f"{seen} from {' and '.join(lacking)}", f"{follows}: duetime region replicate --stack …")
 
 
 def _nothing(_found: object) -> Iterator[_Judged]:

@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX
+from duetime.domain.archive_objects import KEPT_DAYS_TAG, TASKS_PREFIX, UNREADABLE_PREFIX
 from duetime_cdk.private_bucket import private_bucket
 from duetime_cdk.table_stream import OLDEST, READ
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from aws_cdk import CfnElement
 
+    from duetime_cdk.bucket_replication import BucketReplication
     from duetime_cdk.environments import Environment
     from duetime_cdk.lambda_function import LambdaFunction
     from duetime_cdk.tasks_table import Tables
@@ -29,10 +30,10 @@ BATCH_SIZE = 1000
 """Most removed records per invocation; they must fit into 6 MB."""
 BATCH_SECONDS = 300
 """Batching window in seconds, the longest that Lambda allows: fewer and larger objects cost less to write and read."""
-OBJECTS = ("archive/*", "unreadable/*")
-"""Key prefix of the objects that the function writes."""
-GIVEN_UP = "aws/lambda/*"
-"""Key prefix of the batches that Lambda gives up (Source: AWS Lambda Developer Guide, "Retain discarded records")."""
+REPLICATED = (TASKS_PREFIX, UNREADABLE_PREFIX, "aws/lambda/")
+"""Key prefixes of the objects that the function writes, and of the batches that Lambda gives up (Source: AWS Lambda
+Developer Guide, "Retain discarded records"): all but results of queries."""
+*OBJECTS, GIVEN_UP = (f"{prefix}*" for prefix in REPLICATED)
 _INFREQUENT_AFTER = 30
 """Days until objects move to the infrequent-access class: the earliest that S3 allows."""
 _COLD_AFTER = 120
@@ -51,7 +52,9 @@ class _Age:
 class ArchiveBucket(Construct):
     """The bucket of the archive: objects move to cheaper storage, and are deleted after the retention."""
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
+    def __init__(
+        self, scope: Construct, id_: str, *, environment: Environment, replication: BucketReplication | None
+    ) -> None:
         super().__init__(scope, id_)
         days = environment.longest_archive_days
         shorter = sorted({environment.archive_days, *environment.archive_days_by_type.values()} - {0, days})
@@ -87,9 +90,13 @@ class ArchiveBucket(Construct):
                     for each in shorter
                 ),
             ],
+            is_versioned=replication is not None,
             why_unlogged="One function writes it, and whoever reads it does so by a role of the account, which"
             " CloudTrail can log",
         )
+
+        if replication:
+            replication.read(self.bucket)
 
     def grant_rewriting(self, function: LambdaFunction) -> None:
         """Let a function remove rows from objects with tasks."""

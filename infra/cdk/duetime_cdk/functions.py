@@ -140,6 +140,7 @@ class Functions(Construct):
                 Variable.HANDLER_TYPES: self._layers.types_module,
                 Variable.WATCH_URL: self._live.url,
                 Variable.ARCHIVE_BUCKET: self._stores.archive.bucket.bucket_name if self._stores.archive else "",
+                **self._archived,
                 Variable.SIGNING_SECRET: self._stores.signing.secret.secret_arn,
                 Variable.INTAKE_OWNER: settings.intake_owner,
                 **self._callable,
@@ -397,8 +398,7 @@ class Functions(Construct):
             Variable.TABLE: tables.tasks.table_name,
             Variable.ARCHIVE_BUCKET: archive.bucket.bucket_name,
             Variable.REDACT: self._redacted,
-            Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
-            Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
+            **self._archived,
         }
         function = LambdaFunction(
             self, FunctionName.ARCHIVE, environment=self._environment, layers=self._layers, variables=variables
@@ -512,6 +512,14 @@ class Functions(Construct):
         return {
             Variable.RETENTION_DAYS: str(self._environment.retention_days),
             Variable.RETENTION_DAYS_BY_TYPE: _days_text(self._environment.retention_days_by_type),
+        }
+
+    @property
+    def _archived(self) -> dict[Variable, str]:
+        """The variables with how long the archive keeps ended tasks."""
+        return {
+            Variable.ARCHIVE_DAYS: str(self._environment.archive_days),
+            Variable.ARCHIVE_DAYS_BY_TYPE: _days_text(self._environment.archive_days_by_type),
         }
 
     @property

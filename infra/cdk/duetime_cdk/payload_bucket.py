@@ -16,7 +16,7 @@ from duetime.domain.operating_parameters import (
 )
 from duetime.domain.times import DAY
 from duetime.domain.uploads import UPLOADS
-from duetime_cdk.content_replication import ContentReplication
+from duetime_cdk.bucket_replication import BucketReplication
 from duetime_cdk.private_bucket import private_bucket
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class Content(Construct):
             else self._created(environment)
         )
         self.replication = (
-            ContentReplication(self, "Replication", environment=environment, bucket=self.bucket)
-            if environment.regions
-            else None
+            BucketReplication(self, "Replication", environment=environment) if environment.regions else None
         )
+        if self.replication:
+            self.replication.read(self.bucket)
 
     def _created(self, environment: Environment) -> s3.Bucket:
         key, value = schema.EXPIRING_TAG

@@ -18,7 +18,8 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import REGION_OVERLAP
 from duetime.domain.times import MINUTE, SECOND, from_datetime, to_iso
 from duetime.services.region_takeover import RegionsDiverge, TakeoverReport
-from duetime_cdk.content_replication import RegionalBucket
+from duetime_cdk.archive import REPLICATED
+from duetime_cdk.bucket_replication import RegionalBucket
 from duetime_cdk.stack_resources import StackUnreadable, outputs_of
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
@@ -101,43 +102,58 @@ def add(
         say(f"Then deploy a stack of the same name in {region}, with it and:")
         say(f'    table="{table}",')
         say(f'    table_stream_arn="{stream}",')
-        say(f"Then replicate large contents: duetime region replicate --stack {stack}")
+        say(f"Then replicate large contents and the archive: duetime region replicate --stack {stack}")
 
 
 @app.command("replicate")
 @examples("duetime region replicate --stack duetime-prod")
 def replicate(*, stack: Stack) -> None:
-    """Replicate contents above 200 KB between the buckets of both Regions, in both directions.
+    """Replicate contents above 200 KB and the archive between the buckets of both Regions, in both directions.
 
     S3 replicates what is written from now on; the command copies what is missing. It can be repeated.
     """
     with _Failures():
-        buckets = _buckets(_deployment(stack, ""), stack)
-        for region, bucket in buckets.items():
-            if not bucket.role:
-                raise RegionsRejected(f"{stack} in {region} was deployed without `regions`: deploy it again")
-            if not bucket.is_versioned:
-                raise RegionsRejected(f"{bucket.name} in {region} keeps no versions: turn versioning on")
-        directions = tuple(permutations(buckets, 2))
-        for source, target in directions:
-            buckets[source].replicate_to(buckets[target])
-            say(f"{buckets[source].name} is replicated from {source} to {target}")
+        pairs = _buckets(_deployment(stack, ""), stack)
+        for buckets in pairs.values():
+            for region, bucket in buckets.items():
+                if not bucket.role:
+                    raise RegionsRejected(f"{stack} in {region} was deployed without `regions`: deploy it again")
+                if not bucket.is_versioned:
+                    raise RegionsRejected(f"{bucket.name} in {region} keeps no versions: turn versioning on")
+        directions = [(here, there) for buckets in pairs.values() for here, there in permutations(buckets.items(), 2)]
+        for (region, bucket), (other, target) in directions:
+            bucket.replicate_to(target)
+            say(f"{bucket.name} is replicated from {region} to {other}")
         with counting_bar() as bar:
             row = bar.add_task("comparing objects", total=None)
             copied = [
-                buckets[source].copy_missing(buckets[target], lambda done: bar.advance(row, done))
-                for source, target in directions
+                bucket.copy_missing(target, lambda done: bar.advance(row, done))
+                for (_, bucket), (_, target) in directions
             ]
         say(f"{sum(copied)} earlier objects were copied")
 
 
-def _buckets(deployment: TwoRegions, stack: str) -> dict[str, RegionalBucket]:
-    """The buckets of contents by Region."""
-    found = {}
-    for region in deployment.names:
-        outputs = outputs_of(stack, region)
-        role, key = outputs.get("ReplicationRoleArn", ""), outputs.get("KmsKeyArn", "")
-        found[region] = RegionalBucket(boto3.client("s3", region_name=region), outputs["BucketName"], role, key)
+_BUCKETS = {"contents": ("BucketName", ("",)), "archive": ("ArchiveBucketName", REPLICATED)}
+"""The outputs with the names of the buckets, and the prefixes of the keys that are replicated."""
+
+
+def _buckets(deployment: TwoRegions, stack: str) -> dict[str, dict[str, RegionalBucket]]:
+    """The buckets by Region: of contents, and of the archive if there is one in both."""
+    outputs = {region: outputs_of(stack, region) for region in deployment.names}
+    found: dict[str, dict[str, RegionalBucket]] = {}
+    for kind, (output, prefixes) in _BUCKETS.items():
+        if not all(each.get(output) for each in outputs.values()):
+            continue
+        found[kind] = {
+            region: RegionalBucket(
+                boto3.client("s3", region_name=region),
+                each[output],
+                each.get("ReplicationRoleArn", ""),
+                each.get("KmsKeyArn", ""),
+                prefixes,
+            )
+            for region, each in outputs.items()
+        }
     return found
 
 
@@ -200,7 +216,7 @@ def status(
         work = _takeover(deployment, standby, context.ensure_object(Clock), is_forced=False, drain=0)
         lag = _lag(work) if len(reachable) == len(sides) else None
         running = work.source.records.running_tasks(work.runtime.now()) if count and lag is not None else None
-        contents = _are_contents_replicated(deployment, stack) if len(reachable) == len(sides) else None
+        replicated = _replicated(deployment, stack) if len(reachable) == len(sides) else {}
         document = {
             "active": latest.active,
             "standby": standby,
@@ -209,7 +225,8 @@ def status(
             "agree": agree,
             "regions": [asdict(each) for each in sides],
             "replication_lag_ms": lag,
-            "contents_replicated": contents,
+            "contents_replicated": replicated.get("contents"),
+            "archive_replicated": replicated.get("archive"),
             "running_tasks": running,
             "repeated_minutes": REGION_OVERLAP // MINUTE,
         }
@@ -221,9 +238,12 @@ def status(
         raise typer.Exit(1)
 
 
-def _are_contents_replicated(deployment: TwoRegions, stack: str) -> bool:
-    buckets = _buckets(deployment, stack)
-    return all(buckets[source].replicates_to(buckets[target]) for source, target in permutations(buckets, 2))
+def _replicated(deployment: TwoRegions, stack: str) -> dict[str, bool]:
+    """Whether the buckets of each kind are replicated in both directions."""
+    return {
+        kind: all(bucket.replicates_to(other) for bucket, other in permutations(buckets.values(), 2))
+        for kind, buckets in _buckets(deployment, stack).items()
+    }
 
 
 def _lag(work: RegionTakeover) -> Millis | None:
@@ -245,6 +265,8 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
     say("nothing is replicated" if lag is None else f"an item is replicated within {lag} ms")
     if document["contents_replicated"] is False:
         say("contents above 200 KB are not replicated: run `duetime region replicate`")
+    if document["archive_replicated"] is False:
+        say("the archive is not replicated: run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (
         "what is not replicated is late, or lost with the Region" if lag is None else "loses nothing if it is planned"
@@ -324,7 +346,7 @@ def _swept(work: RegionTakeover, region: ActiveRegion, segments: int) -> Takeove
 
 
 def _document(to: str, region: ActiveRegion, report: TakeoverReport) -> dict[str, Any]:
-    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again")}
+    kinds = {kind: report.tasks[kind] for kind in ("open", "cut_off", "completed_again", "cancelled")}
     more = {"schedules": report.schedules, "scanned": report.scanned, "unreadable": report.unreadable}
     return {"active": to, "epoch": region.epoch, "tasks": kinds, **more}
 
@@ -333,6 +355,8 @@ def _show_report(to: str, report: TakeoverReport) -> None:
     say(f"{report.tasks['open']} open tasks are taken over, and {report.schedules} schedules")
     say(f"{report.tasks['cut_off']} tasks were running: they run again")
     say(f"{report.tasks['completed_again']} tasks had just ended: what follows their end is repeated")
+    if cancelled := report.tasks["cancelled"]:
+        say(f"{cancelled} nodes are cancelled: their topology, or its plan, was not replicated (PlanLost)")
     for key in report.unreadable:
         say(f"the record {key} cannot be read, and stays as it is")
     say(f"{to} works. Send requests there: change DUETIME_URL, or the DNS record of your domain.")

@@ -149,7 +149,11 @@ class DuetimeStack(Stack):
         versions = self._layers = LayerVersions(self, "Layers", target=environment.target, layers=layers)
         signing = Signing(self, "Signing", environment=environment)
         intake = Intake(self, "Intake", environment=environment) if environment.intake_owner else None
-        archive = ArchiveBucket(self, "Archive", environment=environment) if environment.longest_archive_days else None
+        archive = (
+            ArchiveBucket(self, "Archive", environment=environment, replication=content.replication)
+            if environment.longest_archive_days
+            else None
+        )
         stores = Stores(tables, content, queues, signing, intake, archive)
         live = WebSocketApi(self, "Live", environment=environment)
         functions = Functions(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.simulation.mutations.mutant import Mutant
 
+_LOST_PLANS = "tests/simulation/test_two_regions.py -k replicated"
+
 MUTANTS = (
     Mutant(
         "a takeover does not raise the epoch",
@@ -63,8 +65,8 @@ MUTANTS = (
     Mutant(
         "a second takeover cuts off the attempts of the Region that works",
         "domain/regions.py",
-        "if fence == task.fence or (keeps_leases and runs):",
-        "if fence == task.fence:",
+        "if is_taken_over(task, region) or (keeps_leases and runs):",
+        "if is_taken_over(task, region):",
     ),
     Mutant(
         "a planned switch-over does not wait for running tasks",
@@ -83,5 +85,27 @@ MUTANTS = (
         "domain/regions.py",
         "return task.state in LEASED and not task.is_topology and",
         "return task.state in LEASED and",
+    ),
+    Mutant(
+        "nodes of a plan that was not replicated stay open",
+        "services/region_takeover.py",
+        "        self._dismiss(left_over, report)\n",
+        "",
+        test=_LOST_PLANS,
+    ),
+    Mutant(
+        "nodes that were not replicated are not created",
+        "services/region_takeover.py",
+        "opened=run.opened and not is_new",
+        "opened=run.opened",
+        test=_LOST_PLANS,
+    ),
+    Mutant(
+        "nodes of a plan that was not replicated run",
+        "services/region_takeover.py",
+        "task.state not in NOT_STARTED or",
+        "task.state is not State.BLOCKED or",
+        also=(("import NOT_STARTED\n", "import NOT_STARTED, State\n"),),
+        test=_LOST_PLANS,
     ),
 )

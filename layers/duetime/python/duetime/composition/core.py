@@ -163,7 +163,9 @@ class CoreServices(Part):
         from duetime.services.tasks.read import ArchiveAge, TaskReader
 
         settings = self.settings
-        archive = ArchiveAge(self.runtime.clock, settings.retention) if settings.archive_bucket else None
+        archive = None
+        if settings.archive_bucket:
+            archive = ArchiveAge(self.runtime.clock, settings.retention, settings.archive_retention)
         return TaskReader(self.stores, archive, self.runtime.clock, self.runtime.executor)
 
     @cached_property

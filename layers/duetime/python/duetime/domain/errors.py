@@ -9,6 +9,7 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
+    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
@@ -71,11 +72,16 @@ class TaskNotFound(RequestError):
 class TaskArchived(TaskNotFound):
     """The task does not exist any more, or never did. If it ended before the retention time, it is in the archive."""
 
-    def __init__(self, task_id: TaskId, retention: Millis) -> None:
+    def __init__(self, task_id: TaskId, retention: Millis, archived: RetentionPolicy) -> None:
         super().__init__(task_id)
         query = f"duetime archive query --where \"id = '{task_id}'\" --from {to_iso(task_id.home)[:10]}"
-        days = retention // DAY
-        self.args = (f"there is no task {task_id}; tasks that ended more than {days} days ago are archived: {query}",)
+        tasks, exceptions = "tasks", ""
+        if not archived.default:
+            tasks = f"tasks of the types {', '.join(archived.patterns(kept=True))}"
+        elif never := archived.patterns(kept=False):
+            exceptions = f", except those of the types {', '.join(never)}"
+        ended = f"that ended more than {retention // DAY} days ago"
+        self.args = (f"there is no task {task_id}; {tasks} {ended} are archived{exceptions}: {query}",)
 
 
 class TypeNotFound(RequestError):

@@ -32,6 +32,10 @@ class RetentionPolicy:
         kept = (kept for pattern, kept in self.by_pattern.items() if wildcard_matcher(pattern).fullmatch(task_type))
         return next(kept, self.default)
 
+    def patterns(self, *, kept: bool) -> list[str]:
+        """The patterns of types that are kept for some time, or not at all."""
+        return [pattern for pattern, each in self.by_pattern.items() if bool(each) is kept]
+
     @property
     def is_by_type(self) -> bool:
         """Whether the type matters."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from duetime.domain.bulk.operation import BulkOperation
-    from duetime.domain.tasks.task import Task
+    from duetime.domain.tasks.task import NodeRef, Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import Statuses
@@ -92,6 +92,13 @@ class RunState:
         number = self.number_of(key)
         begun = self.runs[number - 1]
         return Run(self.topology, number, begun.at, begun.shards).task_id(key)
+
+    def has_planned(self, node: TaskId, ref: NodeRef) -> bool:
+        """Whether one of its runs has created a node's task; a plan that was lost has other ids."""
+        if ref.run > self.number:
+            return False
+        begun = self.runs[ref.run - 1]
+        return Run(self.topology, ref.run, begun.at, begun.shards).task_id(ref.key) == node
 
 
 def is_of_present_run(run_state: RunState, task: Task) -> bool:

@@ -159,7 +159,9 @@ class ScheduleRuns:
         # Only its tasks show when a permanent schedule ran.
         changed = max(stored.updated_at, self._kept_since(stored)) if stored.is_permanent else stored.updated_at
         found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
-        return RunPage(stored, found, since, max(since, changed), self._kept_since(stored), self._is_archived, after)
+        return RunPage(
+            stored, found, since, max(since, changed), self._kept_since(stored), self._is_archived(stored), after
+        )
 
     def occurrences(
         self, owner: str, name: str, start: Millis, end: Millis, limit: int
@@ -246,9 +248,9 @@ class ScheduleRuns:
     def _kept_since(self, stored: StoredSchedule) -> Millis:
         return self.clock.now() - self.retention.of(stored.spec.task.type)
 
-    @property
-    def _is_archived(self) -> bool:
-        return self.task_reader.archive is not None
+    def _is_archived(self, stored: StoredSchedule) -> bool:
+        archive = self.task_reader.archive
+        return archive is not None and archive.archived.of(stored.spec.task.type) > 0
 
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
@@ -265,7 +267,7 @@ class ScheduleRuns:
         past = [each for each in found if each.nominal >= bound]
         ids = {each.key: stored.id_of(each) for each in past if each.runs and each.nominal not in listed}
         known = self.stores.tasks.read_many(list(ids.values()))
-        kept_since, not_kept = self._kept_since(stored), ARCHIVED if self._is_archived else NOT_KEPT
+        kept_since, not_kept = self._kept_since(stored), ARCHIVED if self._is_archived(stored) else NOT_KEPT
         runs = [
             run_without_task(stored, each, known.get(ids[each.key]) if each.key in ids else None, kept_since, not_kept)
             for each in past

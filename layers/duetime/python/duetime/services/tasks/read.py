@@ -57,10 +57,12 @@ class ArchiveAge:
     Attributes:
         clock: the clock.
         retention: how long a task stays in the table after its end.
+        archived: how long the archive keeps it after that, by its type.
     """
 
     clock: Clock
     retention: RetentionPolicy
+    archived: RetentionPolicy
 
     def may_hold(self, task_id: TaskId) -> bool:
         """Whether the archive may have a task; a task with a later due time cannot have ended that long ago."""
@@ -101,7 +103,7 @@ class TaskReader:
         is_erased = task is not None and task.owner == owner
         # The response does not reveal whether another owner has a task with this id.
         if self.archive is not None and not is_erased and self.archive.may_hold(task_id):
-            raise TaskArchived(task_id, self.archive.retention.shortest)
+            raise TaskArchived(task_id, self.archive.retention.shortest, self.archive.archived)
         raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:

@@ -1,4 +1,4 @@
-"""The replication of large contents between the buckets of a deployment in two Regions.
+"""The replication of large contents and of the archive between the buckets of a deployment in two Regions.
 
 S3 accepts a rule only if both buckets exist. So each stack creates a role, and `duetime region replicate` the rules.
 """
@@ -20,27 +20,23 @@ if TYPE_CHECKING:
 
     from duetime_cdk.environments import Environment
 
-RULE = "duetime-contents"
-_WHY = "The bucket of the other Region, and its key, have generated names; conditions restrict them to this account"
+_WHY = (
+    "Objects, and buckets and keys of the other Region, have generated names; conditions restrict them to this account"
+)
 _COPIES_AT_ONCE = 16
 
 
-class ContentReplication(Construct):
-    """The role by which S3 replicates the objects of this Region's bucket.
+class BucketReplication(Construct):
+    """The role by which S3 replicates the objects of this Region's buckets.
 
     Source: Amazon S3 User Guide, "Setting up permissions for live replication".
     """
 
-    def __init__(self, scope: Construct, id_: str, *, environment: Environment, bucket: s3.IBucket) -> None:
+    def __init__(self, scope: Construct, id_: str, *, environment: Environment) -> None:
         super().__init__(scope, id_)
         stack = Stack.of(self)
         is_ours = {"StringEquals": {"aws:SourceAccount": stack.account}}
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("s3.amazonaws.com", conditions=is_ours))
-        self._allow(["s3:GetReplicationConfiguration", "s3:ListBucket"], bucket.bucket_arn)
-        self._allow(
-            ["s3:GetObjectVersionForReplication", "s3:GetObjectVersionAcl", "s3:GetObjectVersionTagging"],
-            bucket.arn_for_objects("*"),
-        )
         self._allow(
             ["s3:ReplicateObject", "s3:ReplicateDelete", "s3:ReplicateTags"],
             f"arn:{stack.partition}:s3:::*/*",
@@ -57,25 +53,35 @@ class ContentReplication(Construct):
         """What `RegionalBucket` has to know of the stack."""
         Validations.of(self.role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5", reason=_WHY))
 
+    def read(self, bucket: s3.IBucket) -> None:
+        """Let S3 replicate the objects of a bucket."""
+        self._allow(["s3:GetReplicationConfiguration", "s3:ListBucket"], bucket.bucket_arn)
+        self._allow(
+            ["s3:GetObjectVersionForReplication", "s3:GetObjectVersionAcl", "s3:GetObjectVersionTagging"],
+            bucket.arn_for_objects("*"),
+        )
+
     def _allow(self, actions: Sequence[str], resource: str, conditions: Mapping[str, Any] | None = None) -> None:
         self.role.add_to_policy(iam.PolicyStatement(actions=list(actions), resources=[resource], conditions=conditions))
 
 
 @dataclass(frozen=True, slots=True)
 class RegionalBucket:
-    """The bucket of contents in one Region.
+    """A bucket in one Region.
 
     Attributes:
         client: of S3, in that Region.
         name: the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
         key: ARN of the KMS key that encrypts them; empty for S3's own keys.
+        prefixes: of the keys that are replicated.
     """
 
     client: Any
     name: str
     role: str
     key: str
+    prefixes: tuple[str, ...] = ("",)
 
     @property
     def is_versioned(self) -> bool:
@@ -83,7 +89,7 @@ class RegionalBucket:
         return bool(self.client.get_bucket_versioning(Bucket=self.name).get("Status") == "Enabled")
 
     def replicates_to(self, other: RegionalBucket) -> bool:
-        """Whether the rule to the other bucket is there."""
+        """Whether the rules to the other bucket are there."""
         try:
             found = self.client.get_bucket_replication(Bucket=self.name)["ReplicationConfiguration"]["Rules"]
         except self.client.exceptions.ClientError as error:
@@ -91,30 +97,35 @@ class RegionalBucket:
                 raise
             return False
         wanted = f":s3:::{other.name}"
-        return any(each["Status"] == "Enabled" and each["Destination"]["Bucket"].endswith(wanted) for each in found)
+        active = [each for each in found if each["Status"] == "Enabled"]
+        ours = {each["ID"] for each in active if each["Destination"]["Bucket"].endswith(wanted)}
+        return {each["ID"] for each in self.rules_to(other)} <= ours
 
     def replicate_to(self, other: RegionalBucket) -> None:
         """Replicate what is written and deleted from now on; other rules of the bucket are replaced."""
-        rules = {"Role": self.role, "Rules": [self.rule_to(other)]}
+        rules = {"Role": self.role, "Rules": self.rules_to(other)}
         self.client.put_bucket_replication(Bucket=self.name, ReplicationConfiguration=rules)
 
-    def rule_to(self, other: RegionalBucket) -> dict[str, Any]:
-        """The rule of S3 for the objects of this bucket."""
-        partition = self.role.split(":")[1]
+    def rules_to(self, other: RegionalBucket) -> list[dict[str, Any]]:
+        """The rules of S3 for the objects of this bucket, one for each prefix."""
+        partition = self.role.split(":")[1] if self.role else "aws"
         destination: dict[str, Any] = {"Bucket": f"arn:{partition}:s3:::{other.name}"}
         encrypted = {}
         if other.key:
             destination["EncryptionConfiguration"] = {"ReplicaKmsKeyID": other.key}
             encrypted = {"SourceSelectionCriteria": {"SseKmsEncryptedObjects": {"Status": "Enabled"}}}
-        return {
-            "ID": RULE,
-            "Priority": 1,
-            "Status": "Enabled",
-            "Filter": {"Prefix": ""},
-            "DeleteMarkerReplication": {"Status": "Enabled"},
-            "Destination": destination,
-            **encrypted,
-        }
+        return [
+            {
+                "ID": f"duetime-{prefix or 'all'}",
+                "Priority": number,
+                "Status": "Enabled",
+                "Filter": {"Prefix": prefix},
+                "DeleteMarkerReplication": {"Status": "Enabled"},
+                "Destination": destination,
+                **encrypted,
+            }
+            for number, prefix in enumerate(self.prefixes, 1)
+        ]
 
     def copy_missing(self, other: RegionalBucket, progress: Callable[[int], None]) -> int:
         """Copy objects that were written before the rule; returns their number.
@@ -135,6 +146,7 @@ class RegionalBucket:
             return sum(pool.map(copy, self.keys()))
 
     def keys(self) -> Iterator[str]:
-        """The keys of all objects."""
-        for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name):
-            yield from (each["Key"] for each in page.get("Contents", []))
+        """The keys of all objects that are replicated."""
+        for prefix in self.prefixes:
+            for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name, Prefix=prefix):
+                yield from (each["Key"] for each in page.get("Contents", []))
