@@ -298,10 +298,10 @@ MUTANTS = (
     Mutant(
         "a result that cannot be written is taken for a defect of the worker",
         "adapters/targets/python_handlers.py",
-        "    except ValueRefused as refused:\n        why = str(refused)\n"
+        '    except ValueRefused as refused:\n        why = f"{_NOT_JSON}: {refused}"\n'
         "    except BaseException as error:  # noqa: BLE001 - the value may be of the author's own class\n"
-        '        why = f"{class_name(error)}: {message_of(error)}"\n',
-        "    except KeyError as refused:\n        why = str(refused)\n",
+        '        why = _message(f"{_NOT_JSON}: {class_name(error)}: {message_of(error)}")\n',
+        '    except KeyError as refused:\n        why = f"{_NOT_JSON}: {refused}"\n',
     ),
     Mutant(
         "a later attempt does not read the stored steps",
