@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.simulation.mutations.mutant import Mutant
 
-QUICK, SEEDS = 2, 12
+QUICK, SEEDS = 1, 12
 """How many seeds the quick and all tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
 HEAVY = 0.03
 FAULTS = {
