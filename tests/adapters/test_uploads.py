@@ -104,15 +104,20 @@ def test_the_signed_requests_work_over_http(
 
 
 @pytest.mark.parametrize("region", ["us-east-1", "eu-west-1", "cn-north-1"])
-def test_uploads_are_signed_for_the_address_that_the_console_may_call(
+def test_requests_are_signed_for_the_address_that_the_console_may_call(
     region: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_UPLOAD_URL` is the beginning of each, in every region; us-east-1 has an address without it, too."""
+    """`DUETIME_UPLOAD_URL` begins each, and each link, in every region; us-east-1 has an address without it, too."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
-    s3 = Clients(boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)).s3()
+    session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)
+    s3 = Clients(session).s3()
     suffix = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     allowed = f"https://s3.{region}.{suffix}/contents/"
     assert S3UploadStore(s3, "contents").sign(UPLOAD, UPLOADED, NOW).url.startswith(allowed)
+    link = SplitContentStore(Clients(session).dynamodb(), "tasks", s3, "contents").fetch_or_link(
+        TASK, Content(ContentPlace.OBJECT, UPLOADED.name)
+    )
+    assert json.loads(link)["$binary"]["url"].startswith(allowed)
 
 
 def test_everything_that_limits_an_upload_is_signed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,6 +104,70 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     expect(page.get_by_label("The latest request")).to_contain_text("--payload-file video.mp4 --content-type video/mp4")
 
 
+def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
+    console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read by a new link and uploaded for the new task; the link itself is nobody's payload."""
+    monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
+    file = tmp_path / "video.mp4"
+    file.write_bytes(bytes(range(256)) * 12_000)
+    answered: list[int] = []
+    page = console.open("/tasks")
+    upload_from(page, world, answered)
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("File").set_input_files(file)
+    page.get_by_label("Due in seconds").fill("3600")
+    page.get_by_role("button", name="Create", exact=True).click()
+    dialog, shown = page.get_by_role("dialog"), page.get_by_label("Payload", exact=True)
+    expect(dialog).to_have_count(0)
+    expect(shown).to_contain_text("3,072,000 bytes of video/mp4")
+    first = page.url
+    page.get_by_role("button", name="Run again…").click()
+    expect(dialog.get_by_label("Payload")).to_contain_text("3,072,000 bytes of video/mp4")
+    expect(dialog).to_contain_text("Its bytes are uploaded again when you create the task")
+    expect(dialog).not_to_contain_text("$binary")
+    console.check_accessibility(page)
+    page.get_by_label("Due in seconds").fill("7200")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(dialog).to_have_count(0)
+    expect(shown).to_contain_text("3,072,000 bytes of video/mp4")
+    assert page.url != first
+    # Uploaded; read, and uploaded again.
+    assert answered == [200, 200, 200]
+    kept = {key: body for (_, key), body in world.do(lambda live: dict(live.s3.objects)).items()}
+    stored = [body for key, body in kept.items() if "uploads" not in key]
+    assert stored == [file.read_bytes()] * 2
+
+
+def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
+    console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form says that it was not read, and stays; no task is created until a payload is chosen."""
+    monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
+    console.expected = ("status of 404",)
+    file = tmp_path / "large.bin"
+    file.write_bytes(bytes(2_000_000))
+    page = console.open("/tasks")
+    upload_from(page, world, [])
+    page.get_by_role("button", name="New task").click()
+    page.get_by_label("Type").fill(PLAIN)
+    page.get_by_label("File").set_input_files(file)
+    page.get_by_label("Due in seconds").fill("3600")
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    world.do(lambda live: live.s3.objects.clear())
+    page.get_by_role("button", name="Run again…").click()
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("alert")).to_contain_text("The payload of the task was not read")
+    assert world.requests.count(("POST", "/v1/tasks")) == 1
+    page.get_by_role("button", name="Choose another").click()
+    page.get_by_role("dialog").get_by_role("textbox", name="Payload").fill('"small"')
+    page.get_by_role("button", name="Create", exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_label("Payload", exact=True)).to_contain_text("small")
+
+
 def test_an_upload_that_is_refused_creates_no_task(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,7 +84,7 @@ def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) 
     assert upload_rules(synthesis) == [{**UPLOADING, "AllowedOrigins": list(ORIGINS)}]
 
 
-UPLOADING = {"AllowedHeaders": ["content-type", "if-none-match"], "AllowedMethods": ["PUT"]}
+UPLOADING = {"AllowedHeaders": ["content-type", "if-none-match"], "AllowedMethods": ["GET", "PUT"]}
 
 
 def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
@@ -94,7 +94,7 @@ def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
 
 
 def test_the_console_may_upload_payloads(cloud: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """The bucket of payloads allows its origin, the console's policy names the bucket; without a console, neither."""
+    """And read them: the bucket allows its origin, the policy names the bucket; without a console, neither does."""
     assert upload_rules(cloud) == []
     synthesis = Synthesis(replace(environment_named("dev"), console=True, api_keys=True), layers, tmp_path)
     apis = synthesis.properties("AWS::ApiGatewayV2::Api")

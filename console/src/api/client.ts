@@ -78,6 +78,9 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return made;
 }
 
+/** GET a resource as it is now, even if it is unchanged: signed addresses in it expire. */
+export const getAgain = async <T>(path: string): Promise<T> => (await json(await send(path, {}))) as T;
+
 async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
   const before = known.get(path);
   const response = await send(path, { headers: before ? { "If-None-Match": before.etag } : {}, signal: signal ?? null });

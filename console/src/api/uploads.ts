@@ -1,30 +1,76 @@
 /** Payloads that are too large for a request: the browser sends them to the deployment's bucket, by a signed request. */
-import { ApiProblem, ask } from "./client";
-import type { Upload } from "./types";
+import { ApiProblem, ask, getAgain, newKey } from "./client";
+import type { Task, Upload } from "./types";
 
 const UPLOADED_BEFORE = 412;
 
-/** A file to upload as the payload of one task. */
+/** Bytes that are not in a response; of an uploaded payload, `url` is signed and expires. */
+export interface Bytes {
+  content_type: string;
+  base64?: string;
+  url?: string;
+  size?: number;
+}
+
+/** The bytes that a JSON value stands for; null for any other value. */
+export function bytesOf(value: unknown): Bytes | null {
+  const found = (value as { $binary?: Bytes } | null)?.$binary;
+  return found && typeof found.content_type === "string" ? found : null;
+}
+
+/** Bytes to upload as the payload of one task. */
 export interface Uploadable {
   id: string;
-  file: File;
+  name: string;
+  size: number;
+  type: string;
+  read: () => Promise<Blob>;
 }
 
 export const contentType = (file: File): string => file.type || "application/octet-stream";
 
-/** Upload a file; repeating it is safe. */
-export async function upload({ id, file }: Uploadable): Promise<void> {
-  const signed = await ask<Upload>("/v1/uploads", { id, size: file.size, content_type: contentType(file) });
+/** A file, as the payload of a new task. */
+export const uploadOfFile = (file: File): Uploadable => ({
+  id: newKey(),
+  name: file.name,
+  size: file.size,
+  type: contentType(file),
+  read: () => Promise.resolve(file),
+});
+
+/** The uploaded payload of a task, as the payload of a new one; null for a task with any other payload. */
+export function uploadOfTask(task: Task): Uploadable | null {
+  const bytes = bytesOf(task.payload);
+  if (bytes?.url === undefined) return null;
+  return { id: newKey(), name: "payload", size: bytes.size ?? 0, type: bytes.content_type, read: () => download(task.id) };
+}
+
+async function download(task: string): Promise<Blob> {
+  const { payload } = await getAgain<Task>(`/v1/tasks/${encodeURIComponent(task)}`);
+  const response = await bucket(bytesOf(payload)?.url ?? "", {}, "The payload of the task was not read");
+  return response.blob();
+}
+
+/** A signed request to the deployment's bucket. */
+async function bucket(url: string, request: RequestInit, failure: string, accepted?: number): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(url, { ...request, credentials: "omit", cache: "no-store" });
+  } catch {
+    throw new ApiProblem(0, "bucket_unreachable", failure, "The bucket did not respond, or its CORS rules do not allow this page.");
+  }
+  if (!response.ok && response.status !== accepted) {
+    throw new ApiProblem(response.status, "bucket_refused", failure, `The bucket answered ${response.status}.`);
+  }
+  return response;
+}
+
+/** Upload bytes; repeating it is safe. */
+export async function upload({ id, size, type, read }: Uploadable): Promise<void> {
+  const body = await read();
+  const signed = await ask<Upload>("/v1/uploads", { id, size, content_type: type });
   const headers = new Headers(signed.headers);
   // The browser sets it, and lets no page do so.
   headers.delete("Content-Length");
-  let response: Response;
-  try {
-    response = await fetch(signed.url, { method: signed.method, headers, body: file, credentials: "omit", cache: "no-store" });
-  } catch {
-    throw new ApiProblem(0, "upload_unreachable", "The file was not uploaded", "The bucket did not respond, or its CORS rules do not allow this page.");
-  }
-  if (!response.ok && response.status !== UPLOADED_BEFORE) {
-    throw new ApiProblem(response.status, "upload_refused", "The file was not uploaded", `The bucket answered ${response.status}.`);
-  }
+  await bucket(signed.url, { method: signed.method, headers, body }, "The file was not uploaded", UPLOADED_BEFORE);
 }

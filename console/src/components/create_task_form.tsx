@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { change, command, newKey, type Call } from "../api/client";
 import type { Task, TaskCreate } from "../api/types";
-import { contentType, upload, type Uploadable } from "../api/uploads";
+import { upload, uploadOfFile, uploadOfTask, type Uploadable } from "../api/uploads";
 import { parsed } from "../json";
 import { href, navigate } from "../router";
 import { useSending } from "./action";
@@ -14,14 +14,17 @@ import { initialOptions, optionBody, TaskOptionFields, optionWords, type OptionV
 
 const UPLOAD = "$upload";
 
-/** Whether a file is the payload of a request. */
-const isPayloadOf = (body: TaskCreate, file: Uploadable): boolean => (body.payload as Record<string, unknown> | null)?.[UPLOAD] === file.id;
+/** The payload of a request that refers to an upload. */
+const referenceTo = (large: Uploadable): string => JSON.stringify({ [UPLOAD]: large.id });
 
-function callOf(body: TaskCreate, options: string[] | null, key: string, file: Uploadable | null): Call {
+/** Whether an upload is the payload of a request. */
+const isPayloadOf = (body: TaskCreate, large: Uploadable): boolean => (body.payload as Record<string, unknown> | null)?.[UPLOAD] === large.id;
+
+function callOf(body: TaskCreate, options: string[] | null, key: string, large: Uploadable | null): Call {
   const call: Call = { method: "POST", path: "/v1/tasks", body, headers: { "Idempotency-Key": key } };
   if (!options) return call;
   const words = ["tasks", "create", body.type];
-  if (file) words.push("--payload-file", file.file.name, "--content-type", contentType(file.file));
+  if (large) words.push("--payload-file", large.name, "--content-type", large.type);
   else if (body.payload !== undefined) words.push("--payload", JSON.stringify(body.payload));
   if (body.delay_seconds) words.push("--in", `${body.delay_seconds}s`);
   if (body.name) words.push("--name", body.name);
@@ -52,16 +55,19 @@ export interface CreateTaskProps {
 }
 
 export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
-  const before = JSON.stringify(from?.payload ?? null, null, 2);
-  const values = useSignal<Values>({ type: from?.type ?? "", payload: before, delay: "0", name: from?.name ?? "" });
+  /** The payload of the task to repeat, if it was uploaded. */
+  const copied = useSignal(from ? uploadOfTask(from) : null).value;
+  /** What is too large for the request: that payload, or a file. */
+  const large = useSignal(copied);
+  const before = JSON.stringify(copied ? null : (from?.payload ?? null), null, 2);
+  const payload = copied ? referenceTo(copied) : before;
+  const values = useSignal<Values>({ type: from?.type ?? "", payload, delay: "0", name: from?.name ?? "" });
   const options = useSignal(initialOptions(from));
   const types = useTypes();
   /** The payload that was filled in for a type. */
   const suggested = useSignal("");
   /** The request as JSON, once it is edited as such. */
   const json = useSignal<string | null>(null);
-  /** A file that is too large for the request. */
-  const large = useSignal<Uploadable | null>(null);
   const fault = useSignal("");
   // A request that is resent after a lost response creates one task.
   const key = useSignal(newKey());
@@ -85,8 +91,8 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
     const taken = await payloadOfFile(file);
     fault.value = taken.fault;
     if (taken.fault) return;
-    large.value = taken.upload && { id: newKey(), file: taken.upload };
-    set({ payload: large.value ? JSON.stringify({ [UPLOAD]: large.value.id }) : taken.text });
+    large.value = taken.upload && uploadOfFile(taken.upload);
+    set({ payload: large.value ? referenceTo(large.value) : taken.text });
   };
   const leaveFile = () => {
     large.value = null;
@@ -106,9 +112,9 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
     const asked = read();
     fault.value = asked.fault;
     if (asked.fault) return;
-    const file = large.value;
+    const uploaded = large.value;
     const task = await attempt(async () => {
-      if (file && isPayloadOf(asked.call.body as TaskCreate, file)) await upload(file);
+      if (uploaded && isPayloadOf(asked.call.body as TaskCreate, uploaded)) await upload(uploaded);
       return change<Task>(asked.call);
     });
     if (!task) return;
@@ -128,7 +134,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
           <>
             <TypeField types={types.value} value={values.value.type} changed={choose} />
             {large.value ? (
-              <LargeFile file={large.value.file} leave={leaveFile} />
+              <LargePayload large={large.value} isCopy={large.value === copied} leave={leaveFile} />
             ) : (
               <>
                 <Field label="Payload" hint="Any JSON.">
@@ -139,7 +145,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
                 </Field>
               </>
             )}
-            {from && !large.value && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
+            {from && !copied && !large.value && before !== values.value.payload && <Difference before={before} after={values.value.payload} />}
             <div class="fields">
               <Field label="Due in seconds">
                 <input type="number" min="0" step="any" value={values.value.delay} onInput={(event) => set({ delay: event.currentTarget.value })} />
@@ -176,11 +182,12 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
 }
 
 /** A payload that is uploaded when the task is created. */
-function LargeFile({ file, leave }: { file: File; leave: () => void }) {
+function LargePayload({ large, isCopy, leave }: { large: Uploadable; isCopy: boolean; leave: () => void }) {
+  const hint = isCopy ? "Its bytes are uploaded again" : "It is uploaded";
   return (
-    <Field label="Payload" hint="It is uploaded when you create the task, which alone can use it.">
+    <Field label="Payload" hint={`${hint} when you create the task, which alone can use it.`}>
       <output>
-        <strong>{file.name}</strong>: {file.size.toLocaleString("en")} bytes of <code>{contentType(file)}</code>
+        <strong>{large.name}</strong>: {large.size.toLocaleString("en")} bytes of <code>{large.type}</code>
       </output>
       <button type="button" class="quiet small" onClick={leave}>
         Choose another

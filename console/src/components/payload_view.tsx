@@ -1,26 +1,13 @@
 /** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
 import { useSignal } from "@preact/signals";
 import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
-import { contentType } from "../api/uploads";
+import { bytesOf, contentType, type Bytes } from "../api/uploads";
 import { JsonView } from "./basics";
 
 const ENCRYPTED = "application/vnd.duetime.encrypted";
 /** Larger files do not fit into a request: they are uploaded first. */
 const MOST_BYTES = 1024 * 1024;
 const MOST_UPLOADED = 5_000_000;
-
-interface Bytes {
-  content_type: string;
-  base64?: string;
-  url?: string;
-  size?: number;
-}
-
-/** The bytes that a JSON value stands for; null for any other value. */
-function bytesOf(value: unknown): Bytes | null {
-  const found = (value as { $binary?: Bytes } | null)?.$binary;
-  return found && typeof found.content_type === "string" ? found : null;
-}
 
 /** Whether a part of a JSON value is not shown to this caller. */
 const isRedacted = (value: unknown): boolean => JSON.stringify(value ?? null).includes('{"$redacted":true}');

@@ -240,8 +240,8 @@ class Environment:
     """ARN of the stream of that table; needed with `table`, and only with it."""
     content_bucket: str = ""
     """Name of an existing bucket of large payloads and results, left by a deleted stack. Empty: the stack creates one.
-    The CORS rules of yours must allow the console's origin to upload (`PUT`, with the headers `content-type` and
-    `if-none-match`)."""
+    The CORS rules of yours must allow the console's origin to read and upload (`GET`; `PUT`, with the headers
+    `content-type` and `if-none-match`)."""
     epoch: int = 0
     """How often the table was restored; `duetime restore` prints it. It is part of every fence, and must never fall."""
     regions: tuple[str, ...] = ()

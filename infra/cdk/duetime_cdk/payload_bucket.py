@@ -74,11 +74,14 @@ class Content(Construct):
         return f"https://s3.{Aws.REGION}.{Aws.URL_SUFFIX}/{self.bucket.bucket_name}/"
 
     def accept_uploads(self, origins: Sequence[str]) -> None:
-        """Let pages of these origins upload payloads by signed requests; an existing bucket has rules of its own."""
+        """Let pages of these origins upload and read payloads by signed requests.
+
+        An existing bucket has rules of its own.
+        """
         if isinstance(self.bucket, s3.Bucket):
             self.bucket.add_cors_rule(
                 allowed_origins=list(origins),
-                allowed_methods=[s3.HttpMethods.PUT],
+                allowed_methods=[s3.HttpMethods.GET, s3.HttpMethods.PUT],
                 allowed_headers=["content-type", "if-none-match"],
             )
 
