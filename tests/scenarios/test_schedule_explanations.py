@@ -161,6 +161,30 @@ def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> Non
         assert schedules.why(schedules.next_minute() - MINUTE)["outcome"] == "ran"
 
 
+@pytest.mark.parametrize("is_resumed", [False, True])
+def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_before(*, is_resumed: bool) -> None:
+    """The answer says so while its task still waits for its time, and that is what happens."""
+    with Explained() as schedules:
+        schedules.make()
+        schedules.run(90 * SECOND)
+        at = schedules.next_minute() + MINUTE
+        planned = schedules.why(at)
+        assert (planned["outcome"], planned["state"]) == ("open", "scheduled")
+        schedules.control("pause", {"reason": "a release"})
+        coming = schedules.why(at)
+        assert (coming["outcome"], coming["task_id"]) == ("paused", planned["task_id"])
+        assert coming["text"].startswith("It will not run: the schedule has been paused since ")
+        assert coming["text"].endswith(f": a release. If the schedule is resumed before {to_iso(at)}, it runs.")
+        if is_resumed:
+            schedules.control("resume")
+            again = schedules.why(at)
+            assert again["outcome"] == "open"
+            assert again["task_id"] != planned["task_id"]
+        schedules.run(3 * MINUTE)
+        assert schedules.ran()[at] == is_resumed
+        assert schedules.why(at)["outcome"] == ("ran" if is_resumed else "skipped")
+
+
 def test_a_schedule_without_runs_left_says_so() -> None:
     """After its last run it has ended."""
     with Explained() as schedules:

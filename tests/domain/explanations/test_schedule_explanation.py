@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from duetime.domain.explanations.schedule_explanation import OccurrenceFacts, explain_occurrence, explain_permanent
+from duetime.domain.ids import TaskId
 from duetime.domain.schedules.definition import Written
+from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import BY_OWNER, ScheduleAction
+from duetime.domain.tasks.task import Cause, ScheduleRef
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from tests.domain.factories import task
 from tests.domain.schedules.test_revisions import STORED
+
+if TYPE_CHECKING:
+    from duetime.domain.schedules.schedule_record import StoredSchedule
 
 NOW = STORED.created_at + 30 * DAY
 RETIMED = replace(STORED, updated_at=NOW - DAY, done=NOW - DAY).after_action(
@@ -41,3 +49,28 @@ def test_expired_tasks_are_not_denied() -> None:
     found = explain_occurrence(RETIMED, RETIMED.schedule(), at, OccurrenceFacts((), (), NOW, NOW - 10 * DAY))
     assert found.outcome == "not_recorded"
     assert "The tasks of that time have expired." in found.text
+
+
+@pytest.mark.parametrize(
+    ("schedule", "outcome", "text"),
+    [
+        (replace(STORED, revision=2), "skipped", "It will not run: the schedule 'nightly' was changed or paused"),
+        (replace(STORED, state=ScheduleState.PAUSED), "paused", "It will not run: the schedule has been paused since"),
+    ],
+    ids=["changed", "paused"],
+)
+def test_a_run_that_is_still_queued_and_will_be_skipped_is_not_called_open(
+    schedule: StoredSchedule, outcome: str, text: str
+) -> None:
+    """Its time has passed, so that a resumption does not help; a run by hand of the same time counts instead."""
+    at = NOW // HOUR * HOUR
+    ref = ScheduleRef(STORED.name, 1, at, Cause.SCHEDULE, STORED.mark)
+    queued = replace(task(schedule_ref=ref), id=TaskId.of(at, 0, 1), due_at=at, created_at=at, next_at=at)
+    found = explain_occurrence(schedule, schedule.schedule(), at, OccurrenceFacts((queued,), (), at + SECOND, 0))
+    assert (found.outcome, found.task) == (outcome, queued)
+    assert found.text.startswith(text)
+    assert "resumed" not in found.text
+    manual = replace(queued, id=TaskId.of(at, 0, 2), schedule_ref=replace(ref, cause=Cause.MANUAL))
+    facts = OccurrenceFacts((queued, manual), (), at + SECOND, 0)
+    by_hand = explain_occurrence(schedule, schedule.schedule(), at, facts)
+    assert (by_hand.outcome, by_hand.task) == ("open", manual)

@@ -21,8 +21,10 @@ from duetime.domain.schedules.occurrences import (
     preceding,
     previous_nominal,
 )
+from duetime.domain.schedules.overlap import skipped
 from duetime.domain.schedules.schedule import ScheduleState
 from duetime.domain.schedules.schedule_history import TIMING_FIELDS, ScheduleAction
+from duetime.domain.tasks.states import STARTABLE
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import HOUR, MINUTE, SECOND, from_datetime, to_iso
 from duetime_common.frozen_classes import frozen
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from duetime.domain.schedules.run_history import Remark
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
+    from duetime.domain.tasks.attempt_results import Skipped
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -105,10 +108,10 @@ def explain_occurrence(
     unlimited = replace(schedule, remaining_runs=None)
     occurrence = occurrence_at(unlimited, at)
     kept = [task for task in facts.tasks if not task.erased]
-    task = _chosen(kept, at)
-    if task is not None and (_has_a_say(task) or occurrence is None or occurrence.runs):
+    task = _chosen(stored, kept, at)
+    if task is not None and (_has_a_say(stored, task) or occurrence is None or occurrence.runs):
         occurrence = _occurrence_of(stored, task)
-        outcome, text = _of_task(task, kept)
+        outcome, text = _of_task(stored, task, kept, facts.now)
     else:
         task = None
         outcome, text = _of_none(stored, unlimited, at, occurrence, facts)
@@ -134,8 +137,8 @@ def explain_permanent(stored: StoredSchedule, at: Millis, facts: OccurrenceFacts
         facts: the stored data about that time.
     """
     kept = [task for task in facts.tasks if not task.erased]
-    if (task := _chosen(kept, at)) is not None:
-        outcome, text = _of_task(task, kept)
+    if (task := _chosen(stored, kept, at)) is not None:
+        outcome, text = _of_task(stored, task, kept, facts.now)
         return ScheduleExplanation(stored.name, at, outcome, text, _occurrence_of(stored, task), task)
     last = stored.last_run
     latest = "" if last is None else f" Its latest run is that of {to_iso(last.nominal)}, the task {last.task_id}."
@@ -155,21 +158,28 @@ def explain_none(stored: StoredSchedule, schedule: Schedule, now: Millis) -> Sch
     return ScheduleExplanation(stored.name, now, OccurrenceOutcome.NOT_SCHEDULED, text, following=following)
 
 
-def _chosen(tasks: Sequence[Task], at: Millis) -> Task | None:
+def _chosen(stored: StoredSchedule, tasks: Sequence[Task], at: Millis) -> Task | None:
     """The most informative task at a time: one that has started, of the timing itself, the earliest."""
     first, length = time_meant(at)
 
     def rank(task: Task) -> tuple[bool, bool, bool, Millis, str]:
         nominal, cause = _stands_for(task), _cause_of(task)
         is_extra = cause in {Cause.MANUAL, Cause.BACKFILL}
-        return not first <= nominal < first + length, not _has_a_say(task), is_extra, nominal, task.id.text
+        return not first <= nominal < first + length, not _has_a_say(stored, task), is_extra, nominal, task.id.text
 
     return min(tasks, key=rank, default=None)
 
 
-def _has_a_say(task: Task) -> bool:
-    """Whether a task was not dropped because of its schedule."""
-    return not task.was_dropped
+def _has_a_say(stored: StoredSchedule, task: Task) -> bool:
+    """Whether a task was not dropped because of its schedule, and will not be."""
+    return not task.was_dropped and _skip_of(stored, task) is None
+
+
+def _skip_of(stored: StoredSchedule, task: Task) -> Skipped | None:
+    """Why the schedule will skip a placed task when it is due; `None` if it will not."""
+    if task.schedule_ref is None or task.state not in STARTABLE or task.attempt_history:
+        return None
+    return skipped(stored, task.schedule_ref)
 
 
 def _stands_for(task: Task) -> Millis:
@@ -203,15 +213,20 @@ def _of_none(
     return _of_past(stored, occurrence, facts)
 
 
-def _of_task(task: Task, found: Sequence[Task]) -> tuple[OccurrenceOutcome, str]:
+def _of_task(stored: StoredSchedule, task: Task, found: Sequence[Task], now: Millis) -> tuple[OccurrenceOutcome, str]:
     """The result of a task; mentions other tasks of the same time."""
     others = [
-        each for each in found if each is not task and _has_a_say(each) and _stands_for(each) == _stands_for(task)
+        each
+        for each in found
+        if each is not task and _has_a_say(stored, each) and _stands_for(each) == _stands_for(task)
     ]
     more = "".join(f" {_OWN[_cause_of(each)]} {each.id} {_now(each)}." for each in others[:_MOST_OTHERS])
     own = _OWN[_cause_of(task)]
-    if not _has_a_say(task):
+    if task.was_dropped:
         return OccurrenceOutcome.SKIPPED, f"It did not run: {_message(task)}.{more}"
+    if (skip := _skip_of(stored, task)) is not None:
+        outcome, text = _of_skip(stored, skip, task.due_at, now)
+        return outcome, f"{text}{more}"
     if task.finished_at is None:
         return OccurrenceOutcome.OPEN, f"{own} {task.id} is {task.state.replace('_', ' ')}, and has not ended.{more}"
     late = "" if not task.lateness else f", {span(task.lateness)} after it was due"
@@ -219,6 +234,19 @@ def _of_task(task: Task, found: Sequence[Task]) -> tuple[OccurrenceOutcome, str]
     why = _why(task)
     text = f"{own} {task.id} {began}, and {_ended(task)} at {to_iso(task.finished_at)}{why}.{more}"
     return OccurrenceOutcome.RAN, text
+
+
+def _of_skip(stored: StoredSchedule, skip: Skipped, due_at: Millis, now: Millis) -> tuple[OccurrenceOutcome, str]:
+    """What the schedule does to an occurrence whose task it will skip."""
+    if stored.state is ScheduleState.PAUSED:
+        return OccurrenceOutcome.PAUSED, _paused_text(stored, due_at, now)
+    return OccurrenceOutcome.SKIPPED, f"It will not run: {skip.reason}."
+
+
+def _paused_text(stored: StoredSchedule, due_at: Millis, now: Millis) -> str:
+    """What a pause that lasts does to an occurrence."""
+    text = f"It will not run: the schedule {_standing(stored)}."
+    return text if due_at <= now else f"{text} If the schedule is resumed before {to_iso(due_at)}, it runs."
 
 
 def _now(task: Task) -> str:
@@ -290,8 +318,6 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
 
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:
     """What will happen to a future occurrence."""
-    if stored.state is ScheduleState.PAUSED:
-        return OccurrenceOutcome.PAUSED, f"It will not run: the schedule {_standing(stored)}."
     if stored.state is ScheduleState.ENDED:
         return OccurrenceOutcome.ENDED, "It will not run: the schedule has ended."
     if stored.remaining_runs == 0:
@@ -299,6 +325,8 @@ def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> t
             OccurrenceOutcome.NO_RUNS_LEFT,
             "It will not run: no runs remain.",
         )
+    if stored.state is ScheduleState.PAUSED:
+        return OccurrenceOutcome.PAUSED, _paused_text(stored, occurrence.due_at, now)
     note = f" ({occurrence.note})" if occurrence.note else ""
     return (
         OccurrenceOutcome.PLANNED,
