@@ -223,6 +223,7 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, rate=Rate("api", 100)),
         replace(plain, notify_on=NotifyOn("https://example.org/late", late_seconds=600)),
         replace(plain, callback_url="https://example.org/ended"),
+        replace(plain, callback_url="https://example.org/ended", name="close", tags={"team": "dba", "env": "prod"}),
         replace(plain, payload=noise),
         replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))),
     ):
@@ -547,15 +548,28 @@ def test_a_request_of_ones_own_costs_nothing_until_its_record_is_larger_than_a_k
     assert (meter.table_units, meter.index_units) == (3 * 3, 1)
 
 
-def test_a_callback_costs_four_units_and_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
+@pytest.mark.parametrize("described", [{}, {"name": "nightly close", "tags": {"team": "dba", "env": "prod"}}])
+def test_a_callback_costs_four_units_and_its_place_in_the_list(
+    metered: tuple[Stack, Meter], described: dict[str, Any]
+) -> None:
     """`finished_at` has a write of its own; the callback is a task of three, looked up before it is created."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
-    create(stack, callback_url="https://example.org/ended")
+    create(stack, callback_url="https://example.org/ended", **described)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 1 + 1, 1 + 1)
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (3 + 1 + 3, 1 + 1)
+
+
+def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(metered: tuple[Stack, Meter]) -> None:
+    """Its own item, written again without its expiry, and with one again at the end, with a `finished_at`."""
+    stack, meter = metered
+    composed(HttpServices).__dict__["caller"] = _Heard()
+    create(stack, callback_url="https://example.org/ended", tags={f"key-{key}": dense(20 + key) for key in range(9)})
+    for _ in range(2):
+        assert stack.work(Priority.NORMAL) == []
+    assert (meter.table_units, meter.index_units) == (7 + 4, 2)
 
 
 def test_a_notice_costs_nothing_unless_the_task_fails(

@@ -11,6 +11,7 @@ from duetime.adapters.aws_clients import translated
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
 from duetime.adapters.dynamodb.attribute_values import deflated, inflated
 from duetime.domain.errors import ContentExpired
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime.domain.operating_parameters import UPLOAD_LIFE
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.times import SECOND
@@ -45,10 +46,17 @@ class SplitContentStore:
         self._s3 = s3
         self._bucket = bucket
 
-    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
+    def keep(
+        self,
+        task_id: TaskId,
+        name: str,
+        data: bytes,
+        expiry: Expiry | None = None,
+        inline: int = INLINE_CONTENT_BYTES,
+    ) -> Content:
         """Store bytes according to their compressed size; a content small enough for the record is only returned."""
         compressed = deflated(data)
-        place = ContentPlace.for_size(min(len(data), len(compressed)))
+        place = ContentPlace.for_size(min(len(data), len(compressed)), inline)
         if place is ContentPlace.RECORD:
             return Content(place, name, data)
         with translated():

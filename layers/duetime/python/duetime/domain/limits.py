@@ -400,5 +400,7 @@ ACTIONS_INLINE_BYTES = 1_000
 """Total size of the actions in a record before compression, in bytes; the newest is kept whatever its size."""
 INLINE_CONTENT_BYTES = 512
 """A compressed payload or result up to this size is stored in the record, which must stay below 1 KB."""
+INLINE_EVENT_BYTES = 640
+"""The compressed event of a callback up to this size is stored in the callback's record."""
 ITEM_CONTENT_BYTES = 200_000
 """A compressed payload or result up to this size is stored in an item of its own; a larger one in S3."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from duetime.domain.limits import INLINE_CONTENT_BYTES
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -214,7 +215,14 @@ class TaskListStore(Protocol):
 class ContentStore(Protocol):
     """Payloads and results too large for a record."""
 
-    def keep(self, task_id: TaskId, name: str, data: bytes, expiry: Expiry | None = None) -> Content:
+    def keep(
+        self,
+        task_id: TaskId,
+        name: str,
+        data: bytes,
+        expiry: Expiry | None = None,
+        inline: int = INLINE_CONTENT_BYTES,
+    ) -> Content:
         """Store bytes according to their compressed size; a content small enough for the record is only returned.
 
         Args:
@@ -223,6 +231,7 @@ class ContentStore(Protocol):
                 existing item keeps its expiry.
             data: the bytes.
             expiry: when bytes outside the record may be removed; `None` for never.
+            inline: maximum compressed size in the record.
         """
         ...
 

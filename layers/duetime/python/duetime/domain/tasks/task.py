@@ -40,9 +40,9 @@ class ContentPlace(StrEnum):
     OBJECT = "object"
 
     @classmethod
-    def for_size(cls, compressed: int) -> ContentPlace:
-        """Chooses record, item or S3 storage by compressed size."""
-        if compressed <= INLINE_CONTENT_BYTES:
+    def for_size(cls, compressed: int, inline: int = INLINE_CONTENT_BYTES) -> ContentPlace:
+        """Chooses record, item or S3 storage by compressed size; the record up to `inline` bytes."""
+        if compressed <= inline:
             return cls.RECORD
         return cls.ITEM if compressed <= ITEM_CONTENT_BYTES else cls.OBJECT
 

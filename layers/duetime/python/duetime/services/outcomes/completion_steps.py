@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from duetime.domain.conditional_writes import Guard, Write
 from duetime.domain.dispatch.enqueue_plan import LateTimer
 from duetime.domain.errors import ContentExpired, Unavailable
+from duetime.domain.limits import INLINE_EVENT_BYTES
 from duetime.domain.operating_parameters import NOTICE_PAUSE, NOTICE_TRIES
 from duetime.domain.tasks.attempt_results import Failed, NotSent
 from duetime.domain.tasks.creation import new_task
@@ -263,7 +264,7 @@ class CallbackTasks:
         if self.stores.tasks.read(task_id) is not None:
             return
         event, expiry = self.callbacks.outcome_event(task), unless_referenced(origin.at)
-        content = self.stores.contents.keep(task_id, _PAYLOAD, event, expiry)
+        content = self.stores.contents.keep(task_id, _PAYLOAD, event, expiry, INLINE_EVENT_BYTES)
         made = new_task(
             task_id, callback_spec(task, url, event), task.owner, origin.at, origin.at, content, self.runtime.epoch
         )
