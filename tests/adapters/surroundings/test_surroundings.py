@@ -80,6 +80,16 @@ def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
     assert threads.map(str, []) == []
 
 
+def test_a_map_within_a_map_needs_no_further_thread() -> None:
+    """It makes its calls itself: as many maps as there are threads cannot wait for each other."""
+    threads = Threads(SystemClock())
+
+    def work(_: int) -> set[int]:
+        return {threading.get_ident(), *threads.map(lambda _: threading.get_ident(), range(3))}
+
+    assert [len(each) for each in threads.map(work, range(2))] == [1, 1]
+
+
 def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
     """A stuck thread does not keep the process alive, and what was printed is not lost."""
     code = (

@@ -6,6 +6,7 @@ import base64
 import os
 import random
 import sys
+import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -86,8 +87,9 @@ class Threads:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self._here = threading.local()
         self._jobs = ThreadPoolExecutor(_JOBS, "job")
-        self._requests = ThreadPoolExecutor(_REQUESTS, "request")
+        self._requests = ThreadPoolExecutor(_REQUESTS, "request", self._begin_requests)
 
     def start(self, work: Callable[[], None]) -> Job:
         """Start a job on a thread."""
@@ -99,9 +101,17 @@ class Threads:
         wait(futures, max(0, until - self._clock.now()) / 1000, FIRST_COMPLETED)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, several in parallel; `work` must not call `map` itself."""
+        """Call `work` for each item, several in parallel; if `work` calls `map` itself, one after another there.
+
+        Otherwise all threads could wait for calls that none of them is left to make.
+        """
         todo = list(items)
-        return [work(todo[0])] if len(todo) == 1 else list(self._requests.map(work, todo))
+        if len(todo) == 1 or getattr(self._here, "makes_requests", False):
+            return [work(each) for each in todo]
+        return list(self._requests.map(work, todo))
+
+    def _begin_requests(self) -> None:
+        self._here.makes_requests = True
 
 
 class LambdaProcess:
