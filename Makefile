@@ -220,8 +220,9 @@ functions/console/static/index.html: console/node_modules/.installed console/bui
 # Tests of the console need a browser. Debian's is installed where that is possible; else they are skipped, and say so.
 build/.browser:
 	@mkdir -p build
-	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
-		&& apt-get update -qq > /dev/null && apt-get install -qq -y --no-install-recommends chromium > /dev/null; } \
+	@command -v chromium-headless-shell > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+		&& apt-get update -qq > /dev/null && apt-get install -qq -y --no-install-recommends chromium-headless-shell > /dev/null; } \
+		|| command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| echo 'There is no Chromium, and it could not be installed: tests of the console will be skipped'
 	@touch $@
 
