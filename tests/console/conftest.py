@@ -30,8 +30,8 @@ def chromium() -> str | None:
 
     The headless shell comes first: it takes a third of the processor time, as it starts no windows of a browser.
     """
-    names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    names = (os.environ.get("DUETIME_CHROMIUM", ""), *names)
+    installed = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    names = (os.environ.get("DUETIME_CHROMIUM", ""), *installed)
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
