@@ -63,6 +63,7 @@ class Spread:
 
     def __init__(self, config: pytest.Config) -> None:
         self.numnodes = len(parse_tx_spec_config(config))
+        self._plugins = config.pluginmanager
         self._collected: dict[Any, Sequence[str]] = {}
         """The tests that each process has collected."""
         self._indices: dict[Any, dict[str, int]] = {}
@@ -111,6 +112,8 @@ class Spread:
         if not self._has_begun:
             self._has_begun = True
             self._wait_for_a_process(nodeid for collected in self._collected.values() for nodeid in collected)
+            # For the percentages: pytest-xdist counts what the last process has collected.
+            self._plugins.getplugin("session").testscollected = sum(map(len, self._waiting.values()))
         for node in self._indices:
             self._go_on(node)
 

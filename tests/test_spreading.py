@@ -40,9 +40,18 @@ def four_of(*files: str) -> list[str]:
 
 
 @pytest.fixture
-def spread() -> Spread:
+def session() -> SimpleNamespace:
+    """What pytest knows of the run."""
+    return SimpleNamespace(testscollected=0)
+
+
+@pytest.fixture
+def spread(session: SimpleNamespace) -> Spread:
     """A scheduler of two processes."""
-    config: Any = SimpleNamespace(getvalue=lambda name: ["popen", "popen"] if name == "tx" else [])
+    config: Any = SimpleNamespace(
+        getvalue=lambda name: ["popen", "popen"] if name == "tx" else [],
+        pluginmanager=SimpleNamespace(getplugin=lambda name: {"session": session}[name]),
+    )
     return Spread(config)
 
 
@@ -72,10 +81,11 @@ def test_a_file_is_not_divided_and_what_only_one_has_comes_first(spread: Spread)
     assert not spread.tests_finished
 
 
-def test_all_is_run_once_and_then_the_processes_end(spread: Spread) -> None:
+def test_all_is_run_once_and_then_the_processes_end(spread: Spread, session: SimpleNamespace) -> None:
     """Whatever each has collected."""
     processes = Process(four_of(A, OWN)), Process(four_of(B, A))
     begun(spread, *processes)
+    assert session.testscollected == len(four_of(A, B, OWN))
     for process in processes:
         end(spread, process, *process.sent)
     for process in processes:
