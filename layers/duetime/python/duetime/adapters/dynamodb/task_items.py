@@ -193,8 +193,8 @@ def task_of(item: StoredItem) -> Task:
         SchemaUnknown: a newer or much older duetime wrote it.
         RecordUnreadable: a value is not valid in any version of duetime.
     """
-    require_readable(item)
     with unreadable_as_error(item):
+        _check_version(item)
         return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded_record(item))
 
 
@@ -206,9 +206,13 @@ def require_readable(item: StoredItem) -> None:
         RecordUnreadable: the item has no version.
     """
     with unreadable_as_error(item):
-        version = item[schema.VERSION_OF_SCHEMA]["N"]
-        if int(version) not in _READABLE:
-            raise SchemaUnknown(sort_key_of(item), version)
+        _check_version(item)
+
+
+def _check_version(item: StoredItem) -> None:
+    version = item[schema.VERSION_OF_SCHEMA]["N"]
+    if int(version) not in _READABLE:
+        raise SchemaUnknown(sort_key_of(item), version)
 
 
 @contextmanager

@@ -122,12 +122,8 @@ class Threads:
                 deque(left, maxlen=0)
                 raise
 
-        first, *others = [self._requests.submit(take) for _ in range(min(len(todo), _REQUESTS))]
-        first.result()
-        for job in others:
-            # One that waits for a thread would find nothing left.
-            if not job.cancel():
-                job.result()
+        for job in [self._requests.submit(take) for _ in range(min(len(todo), _REQUESTS))]:
+            job.result()
         return [found[place] for place in range(len(todo))]
 
     def _begin_requests(self) -> None:
