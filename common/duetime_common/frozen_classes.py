@@ -61,11 +61,12 @@ def replace(value: C, /, **changes: Any) -> C:  # noqa: ANN401 - the values of a
     Raises:
         TypeError: the class has no field of a given name, or computes fields.
     """
-    copy, setters = _copier(value.__class__)
+    cls: Any = value.__class__
+    copy, setters = _copier(cls)
     made: C = copy(value)
     for name, each in changes.items():
         if (assign := setters.get(name)) is None:
-            message = f"{value.__class__.__qualname__} has no field {name!r}"
+            message = f"{cls.__qualname__} has no field {name!r}"
             raise TypeError(message)
         assign(made, each)
     return made

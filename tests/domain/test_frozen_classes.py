@@ -157,7 +157,7 @@ def test_the_functions_of_dataclasses_accept_it() -> None:
 
 
 def test_a_copy_with_changes_is_that_of_dataclasses() -> None:
-    """`frozen_classes.replace` changes the given fields only; unknown ones and classes that compute some are refused."""
+    """`frozen_classes.replace` changes only what is given, and refuses unknown fields and classes that compute some."""
     original = Version(1, "b")
     assert frozen_classes.replace(original, name="c") == replace(original, name="c") == Version(1, "c")
     assert frozen_classes.replace(original) is not original == Version(1, "b")

@@ -58,7 +58,7 @@ class AttributeSerializer(JSONSerializer):
         if shape.name == _ATTRIBUTE_VALUE:
             serialized[key] = _written(value)
         else:
-            super()._serialize(serialized, value, shape, key)
+            super()._serialize(serialized, value, shape, key)  # type: ignore[misc]  # not in the stubs
 
 
 def use_serializer(client: Any) -> None:  # noqa: ANN401 - the serializer is not in its type
