@@ -105,9 +105,9 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
 
 
 def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
-    console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The address that the page has read expires, and a page that has not changed gets no other: a click asks for one."""
+    """The address that the page has read expires, and a page that has not changed gets no other: a click does."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("ERR_EMPTY_RESPONSE", "ERR_CONNECTION")
     task_id, content = uploaded(world, b"\x00\x01" * 600_000)

@@ -149,7 +149,7 @@ def ended(why: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
-def print_logs(  # noqa: PLR0913 - the last ones are named
+def print_logs(
     reader: LogReader,
     clock: Clock,
     since: str,
