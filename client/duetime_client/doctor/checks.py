@@ -836,10 +836,10 @@ def _age_of_trigger(deployment: Deployment, now: datetime) -> timedelta | None:
 
 
 def _judge_dispatch(found: tuple[DispatchStatus, datetime, timedelta | None]) -> Iterator[_Judged]:
-    status, now, age = found
+    status, now, deployed = found
     if status.last_tick_at is None:
-        if age is not None and age < _FIRST_TICK:
-            seconds = max(0, round(age.total_seconds()))
+        if deployed is not None and deployed < _FIRST_TICK:
+            seconds = max(0, round(deployed.total_seconds()))
             yield _OK, f"the trigger has not run yet: it was deployed {seconds} s ago", "ask again in some minutes"
         else:
             yield _problem("the trigger has not run yet", "see respond-to-an-alarm.md#ticksincomplete")
