@@ -1,5 +1,6 @@
 /** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
 import { useSignal } from "@preact/signals";
+import { ApiProblem } from "../api/client";
 import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
 import { bytesOf, contentType, payloadUrl, type Bytes } from "../api/uploads";
 import { JsonView } from "./basics";
@@ -57,14 +58,14 @@ function Uploaded({ task }: { task: string }) {
     try {
       location.assign(await payloadUrl(task));
     } catch (error) {
-      fault.value = `It could not be downloaded: ${(error as Error).message}`;
+      fault.value = `It could not be downloaded: ${error instanceof ApiProblem ? error.title : (error as Error).message}.`;
     }
   };
   return (
     <>
       <button type="button" class="quiet small" onClick={() => void save()}>
         Download
-      </button>
+      </button>{" "}
       {fault.value && <span class="fault" role="alert">{fault.value}</span>}
     </>
   );
