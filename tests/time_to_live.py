@@ -189,7 +189,7 @@ WRITERS: dict[str, Rule] = {
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 
 DECIDERS: dict[str, Rule] = {
-    "domain/bulk/operation.py:BulkOperation.expires_at": BULK,
+    "domain/bulk.py:BulkOperation.expires_at": BULK,
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/tasks/task_lists.py:Block.expires_at": TASK_LIST,

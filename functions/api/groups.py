@@ -13,7 +13,7 @@ from duetime.contract import groups
 from duetime.contract.http import page_tokens
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.times import SECOND
 from duetime.services.group_admin import ClosingRequest
 

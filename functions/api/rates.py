@@ -14,7 +14,7 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.domain.rate_control import RateStatus
+    from duetime.domain.rates import RateStatus
 
     from .requests import Request
 

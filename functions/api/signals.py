@@ -10,7 +10,7 @@ from duetime.composition.bulk import FilterActionServices
 from duetime.contract import signals
 from duetime.contract.bulk.operations import bulk_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkState
+from duetime.domain.bulk import BulkState
 from duetime.domain.tasks.creation import IdempotencyKey
 
 from .filter_actions import location

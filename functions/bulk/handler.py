@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
 from duetime.composition.bulk import BulkExecutorServices
-from duetime.domain.bulk.operation import OPERATION
+from duetime.domain.bulk import OPERATION
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.contract.signals import request_of
 from duetime.domain.api_keys import NewApiKey
-from duetime.domain.bulk.operation import BulkKind, FilterAction
+from duetime.domain.bulk import BulkKind, FilterAction
 from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (

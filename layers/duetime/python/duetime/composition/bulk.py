@@ -9,13 +9,13 @@ from duetime.composition import Part
 from duetime.composition.core import BulkServices, CoreServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.services.bulk.executor import BulkExecutor
 from duetime.services.bulk.filter_actions import BulkRequests, FilteredTasks
 from duetime.services.topologies.bulk_node_actions import TopologySteps
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.operation import BulkRequest
+    from duetime.domain.bulk import BulkRequest
     from duetime.services.purges import OwnerResources, Purges, PurgeSteps
     from duetime.services.schedules.manage import FilteredSchedules
     from duetime.services.signals import Signals

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.node_tasks import NodeInputs
     from duetime.services.topologies.repository import TopologyRepository
-    from duetime.services.trigger.dispatch_status import DispatchStatusReader
+    from duetime.services.trigger.dispatcher import DispatchStatusReader
 
 
 def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
@@ -253,7 +253,7 @@ class DispatchStatusServices(Part):
     @cached_property
     def reader(self) -> DispatchStatusReader:
         """Reads the trigger's cursors and the queues."""
-        from duetime.services.trigger.dispatch_status import DispatchStatusReader
+        from duetime.services.trigger.dispatcher import DispatchStatusReader
 
         core, settings = self.part(CoreServices), self.settings
         return DispatchStatusReader(

@@ -43,7 +43,7 @@ class HttpServices(Part):
         if not settings.exports_spans:
             return caller
         # Imported when needed: most deployments export no spans.
-        from duetime.adapters.targets.traced_calls import TracedCaller
+        from duetime.adapters.targets.egress import TracedCaller
 
         return TracedCaller(caller, self.runtime.tracer)
 
@@ -85,6 +85,6 @@ class HttpServices(Part):
         """The same caller, which passes the spans of its calls to the egress function if spans are exported."""
         if not self.settings.exports_spans:
             return caller
-        from duetime.adapters.targets.traced_calls import SpanPassingCaller
+        from duetime.adapters.targets.egress import SpanPassingCaller
 
         return SpanPassingCaller(caller, self.runtime.tracer)

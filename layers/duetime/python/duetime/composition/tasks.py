@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.create import Uploads
     from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
-    from duetime.services.uploads import Uploads
 
 
 class TaskServices(Part):
@@ -96,7 +96,7 @@ class TaskServices(Part):
     @cached_property
     def uploads(self) -> Uploads:
         """Begins uploads of payloads."""
-        from duetime.services.uploads import Uploads
+        from duetime.services.tasks.create import Uploads
 
         return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 

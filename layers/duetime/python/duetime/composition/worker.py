@@ -6,13 +6,12 @@ from collections import ChainMap
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets import Targets
+from duetime.adapters.targets import Targets, TopologyRunner
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.job_calls import Resources
 from duetime.adapters.targets.python_handlers import HandlerRunner
-from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part
 from duetime.composition.attempts import (
