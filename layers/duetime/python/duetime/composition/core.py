@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from duetime.services.quotas.book import DispatchPace, QuotaBook
     from duetime.services.rate_limiter import RateLimiter
     from duetime.services.signals import EventWaits
-    from duetime.services.task_types import TypeAdmin, TypeDefaults
-    from duetime.services.tasks.creation_rules import CreationRules
+    from duetime.services.tasks.creation_rules import CreationRules, TypeAdmin, TypeDefaults
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.node_tasks import NodeInputs
@@ -56,14 +55,14 @@ class CoreServices(Part):
     @cached_property
     def tracebacks(self) -> TracebackStore:
         """Tracebacks of failed attempts; imported only by functions that need it."""
-        from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
+        from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def steps(self) -> StepStore:
         """Results of steps; imported for the first handler that has steps."""
-        from duetime.adapters.dynamodb.steps import DynamoStepStore
+        from duetime.adapters.dynamodb.attempt_contents import DynamoStepStore
 
         return DynamoStepStore(self.platform.clients.dynamodb(), self.settings.table)
 
@@ -146,14 +145,14 @@ class CoreServices(Part):
     @cached_property
     def type_defaults(self) -> TypeDefaults:
         """Gives tasks the defaults of their types."""
-        from duetime.services.task_types import TypeDefaults
+        from duetime.services.tasks.creation_rules import TypeDefaults
 
         return TypeDefaults(self.stores.type_defaults, self.handler_descriptions, self.shards, self.runtime)
 
     @cached_property
     def type_admin(self) -> TypeAdmin:
         """Lists types, and sets their defaults."""
-        from duetime.services.task_types import TypeAdmin
+        from duetime.services.tasks.creation_rules import TypeAdmin
 
         return TypeAdmin(self.type_defaults, self.target_rules, BUILT_IN.keys(), self.runtime)
 

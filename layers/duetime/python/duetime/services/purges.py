@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.switch_admin import SwitchAdmin
-    from duetime.services.task_types import TypeAdmin
     from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.creation_rules import TypeAdmin
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.deletion import TopologyEraser
 
