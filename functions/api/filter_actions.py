@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import FilterActionServices
+from duetime.composition.api import FilterActionServices
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
     UPDATE,

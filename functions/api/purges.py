@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import PurgeServices
+from duetime.composition.api import PurgeServices
 from duetime.composition.core import BulkServices
 from duetime.contract.bulk import purges
 from duetime.contract.tasks.encoding import json_text

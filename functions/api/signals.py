@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import FilterActionServices
+from duetime.composition.api import FilterActionServices
 from duetime.contract import signals
 from duetime.contract.bulk.operations import bulk_response
 from duetime.contract.tasks.encoding import json_text

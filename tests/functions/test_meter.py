@@ -21,12 +21,10 @@ from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
-from duetime.composition.api import ApiKeyServices, LinkServices
+from duetime.composition.api import ApiKeyServices, BulkExecutorServices, FilterActionServices, LinkServices
 from duetime.composition.attempts import SwitchServices
-from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
-from duetime.composition.core import BulkServices, CoreServices
+from duetime.composition.core import BulkServices, CoreServices, QuotaServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.quotas import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices

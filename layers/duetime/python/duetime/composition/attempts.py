@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition import Part
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.domain.tasks.targets import Phase
 from duetime.services.locking import LockAdmin, LockManager
 from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
@@ -245,8 +245,6 @@ class PullServices(Part):
     def _lease_quota(self) -> LeaseQuota | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
-
         return self.part(QuotaServices).leases
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
-from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
+from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator, Uploads
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.approvals import Approvals
     from duetime.services.tasks.attempt_reports import AttemptReports
     from duetime.services.tasks.control import TaskControl
-    from duetime.services.tasks.create import Uploads
     from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
@@ -96,8 +95,6 @@ class TaskServices(Part):
     @cached_property
     def uploads(self) -> Uploads:
         """Begins uploads of payloads."""
-        from duetime.services.tasks.create import Uploads
-
         return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 
     @cached_property

@@ -22,7 +22,7 @@ from duetime.composition.attempts import (
     StartGateServices,
     SwitchServices,
 )
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.composition.http_calls import HttpServices
 from duetime.domain.tasks.notices import ConsolePages
 from duetime.handlers import REGISTRY
@@ -105,8 +105,6 @@ class WorkerServices(Part):
         core = self.part(CoreServices)
         quota = None
         if self.settings.has_quotas:
-            from duetime.composition.quotas import QuotaServices
-
             quota = self.part(QuotaServices).attempts
         locks = AttemptLocks(self.part(LockServices).manager, quota)
         lease = AttemptLease(core.stores.tasks, locks, self.runtime, self.settings.lease_ms)
@@ -203,8 +201,6 @@ class TargetServices(Part):
     def _topology_quota(self) -> RunningTopologies | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
-
         return self.part(QuotaServices).running_topologies
 
     @property

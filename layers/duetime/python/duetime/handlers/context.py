@@ -137,9 +137,7 @@ class Context:
         has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
         `checkpoints` gets the saved checkpoints. `client` is the context's `client`.
         """
-        from duetime.handlers.payload_codec import present_codec  # noqa: PLC0415 - for tests only
-        from duetime_common.payload_codecs import decrypted_json  # noqa: PLC0415 - same
-        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - same
+        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
         results: dict[str, Any] = {} if steps is None else steps
         saved: list[Any] = [] if checkpoints is None else checkpoints

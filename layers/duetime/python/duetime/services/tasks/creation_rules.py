@@ -1,4 +1,4 @@
-"""Rules for accepting tasks: the target, the type and, for a topology, those of its nodes; and the defaults of types."""
+"""Rules for accepting tasks: target, type and, for a topology, those of its nodes; and the defaults of types."""
 
 from __future__ import annotations
 
