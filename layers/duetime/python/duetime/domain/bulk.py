@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 OPERATION = "operation"
 """Field of the function's event with the operation's id."""
+BACKUP_RETENTION = 35 * DAY
+"""How long a table can be restored to a point in time (Source: DynamoDB Developer Guide, "Point-in-time recovery")."""
+STREAM_RETENTION = DAY
+"""How long a removed record may wait for its archiving (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
 
 
 class BulkKind(StrEnum):
@@ -287,12 +291,6 @@ class FilterResult:
     refused: Mapping[type[RequestError], int]
     after: TaskId | None
     after_name: str = ""
-
-
-BACKUP_RETENTION = 35 * DAY
-"""How long a table can be restored to a point in time (Source: DynamoDB Developer Guide, "Point-in-time recovery")."""
-STREAM_RETENTION = DAY
-"""How long a removed record may wait for its archiving (Source: DynamoDB Developer Guide, "DynamoDB Streams")."""
 
 
 class PurgeStage(StrEnum):

@@ -68,6 +68,8 @@ FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PI
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
 """The slack is at most this fraction (1 divided by this) of a window."""
+MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
+"""Parts of the fastest rate: an action is written to all of them, because any task may ask any of them next."""
 
 
 @frozen
@@ -386,10 +388,6 @@ class StartRequest:
 
 def _millis(micros: int) -> Millis:
     return -(-micros // MICROS)
-
-
-MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
-"""Parts of the fastest rate: an action is written to all of them, because any task may ask any of them next."""
 
 
 def parts(owner: str, key: str) -> Sequence[RateName]:

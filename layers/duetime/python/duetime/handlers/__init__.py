@@ -141,6 +141,10 @@ P = TypeVar("P")
 R = TypeVar("R")
 BatchItem: TypeAlias = _BatchItem[Context, P]
 """One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
+REGISTRY: dict[str, Registered] = {}
+"""The registered handlers by task type."""
+_MAKING = Lock()
+_PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 
 
 class DuplicateHandler(ValueError):
@@ -148,10 +152,6 @@ class DuplicateHandler(ValueError):
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"two handlers are registered for the task type {task_type!r}")
-
-
-REGISTRY: dict[str, Registered] = {}
-"""The registered handlers by task type."""
 
 
 class Registration(Protocol):
@@ -290,10 +290,6 @@ def handler(
         return decorated
 
     return register
-
-
-_MAKING = Lock()
-_PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 
 
 @contextmanager

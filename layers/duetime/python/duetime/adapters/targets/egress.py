@@ -50,6 +50,7 @@ MOST_BYTES = 5_500_000
 """Bytes of one invocation's event; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
 _MARGIN_SHARE = 0.1
+_FIRST_ERROR = 400
 
 
 class EgressFailed(Exception):
@@ -193,9 +194,6 @@ class Egress:
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Make the calls in an event and return a reply for each."""
         return packed_replies(self.executor.map(self.caller.call, calls_in(event)))
-
-
-_FIRST_ERROR = 400
 
 
 @frozen

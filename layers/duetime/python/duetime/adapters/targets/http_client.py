@@ -42,6 +42,18 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock
 
+_MOST_INTERIM_RESPONSES = 20
+"""Maximum per call: proxies and frameworks send one or two."""
+_CONNECT_SECONDS = 5.0
+_GRACE_SECONDS = 1.0
+_CHUNK = 16_384
+_MOST_HEADER_BYTES = 8_192
+_REDACTED = "[secret]"
+_DAY_SECONDS = DAY // SECOND
+_NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
+"""Charsets that need no decoding, or that no media type can mean."""
+_NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
+
 
 class AddressForbidden(ValueError):
     """A URL leads to an address that a target must not call."""
@@ -93,12 +105,6 @@ def find(url: str, allowed: frozenset[str]) -> Destination:
 
 def _target(parts: SplitResult) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
-_MOST_INTERIM_RESPONSES = 20
-"""Maximum per call: proxies and frameworks send one or two."""
-_CONNECT_SECONDS = 5.0
-_GRACE_SECONDS = 1.0
 
 
 class TooManyInterimResponses(HTTPException):
@@ -286,15 +292,6 @@ class DirectCaller:
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
-
-
-_CHUNK = 16_384
-_MOST_HEADER_BYTES = 8_192
-_REDACTED = "[secret]"
-_DAY_SECONDS = DAY // SECOND
-_NO_CHARSETS = frozenset({"utf-8", "idna", "punycode", "unicode-escape", "raw-unicode-escape"})
-"""Charsets that need no decoding, or that no media type can mean."""
-_NOT_KEPT = frozenset({"set-cookie", "authorization", "proxy-authorization"})
 
 
 class ResponseTooLarge(ValueError):

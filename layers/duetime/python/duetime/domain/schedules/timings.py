@@ -40,6 +40,12 @@ UNITS: Mapping[str, Millis] = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), 7 * DAY),
 }
+_CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", re.IGNORECASE)
+_REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
+_NAMES = ("cron", "rate", "interval", "dates", "permanent")
+SEVERAL = "timings"
+_EXCLUDED = "excluded_dates"
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @frozen(order=True)
@@ -162,12 +168,6 @@ def _check_length(length: Millis, field: str) -> None:
         raise FieldInvalid(field, "should be at least a second", FaultCode.OUT_OF_RANGE)
     if length > MAX_PERIOD_DAYS * DAY:
         raise FieldInvalid(field, f"should be at most {MAX_PERIOD_DAYS} days", FaultCode.OUT_OF_RANGE)
-
-
-_CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", re.IGNORECASE)
-_REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
-_NAMES = ("cron", "rate", "interval", "dates", "permanent")
-SEVERAL = "timings"
 
 
 @frozen
@@ -358,10 +358,6 @@ def parse_permanent(seconds: int) -> Permanent:
 def _check_text(text: str, field: str) -> None:
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(field, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
-
-
-_EXCLUDED = "excluded_dates"
-_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @frozen

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from duetime.domain.topologies.graph import Graph, Node
     from duetime.domain.topologies.node_status import NodeStatus, Statuses
 
+_SHOWN = 5
+"""Maximum number of nodes that a reason names; further ones are counted."""
+
 
 @frozen
 class NextAction:
@@ -196,10 +199,6 @@ def _grouped(level_of: Mapping[str, int]) -> tuple[tuple[str, ...], ...]:
     for key, level in level_of.items():
         groups.setdefault(level, []).append(key)
     return tuple(tuple(groups[level]) for level in sorted(groups))
-
-
-_SHOWN = 5
-"""Maximum number of nodes that a reason names; further ones are counted."""
 
 
 def run_result(

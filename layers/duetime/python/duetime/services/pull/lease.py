@@ -63,6 +63,8 @@ wait is shorter, so that one idle type does not delay the others.
 """
 _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""
+RUN_ONLY = frozenset({Phase.RUN})
+"""Phases that pull workers offer."""
 
 
 @frozen
@@ -196,10 +198,6 @@ class LeaseService:
             self.runtime.telemetry.note("a lease could not be returned", error=str(error))
             return
         self.messages.settle([ClaimedDelivery(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
-
-
-RUN_ONLY = frozenset({Phase.RUN})
-"""Phases that pull workers offer."""
 
 
 @frozen

@@ -65,6 +65,8 @@ Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
 """Attempts of a creation whose unique key is taken, or whose holder changes, concurrently."""
+E = TypeVar("E", bound=Exception)
+_BY_CREATION = Attribution(reason="a creation with its unique key")
 
 
 @frozen
@@ -316,9 +318,6 @@ class TaskCreator:
         return known
 
 
-E = TypeVar("E", bound=Exception)
-
-
 @frozen
 class BatchCreator:
     """Creates many tasks independently: the failure of one does not affect the others."""
@@ -398,9 +397,6 @@ class BatchCreator:
             note = "records could not be written in a batch, and are written one by one"
             self.task_creator.runtime.telemetry.note(note, error=type(defect).__name__)
             return ()
-
-
-_BY_CREATION = Attribution(reason="a creation with its unique key")
 
 
 @frozen

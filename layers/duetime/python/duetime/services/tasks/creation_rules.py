@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Shards
 
 PAYLOAD = "payload"
+_TRIES = 20
+_MOST_OWNERS = 1_000
+"""How many owners' defaults a process caches."""
+_NONE = OwnerTypes()
+_NO_HANDLER = HandlerDescription()
 
 
 class DefinitionReader(Protocol):
@@ -187,19 +192,6 @@ class CreationRules:
             self.accept_nodes(owner, graph)
         except FieldInvalid as refusal:
             raise refusal.inside(PAYLOAD) from None
-
-
-_TRIES = 20
-
-
-_MOST_OWNERS = 1_000
-"""How many owners' defaults a process caches."""
-
-
-_NONE = OwnerTypes()
-
-
-_NO_HANDLER = HandlerDescription()
 
 
 @frozen

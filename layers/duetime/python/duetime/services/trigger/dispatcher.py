@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Shards
     from duetime.services.schedules.expander import ScheduleExpander
 
+_SAVES = 5
+"""Attempts to store progress while other invocations store theirs."""
+
 
 @frozen
 class DueMessages:
@@ -161,10 +164,6 @@ class DueMessages:
         self.runtime.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
         return expanded.done
-
-
-_SAVES = 5
-"""Attempts to store progress while other invocations store theirs."""
 
 
 @frozen

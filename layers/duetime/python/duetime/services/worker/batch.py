@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 
 _CHECK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
+_RETRY_AFTER: Millis = 2 * SECOND
+"""Delay before repeating a renewal that the store did not answer."""
+_MAX_VISIBILITY = 43_200
+"""Seconds; Source: SQS quotas."""
+_LOOK: Millis = 10
+"""How often a group checks whether it is complete."""
 
 
 @frozen
@@ -261,10 +267,6 @@ class _Batch:
             self.visibility.change([delivery_state.delivery], [max(0, seconds)])
 
 
-_RETRY_AFTER: Millis = 2 * SECOND
-"""Delay before repeating a renewal that the store did not answer."""
-
-
 @frozen
 class LeaseRenewal:
     """Renews leases.
@@ -309,10 +311,6 @@ class LeaseRenewal:
             delivery_state.requested_action = result.task.requested_action
         is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
-
-
-_MAX_VISIBILITY = 43_200
-"""Seconds; Source: SQS quotas."""
 
 
 class MessageVisibility:
@@ -367,10 +365,6 @@ class MessageVisibility:
         except Unavailable as error:
             # They come back at their present visibility: later than wanted, but not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
-
-
-_LOOK: Millis = 10
-"""How often a group checks whether it is complete."""
 
 
 @dataclass(slots=True)
