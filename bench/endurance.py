@@ -4,7 +4,8 @@ python -m bench.endurance [SCHEDULES] [--minutes N]
 
 The schedules run every minute; a tick of the trigger is counted: calls, write units, messages, and processor time,
 which includes that of the fakes instead of the SDK's. Then a worker process runs tasks for some minutes. Its memory at
-the end is compared with its memory after the first ten thousand tasks; the table and queues are emptied meanwhile.
+the end is compared with its memory after the first ten thousand tasks; the table, the queues and the clock's list of
+sleeps are emptied meanwhile.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ def worker_memory(minutes: float) -> dict[str, float]:
         done += _BATCH
         if done % _KEPT == 0:
             _empty(table)
+            stack.clock.slept.clear()
         if done == _WARM:
             warm = process.memory_info().rss
     grown = (process.memory_info().rss - warm) / _MEGABYTE

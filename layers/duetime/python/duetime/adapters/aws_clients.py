@@ -120,7 +120,13 @@ class _BotocoreSession:
     def client(
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
     ) -> BaseClient:
-        return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        client = self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        if service == "dynamodb":
+            # Like the parsers: importing it earlier would load botocore's HTTP before the first client does.
+            from duetime.adapters.dynamodb.connections import use_connections  # noqa: PLC0415 - see above
+
+            use_connections(client)
+        return client
 
 
 def _shareable(client: C) -> C:
