@@ -6,7 +6,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import create_server
+from socket import SO_KEEPALIVE, SOL_SOCKET, create_server
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -180,6 +180,16 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_ones() -> None:
         server.released.set()
         assert b'"own"' in Connections.send(connections, _request(url)).content
     assert server.connections == [0, 1]
+
+
+def test_a_response_has_a_time_limit_of_its_own() -> None:
+    """A connection has the limit of responses once it is open, and is kept alive."""
+    with served(Server([_answer("a")])) as url:
+        connections = Connections(1, _SECONDS)
+        connections.send(_request(url))
+        ((connection,),) = connections._idle.values()
+        assert connection.sock.gettimeout() == _SECONDS
+        assert connection.sock.getsockopt(SOL_SOCKET, SO_KEEPALIVE)
 
 
 def test_an_interrupted_request_leaves_no_connection() -> None:
