@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SO_KEEPALIVE, SOL_SOCKET, create_server
+from ssl import create_default_context
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from botocore.awsrequest import AWSPreparedRequest
 
 _SECONDS = 20
+_MODULE = Connections.__module__
 
 
 def _answer(name: str, status: int = 200) -> bytes:
@@ -239,6 +241,19 @@ def test_a_server_without_a_trusted_certificate_gets_no_request(
         table = client(url)
         assert isinstance(table._endpoint.http_session, Connections)
         assert _read(table) == "a"
+
+
+def test_the_trusted_certificates_are_read_once(tmp_path: Path) -> None:
+    """All connections share them: reading them takes more than ten times the processor time of a handshake."""
+    tls, trusted = certificate(tmp_path, LOOPBACK)
+    server = Server([_answer("a")] * 2, ending=frozenset({_answer("a")}))
+    with served(server, tls) as url, patch(f"{_MODULE}.create_default_context", wraps=create_default_context) as made:
+        connections = Connections(1, _SECONDS, str(trusted))
+        connections.send(_request(url))
+        server.ended.wait(_SECONDS)
+        connections.send(_request(url))
+    assert server.connections == [0, 1]
+    made.assert_called_once()
 
 
 def test_a_certificate_for_another_name_is_refused(tmp_path: Path) -> None:

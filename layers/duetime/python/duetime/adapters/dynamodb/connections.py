@@ -1,6 +1,7 @@
-"""Sends a DynamoDB client's requests with `http.client`, which takes half of the processor time of urllib3.
+"""Sends a DynamoDB client's requests with `http.client`, which takes about half of the processor time of urllib3.
 
-botocore still signs and repeats the requests, and parses the responses: this only replaces its `URLLib3Session`.
+botocore still signs and repeats the requests, and parses the responses: this only replaces its `URLLib3Session`, which
+also reads the trusted certificates again for each connection.
 """
 
 from __future__ import annotations
