@@ -12,19 +12,26 @@ from weakref import WeakSet
 
 from botocore.httpsession import URLLib3Session
 
+from duetime.adapters.dynamodb.connections import Connections
+
 _OPENED: WeakSet[Any] = WeakSet()
-_init = URLLib3Session.__init__
 
 
 def remember_connections() -> None:
     """Remember the connections of all clients that are made in this process from now on."""
-    URLLib3Session.__init__ = _remembering  # type: ignore[method-assign, assignment]
+    for kind in (URLLib3Session, Connections):
+        _remember(kind)
 
 
-@wraps(_init)
-def _remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
-    _init(session, *arguments, **named)
-    _OPENED.add(session)
+def _remember(kind: Any) -> None:  # noqa: ANN401 - a class whose initializer is replaced
+    init = kind.__init__
+
+    @wraps(init)
+    def remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
+        init(session, *arguments, **named)
+        _OPENED.add(session)
+
+    kind.__init__ = remembering
 
 
 def close_connections() -> None:
