@@ -29,7 +29,7 @@ from duetime.contract.schedules.responses import (
 )
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.timing_description import describe_timing
@@ -263,7 +263,9 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
     """Add the monthly costs of its runs; unknown for a permanent schedule."""
     return with_estimate(
-        response, lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule())
+        response,
+        stored.owner,
+        lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule()),
     )
 
 

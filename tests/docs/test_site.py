@@ -12,7 +12,7 @@ import pytest
 
 from docs.site import build, llms, operations
 from docs.site.navigation import DOCS, OUTSIDE, ROOT, Page, name_of, pages
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from tests.console.conftest import chromium
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
-from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
+from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator, Uploads
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
-    from duetime.services.uploads import Uploads
 
 
 class TaskServices(Part):
@@ -96,8 +95,6 @@ class TaskServices(Part):
     @cached_property
     def uploads(self) -> Uploads:
         """Begins uploads of payloads."""
-        from duetime.services.uploads import Uploads
-
         return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 
     @cached_property
@@ -163,11 +160,13 @@ class TaskServices(Part):
         runner = HttpRunner(self.part(HttpServices).caller)
         return TargetQueryService(self.reader, runner, self.runtime.random_source)
 
-    @property
-    def workloads(self) -> TaskWorkloads:
-        """The workloads of newly requested tasks."""
+    def workloads_of(self, owner: str) -> TaskWorkloads:
+        """The workloads of tasks that an owner requests."""
         from duetime.adapters.dynamodb.attribute_values import smaller
+        from duetime.adapters.targets.callbacks import EventEncoding
+        from duetime.contract.tasks.encoding import entry
         from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
+        from duetime.domain.tasks.notices import ConsolePages
         from duetime.domain.times import MINUTE
         from duetime_common.cost_estimate import Workload
         from duetime_common.prices import DEFAULT_REGION, PRICES
@@ -182,11 +181,13 @@ class TaskServices(Part):
             region=settings.region if settings.region in PRICES else DEFAULT_REGION,
         )
         circumstances = Circumstances(
+            owner=owner,
             now=self.runtime.clock.now(),
             # The trigger reads whole minutes.
             soon=settings.look_ahead_ms + MINUTE,
             pulled_types=settings.pulled_queue_urls.keys(),
             stored_size=lambda payload: len(smaller(payload) or payload),
+            outcome_event=EventEncoding(entry, ConsolePages(settings.console_url)).of_outcome,
             workload=workload,
         )
         return TaskWorkloads(circumstances)
