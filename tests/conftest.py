@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from duetime_local import emulator
 from tests import grants
@@ -16,7 +16,6 @@ from tests.aws_connections import close_connections, remember_connections
 from tests.botocore_model_cache import share_service_models
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
-from tests.spreading import Spread, is_collected_elsewhere, rank, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,14 +89,33 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for fixture in {"engine", "deployed"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(fixture)
-    items.sort(key=lambda item: rank(item.nodeid))
+    begins = [*TOGETHER, "tests/simulation/"]
+
+    def rank(item: pytest.Item) -> int:
+        return next((number for number, folder in enumerate(begins) if item.nodeid.startswith(folder)), len(begins))
+
+    # What takes longest comes first, so that all else is run beside it.
+    items.sort(key=rank)
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave to another process of a whole run what only one of them collects."""
-    if collection_path.parent != Path(__file__).parent:
-        return None
-    return is_collected_elsewhere(f"tests/{collection_path.name}/", config) or None
+TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
+"""Folders whose tests share something slow: one deployment, and the templates of every environment."""
+
+
+def scope_of(nodeid: str) -> str:
+    """What a test's process and part go by: what it shares, else its file."""
+    folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
+    return next(folders, nodeid.split("::", 1)[0])
+
+
+class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
+    """Sends what shares a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
+
+    pytest-xdist 3.8 has a mark for this, `xdist_group`, which pytest 9.2 silently ignores.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
 
 
 def pytest_collection_finish() -> None:
@@ -107,9 +125,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> Spread:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
     """Distribute tests by what they share."""
-    return Spread(config)
+    return ByWhatIsShared(config, log)
 
 
 _USED: set[grants.Use] = set()
