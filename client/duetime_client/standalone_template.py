@@ -26,7 +26,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 """The time of all files in archives, so that the same contents are the same archive."""
 _PARAMETERS = {
     BUCKET: {"Type": "String", "Description": "Bucket in the stack's Region that holds the assets."},
-    PREFIX: {"Type": "String", "Default": "", "Description": "What the assets' keys begin with, such as duetime/1/."},
+    PREFIX: {"Type": "String", "Default": "", "Description": "Prefix of the assets' keys, such as duetime/1/."},
 }
 
 

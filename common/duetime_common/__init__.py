@@ -1,1 +1,3 @@
-"""What the client and the core share: the standard library is enough, except for conditions and classes of payloads."""
+"""Code shared by the client and the core; only conditions and classes of payloads need more than the standard
+library.
+"""

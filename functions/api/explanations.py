@@ -32,7 +32,7 @@ def explain_task(request: Request) -> Response:
 
 @route(operations.PREVIEW_TASK)
 def preview_task(request: Request) -> Response:
-    """Tell when a task would start if it were created now."""
+    """Report when a task would start if it were created now."""
     from duetime.composition.limits import LimitServices
     from duetime.contract.explanations.encoding import start_preview
     from duetime.contract.tasks.decoding import task_spec

@@ -66,7 +66,7 @@ _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 @frozen
 class Sender:
-    """Who sends a request, and for whom.
+    """The sender of a request, and the owner that it acts for.
 
     Attributes:
         caller: the caller, with the owner that the request acts for.

@@ -74,7 +74,9 @@ def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
 def pin(
     call: Call,
     key: Key,
-    limit: Annotated[int, typer.Argument(metavar="LIMIT", min=1, help="Attempts that can start in each period of --per.")],
+    limit: Annotated[
+        int, typer.Argument(metavar="LIMIT", min=1, help="Attempts that can start in each period of --per.")
+    ],
     *,
     per: Annotated[int, typer.Option("--per", metavar="SECONDS", min=1, help="The period of LIMIT.")] = 1,
     burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,

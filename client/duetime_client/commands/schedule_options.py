@@ -129,7 +129,8 @@ class TimingOptions:
         ),
     ] = None
     spread: Annotated[
-        str | None, _finer(metavar="DURATION", help="Same delay for all occurrences, derived from the name, up to this.")
+        str | None,
+        _finer(metavar="DURATION", help="Same delay for all occurrences, derived from the name, up to this."),
     ] = None
     jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
         None

@@ -216,7 +216,9 @@ def preview(
     timing: TimingOptions,
     begin: From = None,
     count: Count = 10,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
+    ] = None,
 ) -> None:
     """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
     clock = call.clock
