@@ -67,7 +67,7 @@ def write_standalone(assembly: Path, stack: str, output: Path) -> StandaloneTemp
         _pack(assembly / each["source"]["path"], output / ASSETS / destination["objectKey"])
     made = json.dumps(standalone(template, keys), indent=1)
     if len(made) > LARGEST_TEMPLATE:
-        raise StackNotStandalone(f"the template has {len(made)} bytes; CloudFormation takes {LARGEST_TEMPLATE}")
+        raise StackNotStandalone(f"the template has {len(made)} bytes; CloudFormation allows {LARGEST_TEMPLATE}")
     (output / TEMPLATE).write_text(made, encoding="utf-8")
     return StandaloneTemplate(output / TEMPLATE, len(files), len(made))
 

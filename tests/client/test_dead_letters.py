@@ -115,7 +115,7 @@ def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deploymen
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],
+    [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "need a filter")],
 )
 def test_an_unclear_redrive_is_refused(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str

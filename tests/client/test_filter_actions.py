@@ -216,8 +216,8 @@ def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, wo
     [
         (("cancel",), "give an ID"),
         (("cancel", "ID", "--type", "report"), "not both"),
-        (("cancel", "ID", "--yes"), "go with a filter"),
-        (("cancel", "ID", "--dry-run"), "go with a filter"),
+        (("cancel", "ID", "--yes"), "need a filter"),
+        (("cancel", "ID", "--dry-run"), "need a filter"),
         (("cancel", "--type", "report", "--per-second", "0"), "0.1"),
         (("cancel", "--of-tag", "team"), "key=value"),
         (("update", "--type", "report"), "nothing to update"),

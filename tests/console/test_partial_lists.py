@@ -107,7 +107,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
     expect(dialog.get_by_role("status")).to_contain_text("0 tasks match, of 1,000 examined; there may be more")
     expect(dialog.get_by_role("button", name="Cancel 0 or more")).to_be_disabled()
     is_open = True
-    dialog.get_by_role("button", name="Count on").click()
+    dialog.get_by_role("button", name="Continue counting").click()
     expect(dialog.get_by_role("status")).to_contain_text("1 task matches, of 1,601 examined. Nodes")
     dialog.get_by_role("button", name="Cancel 1", exact=True).click()
     expect(dialog).to_have_count(0)

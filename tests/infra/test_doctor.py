@@ -413,7 +413,7 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (secret_deleted, "secrets", "marked for deletion"),
     (tick_disabled, "tick", "is disabled"),
     (queue_without_redrive, "queues", "no redrive policy"),
-    (changes_lost, "queues", "changes of the table were given up"),
+    (changes_lost, "queues", "changes of the table that were not processed"),
     (backlog_old, "queues", "60 minutes old"),
     (event_source_disabled, "event sources", "is disabled"),
     (stream_unread, "event sources", "10 minutes late"),

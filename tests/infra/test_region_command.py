@@ -173,7 +173,7 @@ def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
     result = deployed.duetime("status", "--stack", "duetime-prod")
     assert result.exit_code == 1
-    assert f"{FIRST} does not know it yet: for it, {FIRST} is active (epoch 0)" in result.output
+    assert f"{FIRST} is not updated yet: it considers {FIRST} active (epoch 0)" in result.output
 
 
 def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed) -> None:

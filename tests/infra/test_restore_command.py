@@ -111,7 +111,7 @@ def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(ta
     assert (refused.exit_code, "--epoch" in refused.output) == (1, True)
     result = duetime(*given, "--epoch", "4", "--after", "rerun")
     assert result.exit_code == 0, result.output
-    assert "what ran after the restore point is not known" in result.output
+    assert "the tasks that ran after the restore point are not known" in result.output
     (found,) = DynamoRecords(boto3.client("dynamodb"), table).open_page(0, 1, "").tasks
     assert (found.fence, found.state) == (4 * FENCES_PER_EPOCH + 1, State.WAITING)
 

@@ -100,7 +100,7 @@ def test_what_cloudformation_would_refuse_is_refused(
 ) -> None:
     """Images, which are not files, and a template that is too large."""
     monkeypatch.setattr(standalone_template, "LARGEST_TEMPLATE", 100)
-    with pytest.raises(StackNotStandalone, match="CloudFormation takes 100"):
+    with pytest.raises(StackNotStandalone, match="CloudFormation allows 100"):
         write_standalone(assembly, "duetime-prod", tmp_path / "out")
     (assembly / "duetime-prod.assets.json").write_text(json.dumps({"files": {}, "dockerImages": {"a": {}}}))
     with pytest.raises(StackNotStandalone, match="container images"):

@@ -66,7 +66,7 @@ def split_variables(
         every = {**{each.value: value for each, value in kept.items()}, **own}
         largest = sorted(every, key=lambda each: (-len(every[each]), each))[:3]
         raise LimitExceeded(
-            f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda takes"
+            f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda allows"
             f" {VARIABLES_BYTES}. The largest are {', '.join(f'{each} ({len(every[each])})' for each in largest)}"
         )
     return kept, moved
