@@ -294,7 +294,7 @@ def _judge_table(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if found["stream"] and arn != found["stream"]:
             yield _problem(
                 f"{logical} reads an older stream of the table",
-                "the stream was disabled and enabled again: deploy the stack again, and the mapping reads the new stream",
+                "the stream was disabled and enabled: deploy the stack again, and the mapping reads the new stream",
             )
     throttled = sum(found["throttled"].values())
     if throttled:
