@@ -69,7 +69,8 @@ class SqsReceiver:
         self._client.send_message(QueueUrl=self._pull_queues[pull_queue], MessageBody=body)
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
-        """A message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+        """A message in the form of Lambda's events (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon
+        SQS")."""
         return {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],

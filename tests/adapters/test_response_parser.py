@@ -76,7 +76,7 @@ def test_a_response_is_parsed_to_what_botocore_makes_of_it(
 
 
 def test_the_table_is_read_by_this_parser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is what the clients of a function use, and not those of XML."""
+    """The clients of functions use this parser, and not those for XML."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()
     assert isinstance(_parser_of(clients.dynamodb()), AttributeParser)

@@ -1,4 +1,4 @@
-"""A page of a list covers a limited number of tasks: nothing is denied before the list was read to its end."""
+"""A page of a list covers a limited number of tasks: nothing is reported missing before the end of the list."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
 def crowd(world: World, number: int = CROWD, **body: Any) -> None:  # noqa: ANN401 - any JSON
-    """Create many tasks that are not looked for."""
+    """Create many tasks that do not match."""
     for _ in range(number // 100):
         answer = world.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": "crowd", **body}] * 100})
         assert len(answer["results"]) == 100
 
 
 def unavailable(route: Route) -> None:
-    """Answer that the API cannot answer now."""
+    """Respond that the API is unavailable."""
     route.fulfill(status=503, json={})
 
 
 class Held:
-    """Holds back the later pages of a list until it is told to go on."""
+    """Holds back the later pages of a list until released."""
 
     def __init__(self, page: Page, path: str) -> None:
         self._routes: list[Route] = []
@@ -57,7 +57,7 @@ class Held:
 
 
 def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Console, world: World) -> None:
-    """The list says how far it has looked, and shows the only hit, although the first page has none."""
+    """The list shows its progress and finds the only hit, although the first page has none."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -75,7 +75,7 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
 
 
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Console, world: World) -> None:
-    """Only after the last page, and with the number of tasks that were looked at."""
+    """Only after the last page, with the number of examined tasks, does it say that there are none."""
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
@@ -83,7 +83,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
 
 
 def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world: World) -> None:
-    """Page after page, with the progress; a stopped count says that there may be more, and goes on from there."""
+    """Tasks are counted page by page with progress; a stopped count says that there may be more, and can continue."""
     task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=contains:needle")
@@ -118,7 +118,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
 
 
 def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
-    """A stopped list says what it has not looked at; it goes on from there."""
+    """A stopped list says what it has not examined, and can continue."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -138,7 +138,7 @@ def test_reading_on_can_be_stopped_and_continued(console: Console, world: World)
 
 
 def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, world: World) -> None:
-    """Behind more ended tasks than a page covers, what is overdue is found; before that, nothing is said to be well."""
+    """An overdue task behind many ended ones is found; until then health is not good."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.do(lambda live: setattr(live, "ticking", False))
@@ -161,7 +161,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
 
 
 def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
-    """With as many ended tasks, and one that waits for its time behind them, nothing is overdue."""
+    """With as many ended tasks and one that is not due yet, nothing is overdue."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.create(delay_seconds=LATER)
@@ -182,7 +182,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
 
 
 def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, world: World) -> None:
-    """The page of workers says that it has found none so far, until it has."""
+    """The page of workers says that none was found so far, until one is found."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
     world.run(5 * SECOND)
