@@ -35,8 +35,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients], object]) -> None:
-    """Clients created concurrently would have different exception classes, so the classes are created with the
-    client."""
+    """Concurrent creation would produce different exception classes, so they are created with the client."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
     client._load_exceptions = lambda: pytest.fail("the classes of errors are made when they are asked for")

@@ -97,8 +97,7 @@ def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
 
 
 def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore) -> None:
-    """The progress of the overtaken reader is merged; the present holder keeps the group and gets it at its next
-    save."""
+    """The overtaken reader's progress is merged; the present holder keeps the group and gets it at its next save."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
     assert slow is not None

@@ -58,8 +58,7 @@ def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None
 
 
 class _Clock(local):
-    """The machine's clock, and the last time that it returned to a thread, which decides whether an attempt may
-    begin."""
+    """The machine's clock, and its last time in each thread, which decides whether an attempt may begin."""
 
     told: Millis = 0
 

@@ -431,8 +431,7 @@ CALENDAR = Calendar(
 
 
 def test_a_calendar_is_read_as_it_was_put(calendar_store: CalendarStore) -> None:
-    """Every field is read back, alone and in the list; a calendar of the same name replaces it, and a removed one is
-    gone."""
+    """Every field is read back, alone and in the list; the same name is replaced, and a removed calendar is gone."""
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.put("an#owner", CALENDAR, Incarnation(), "n1")
     assert calendar_store.read("an#owner", CALENDAR.name) == CALENDAR

@@ -100,8 +100,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("before", "guard"), HOLDING)
 def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """A write is applied at the exact numbers and instants of its guard; an expired lease needs neither turn nor due
-    time."""
+    """A write is applied at the exact limits of its guard; an expired lease needs neither turn nor due time."""
     task_store.create(before)
     assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
 

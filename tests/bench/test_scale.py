@@ -73,8 +73,7 @@ def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
 
 
 def test_a_table_doubles_in_half_an_hour() -> None:
-    """The longest wait is the shortfall of write units until the table has doubled: a quarter of that time at 4 to
-    3."""
+    """The longest wait is the shortfall until the table has doubled: a quarter of that time at 4 to 3."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=900.0)
     run = simulate(limited, even(600, 3_600, 1.0, after=3_600), 1.0)
     assert slowest(run) == pytest.approx(aws_limits.TABLE_DOUBLES_IN / 4, rel=0.03)
@@ -138,8 +137,7 @@ def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
 
 @pytest.mark.parametrize("weight", range(1, MAX_FAIR_WEIGHT + 1))
 def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
-    """With other keys using nearly half of the workers, the weight has no effect on small keys, up to SQS's limit of
-    groups."""
+    """While other keys use nearly half of the workers, no weight makes small keys wait."""
     others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
     for groups, longest in ((weight, 1.0), (10, 100.0)):
         found = waits([Key("large", 20_000, 0.0, "large", groups), *others], workers=100, seconds=0.5)

@@ -70,8 +70,7 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
 
 
 def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Deployment) -> None:
-    """Coroutines compute the same signature, with credentials fetched in another thread, because that may send a
-    request."""
+    """Coroutines compute the same signature; credentials are fetched in another thread, as that may take a request."""
     threads: list[int] = []
 
     class Fetched(Credentials):

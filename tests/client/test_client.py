@@ -69,8 +69,7 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
 
 
 def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> None:
-    """The certificates are read once per process, and not for the local stack, because reading is slower than a
-    request."""
+    """Certificates are read once per process, and not for the local stack, because reading is slow."""
     first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs()

@@ -45,8 +45,7 @@ def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
 
 
 def test_changes_that_are_gathered_for_longer_cost_less() -> None:
-    """In thin traffic: each second more has fewer deliveries and transactions. Batching also reduces costs without a
-    summary."""
+    """In thin traffic each further second saves deliveries and transactions, also without a summary."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
     assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
     without = estimate(PLAIN)

@@ -32,8 +32,7 @@ def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
 
 
 def test_a_command_of_another_distribution_names_it() -> None:
-    """If the distribution is not installed, the error names it; an error inside the command's module is raised
-    unchanged."""
+    """A missing distribution is named; an error inside the command's module is raised unchanged."""
     absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
     with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
         absent.load()

@@ -36,8 +36,7 @@ STATUS: dict[str, Any] = {
 
 
 def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
-    """It prints the time since the last tick, and a row for each queue and group of shards; --json prints the
-    response."""
+    """It prints the time since the last tick, and a row per queue and group of shards; --json prints the response."""
     deployment.scripted += [Answer(200, STATUS)] * 2
     lines = duetime("dispatch").stdout.splitlines()
     assert lines[0].startswith("the trigger last ran ")

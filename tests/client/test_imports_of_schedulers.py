@@ -114,8 +114,7 @@ def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> Non
 
 
 def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., Imported]) -> None:
-    """Settings in Flask's mapping, classes, updates and conditions are found; those made by loops or functions are
-    reported."""
+    """Mappings, classes, updates and conditions are read; settings made by loops or functions are reported."""
     schedules, findings, _ = imported("celery", str(FILES / "celery_styles.py"))
     assert {name: fields["task"]["type"] for name, fields in schedules.items()} == {
         "annotated": "jobs.common",
@@ -135,8 +134,7 @@ def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., 
 
 
 def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
-    """Each setting is reported with its counterpart; the broker's address, which may contain a password, is not
-    shown."""
+    """Each setting is reported with its counterpart; the broker's address, with its password, is not shown."""
     _, findings, _ = imported("celery", *paths("celery")[:2])
     conf = texts(findings, "conf")
     assert conf["task_time_limit"].startswith("1800: `timeout_seconds`")
@@ -164,8 +162,7 @@ def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imp
 
 
 def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
-    """Schedules of templates are included; an ARN known only to CloudFormation becomes a placeholder and is
-    reported."""
+    """Templates are included; an ARN known only to CloudFormation becomes a placeholder and is reported."""
     schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
     assert schedules["nightly"] == {
         "cron": "cron(30 1 ? * MON-FRI *)",
@@ -288,8 +285,7 @@ def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None
 
 
 def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
-    """`--with-suspended` imports them, and the report shows how to pause them, because manifests have no paused
-    schedules."""
+    """`--with-suspended` imports them, and the report shows how to pause them, as manifests have no paused schedules."""
     schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
     assert schedules["paused"]["cron"] == "@hourly"
     assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]

@@ -125,8 +125,7 @@ def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList)
 
 
 def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
-    """A listener is called for pages without entries, too, with the number of tasks examined and the due time
-    reached."""
+    """A listener is called for empty pages, too, with the number of examined tasks and the due time reached."""
     deployment.hits = [TASK]
     heard: list[PageRead] = []
     with Client(deployment.url) as client:

@@ -562,8 +562,7 @@ def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
 ) -> None:
-    """Without a response until the lease's end the attempt is lost: the handler is notified, and the task is not
-    completed."""
+    """Without a response until the lease's end the attempt is lost: the handler is notified, the task not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
 

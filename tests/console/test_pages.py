@@ -106,8 +106,7 @@ def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world:
 
 
 def test_dead_letters_are_discarded(console: Console, world: World) -> None:
-    """The tasks of a group are counted and deleted; those that run again meanwhile are kept, and the command is
-    shown."""
+    """A group's tasks are counted and deleted; those that run again meanwhile stay, and the command is shown."""
     _behave(world, _fail)
     ids = [world.create(**FAILING) for _ in range(3)]
     world.run(10 * SECOND)
@@ -137,8 +136,7 @@ def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, wo
 
 
 def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
-    """Input is drawn at once; a replacement keeps values that the form does not show, and names the users of the
-    calendar."""
+    """Input is drawn at once; a replacement keeps values outside the form, and names the calendar's users."""
     page = console.open("/calendars")
     expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
     page.get_by_role("button", name="New calendar").click()
@@ -166,8 +164,7 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
 
 
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
-    """The end is in the list and on the page; a replacement by the form keeps it, and later times of a schedule say
-    so."""
+    """The end is in the list and on the page; a replacement by the form keeps it, and later times say so."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
     world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
     timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}

@@ -317,8 +317,7 @@ def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status
     ],
 )
 def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, message: str, *, retriable: bool) -> None:
-    """Class and message of the function's error become those of the attempt; the class can say that a retry would not
-    help."""
+    """The attempt gets class and message of the function's error; the class can exclude a retry."""
     services = Scripted()
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
     services.stubs[FUNCTION].add_response("invoke", answer)

@@ -63,8 +63,7 @@ def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
 
 
 def test_who_follows_it_up_again_makes_the_same_callback() -> None:
-    """A repeated follow-up has another fence, but the callback's id depends on the attempt that produced the
-    outcome."""
+    """A repeated follow-up has another fence, but the callback's id depends on the attempt with the outcome."""
     again = replace(DONE, fence=4, version=9)
     assert outcome_origin(again) == outcome_origin(DONE)
     assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]

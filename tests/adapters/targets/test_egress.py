@@ -159,8 +159,7 @@ def test_an_invocation_keeps_within_what_lambda_takes() -> None:
 
 
 def test_owners_and_time_limits_share_nothing() -> None:
-    """A slow endpoint does not delay other owners, and no call waits longer than for calls with a similar time
-    limit."""
+    """A slow endpoint does not delay other owners, and a call waits only for calls with a similar time limit."""
     echo = Echo()
     function = Function(echo)
     slow = Call("slow", "PUT", "https://e.org/", seconds=2 * LONG, body=b'{"waits": true}', owner="stranger")

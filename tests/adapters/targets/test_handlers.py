@@ -198,8 +198,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     ],
 )
 def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, why: str) -> None:
-    """The import error is reported, not raised; a minute later the import is repeated without duplicate
-    registrations."""
+    """The import error is reported, not raised; after a minute the import is repeated without duplicates."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
     own = HandlersPackage("own_handlers", clock)

@@ -163,8 +163,7 @@ def test_each_outcome_ends_its_attempt() -> None:
     ],
 )
 def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: str, retriable: bool) -> None:  # noqa: FBT001 - of a case
-    """The attempts fail by the response's status, or permanently with an invalid response, because the work may have
-    been done."""
+    """The attempts fail by the response's status, or permanently without outcomes: the work may have been done."""
     for ending in ended(reply):
         assert (failed(ending).error.type, failed(ending).retriable) == (error, retriable)
 

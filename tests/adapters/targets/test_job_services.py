@@ -52,7 +52,7 @@ FAKES: dict[str, Callable[[], Any]] = {
 
 @cache
 def model_of(service: str) -> Any:  # noqa: ANN401 - botocore's own
-    """botocore's model of a service."""
+    """The model of a service in botocore."""
     return botocore.session.get_session().get_service_model(service)
 
 
