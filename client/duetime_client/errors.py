@@ -25,9 +25,7 @@ class HeaderInvalid(ClientError, ValueError):
 
 
 class NotJson(ClientError, ValueError):
-    """A value of a request is not JSON. The message names its field and what to write instead; it never contains the
-    value.
-    """
+    """A value of a request is not JSON. The message names the field and a replacement, never the value."""
 
 
 class CredentialsMissing(ClientError):

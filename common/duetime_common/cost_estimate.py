@@ -303,9 +303,7 @@ def idle_month(prices: Prices) -> float:
 
 
 def watched_month() -> float:
-    """Monthly cost of the idle environment `prod` with its monitoring: alarms, metrics, logs, and the signing
-    secret.
-    """
+    """Monthly cost of the idle environment `prod`: alarms, metrics, logs, and the signing secret."""
     return ALARM_METRICS * ALARM_METRIC_DOLLARS + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
 
 

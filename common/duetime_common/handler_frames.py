@@ -12,9 +12,7 @@ _CALLERS = ("duetime.handlers.", "duetime_client.", "asyncio.")
 
 
 def frames_of_handler(frames: TracebackType | None) -> TracebackType | None:
-    """The frames of a traceback without the leading ones of duetime and of the event loop; at least one if there are
-    any.
-    """
+    """The frames of a traceback without the leading ones of duetime and of the event loop, but at least one."""
     frames = frames.tb_next if frames else None
     while frames and frames.tb_next and frames.tb_frame.f_globals.get("__name__", "").startswith(_CALLERS):
         frames = frames.tb_next

@@ -285,7 +285,7 @@ def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None
 
 
 def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
-    """`--with-suspended` imports them, and the report shows how to pause them, as manifests have no paused schedules."""
+    """`--with-suspended` imports them, and the report shows how to pause them: manifests have no paused schedules."""
     schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
     assert schedules["paused"]["cron"] == "@hourly"
     assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]

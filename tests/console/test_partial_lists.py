@@ -198,7 +198,7 @@ def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, 
 
 
 def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Console, world: World) -> None:
-    """The runs of a schedule are looked for until some have happened: other tasks that are due later hide none."""
+    """A schedule's past runs are found even behind many other tasks that are due later."""
     each = {"name": "each-minute", "cron": "* * * * *", "task": {"type": PLAIN}}
     world.ask("POST", "/v1/schedules", each)
     world.run(5 * MINUTE)
@@ -209,7 +209,7 @@ def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Cons
 
 
 def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
-    """A list without an end in sight is not read for ever: the user decides, and goes on where it stopped."""
+    """A list without an end in sight is not read forever: the user decides, and continues where it stopped."""
     page = console.open("/settings")
     asked: list[str] = []
 
@@ -232,7 +232,7 @@ def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
 
 
 def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
-    """A new search keeps the rows of the old one, marked as such, until its own arrive; none is said to be missing."""
+    """A new search keeps the previous rows, marked as old, until its own arrive; nothing is reported as missing."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     rows = page.locator("tr[data-row]")
@@ -274,7 +274,7 @@ def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, wo
 
 
 def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
-    """While the API does not answer, what was read stays, the header says since when, and it recovers by itself."""
+    """While the API does not respond, the content stays, the header shows since when, and it recovers automatically."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -291,7 +291,7 @@ def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
 
 
 def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console, world: World) -> None:
-    """More tasks in the future than a page covers do not hide the ones that have ended."""
+    """More future tasks than a page covers do not hide the ended ones."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
@@ -302,7 +302,7 @@ def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console
 
 
 def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
-    """Once lists are kept, health, workers, topologies and a search find what they want on the first page."""
+    """Once lists are kept, health, workers, topologies and a search find their tasks on the first page."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
     world.create(type=PLAIN, name="needle", timeout_seconds=800)
@@ -339,7 +339,7 @@ def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(
 
 
 def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) -> None:
-    """Nothing about it would mean that nothing waits."""
+    """Without the message it would look as if nothing were waiting."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)
@@ -349,7 +349,7 @@ def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) ->
 
 
 def test_failures_are_those_of_the_list_if_the_counts_are_older(console: Console) -> None:
-    """Counts that still have tasks that were retried since turn nothing red."""
+    """Outdated counts that still include retried tasks raise no alarm."""
     page = console.open("/settings")
 
     def answer(route: Route) -> None:

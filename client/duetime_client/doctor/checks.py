@@ -373,7 +373,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if found["redrives"][logical] and "RedrivePolicy" not in attributes:
             yield _problem(
                 f"{logical} has no redrive policy",
-                "a message that always fails would be retried for four days and then be deleted: deploy the stack again",
+                "a message that always fails would be retried for four days, then deleted: deploy the stack again",
             )
         if found["redrives"][logical]:
             if waiting >= _BACKLOG:
@@ -385,7 +385,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
                 age = found["ages"][logical] / 60
                 yield _warning(
                     f"the oldest message in {logical} is {age:.0f} minutes old",
-                    "the workers do not keep up, or a task is delivered repeatedly: duetime tasks list --state scheduled",
+                    "the workers do not keep up, or a task is redelivered: duetime tasks list --state scheduled",
                 )
             if in_flight >= _IN_FLIGHT:
                 yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more than 120 000")

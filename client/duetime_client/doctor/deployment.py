@@ -215,9 +215,7 @@ class Deployment:
         return found
 
     def function_of(self, reference: object) -> str:
-        """The name of the function that an ARN or a name belongs to; the same text if it does not belong to the
-        stack.
-        """
+        """The name of the function for an ARN or a name; the same text if it is not the stack's."""
         text = str(reference)
         name = text.partition(":function:")[2].partition(":")[0] or text
         return next((short for short, each in self.functions.items() if each.physical_id == name), text)

@@ -265,9 +265,7 @@ def _overlap(item: Item, called: Called) -> None:
 
 
 def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The task of the schedule: the only task of the DAG, its graph, or a placeholder if the graph is computed at run
-    time.
-    """
+    """The task of the schedule: the only task of the DAG, its graph, or a placeholder for a computed graph."""
     functions = {
         each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and is_task_function(each)
     }

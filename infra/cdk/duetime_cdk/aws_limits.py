@@ -103,8 +103,8 @@ def check_limits(stack: Stack) -> None:
     for role, size in allowed.items():
         if size > POLICY_BYTES:
             raise LimitExceeded(
-                f"the permissions of the role {role} would have {size} bytes; IAM allows {POLICY_BYTES}. Have `pulled_types` or"
-                " `aws_targets` name fewer resources, or wider patterns"
+                f"the permissions of the role {role} would have {size} bytes; IAM allows {POLICY_BYTES}. Have"
+                " `pulled_types` or `aws_targets` name fewer resources, or wider patterns"
             )
 
 

@@ -755,9 +755,7 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check the retention: tasks must be kept for longer than idempotency keys, or a repeated request would create
-        them again.
-        """
+        """Check that tasks are kept for longer than idempotency keys, or a repeat would create them again."""
         limits = (
             ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
             ("archive_days", 0, MAX_ARCHIVE_DAYS),

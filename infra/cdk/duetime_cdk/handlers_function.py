@@ -27,8 +27,8 @@ NETWORK_INTERFACES = (
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 )
-"""Actions of a function in a VPC, which do not support resource-level permissions (Source: AWS Lambda Developer Guide, "Giving Lambda functions
-access to resources in an Amazon VPC", the policy `AWSLambdaENIManagementAccess`)."""
+"""Actions of a function in a VPC, which do not support resource-level permissions (Source: AWS Lambda Developer Guide,
+"Giving Lambda functions access to resources in an Amazon VPC", the policy `AWSLambdaENIManagementAccess`)."""
 GATEWAY_ENDPOINTS = ("dynamodb", "s3")
 """Services that the worker calls and that have gateway endpoints, at no charge."""
 INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")

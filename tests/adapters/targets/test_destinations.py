@@ -78,7 +78,7 @@ NOBODY: frozenset[str] = frozenset()
     ],
 )
 def test_an_address_that_is_not_public_is_refused(host: str) -> None:
-    """Loopback, private, link-local, metadata, multicast, mapped and tunnelled addresses are refused in any spelling."""
+    """Loopback, private, link-local, metadata, multicast, mapped and tunnelled addresses are refused."""
     with pytest.raises((AddressForbidden, OSError)):
         find(f"http://{host}/", NOBODY)
 
