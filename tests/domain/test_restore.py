@@ -154,7 +154,7 @@ def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
 
 
 def test_an_occurrence_that_had_run_is_not_created_again() -> None:
-    """By `skip` it is there as it ended, by `ask` as a paused task; by `rerun` its schedule decides."""
+    """`skip` keeps it as it ended, `ask` makes it a paused task; with `rerun`, its schedule decides."""
     ended = take_over_occurrence(ENDED, AfterRestore.SKIP, EPOCH, LATER)
     assert ended is not None
     assert (ended.task.state, ended.task.finished_at, ended.task.fence) == (

@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of all chance")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    # A line for each attempt that a lease ends is nothing to read here.
+    # A line for each attempt that a lease ends is of no interest here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
     fuzzer = Fuzzer(InProcess())

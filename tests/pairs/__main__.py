@@ -75,7 +75,7 @@ def _run_one(name: str, console: Console) -> int:
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # Sets are walked in an order that Python draws anew for each process: a name alone must decide.
+        # Python orders sets differently in each process: the name alone must decide.
         command = [sys.executable, "-m", "tests.pairs", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
     typer.run(main)

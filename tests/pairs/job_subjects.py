@@ -1,4 +1,4 @@
-"""Tasks whose targets are jobs that AWS runs: a job's end, its event, and what its user asks for meanwhile."""
+"""Tasks whose targets are jobs that AWS runs: a job's end, its event, and its user's requests meanwhile."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def job_failed(world: World) -> None:
 
 
 def job_lost(world: World) -> None:
-    """Its job runs, but its worker died before it wrote that down; its lease is over."""
+    """Its job runs, but its worker died before noting that; its lease has ended."""
     job_starting(world)
     _lose_worker(world)
 

@@ -1,4 +1,4 @@
-"""What may happen to a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
+"""The operations on a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def by_status(reply: Reply | None) -> str:
 
 
 def by_count(node_ref: str) -> Callable[[Reply | None], str]:
-    """The same of a request that is accepted even if it finds nothing to do."""
+    """The same for a request that is accepted even if it finds nothing to do."""
 
     def told(reply: Reply | None) -> str:
         found = by_status(reply)
@@ -48,7 +48,7 @@ def by_count(node_ref: str) -> Callable[[Reply | None], str]:
 
 
 def _reads(reply: Reply | None) -> str:
-    """What only reads changes nothing, however it is answered."""
+    """An operation that only reads changes nothing, with any response."""
     return UNKNOWN if by_status(reply) is UNKNOWN else REFUSED
 
 
@@ -58,15 +58,15 @@ class Operation:
 
     Attributes:
         act: does it, as a client in virtual time.
-        is_step: it is a step of a function or of DynamoDB, which does what is due; else it is what a user asks for.
-        is_asked: it is a step that changes what a user has asked to have changed.
+        is_step: it is a step of a function or of DynamoDB, which does due work; otherwise a user's request.
+        is_asked: it is a step that makes a change that a user has asked for.
         goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
             occurrences: others may come in between.
         classify: what an answer means.
-        is_repeatable: what is done already may be counted as done by it, or as not.
-        repeats: which of its requests, from 0, may find done already what they ask for, and be answered either way.
-        is_in_parts: if a call goes wrong, only a part of it may be done, as its answer then tells.
-        begun: of several requests, does only the first, as if the next had come to nothing.
+        is_repeatable: an effect that exists already may count as its own, or not.
+        repeats: its requests, from 0, whose effect may exist already, and which may then have either response.
+        is_in_parts: if a call fails, it may be done in part, as its response then says.
+        begun: runs only the first of several requests, as if the next had no effect.
         promise: checks what was accepted, once everything has come to its end.
     """
 

@@ -114,7 +114,7 @@ def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake
 
 @pytest.mark.slow
 def test_each_operation_does_something_to_some_subject() -> None:
-    """An operation that is refused wherever it is run meets no other one: all its pairs would say nothing."""
+    """An operation that is refused on every subject has no effect on others: all its pairs would be empty."""
     accepted: dict[str, bool] = {}
     for subject in SUBJECTS:
         for operation in subject.operations:
@@ -171,7 +171,7 @@ def test_each_pair_is_in_one_part() -> None:
 
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
-    """A schedule is written by the number of its edition alone, and leaves nothing behind when it is deleted."""
+    """The number of its edition alone decides when a schedule is written, and its deletion leaves nothing."""
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
@@ -241,7 +241,7 @@ def test_what_was_found_before_is_found(
     told_of: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of these was once so, and no simulation of random faults had found it."""
+    """Each of these was a bug once, and no simulation of random faults had found it."""
     mistake(monkeypatch)
     violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
     assert any(told_of in each for each in violations), violations
@@ -252,7 +252,7 @@ def test_what_was_found_before_is_found(
 def test_what_is_left_out_ends_as_something_that_is_run(
     name: str, fault: CallFault | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To exchange calls that have nothing in common leads to no other answers and states."""
+    """Exchanging calls without common data leads to no other responses and states."""
     pair = every_pair()[name]
     ends: list[tuple[object, object]] = []
 

@@ -58,7 +58,7 @@ def _body(job: dict[str, Any], start: Millis) -> dict[str, Any]:
 
 
 def _expected(job: dict[str, Any], start: Millis, until: Millis) -> list[Millis]:
-    """The job's times from an instant on, computed without anything of ours; none for what never comes."""
+    """The job's times from an instant on, computed without our code; none if there are no more."""
     if "cron" not in job:
         return list(range(start, until + 1, _length(job["interval"])))
     just_before = to_datetime(start) - timedelta(milliseconds=1)

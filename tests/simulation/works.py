@@ -1,4 +1,4 @@
-"""The handlers of a simulation, as a user registers them; what they do is up to the account they run in."""
+"""The handlers of a simulation, as a user registers them; their account decides how they behave."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batched(items: Sequence[BatchItem[Any]]) -> list[Any]:
 
 @handler(UNDONE)
 class Undone:
-    """What can be undone."""
+    """The undoable ones."""
 
     def run(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do it."""

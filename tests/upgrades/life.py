@@ -63,7 +63,7 @@ HANDLERS = {
 
 @dataclass
 class Life:
-    """A deployment in which tasks live on from any items."""
+    """A deployment in which tasks continue from any items."""
 
     stack: Stack
     api: Gateway
@@ -100,7 +100,7 @@ class Life:
         task = self.read(task_id)
         self.stack.clock.at = max(self.stack.clock.at, task.next_at)
         url = self.stack.queues[Priority.NORMAL]
-        # What was sent before is taken off, so that the batch is this one message.
+        # Earlier sends are removed, so that the batch is this one message.
         while self.stack.receive(Priority.NORMAL)["Records"]:
             pass
         self.stack.cloud.sqs.send_message(QueueUrl=url, MessageBody=body_of(message_for(task)))

@@ -42,7 +42,7 @@ def store() -> DynamoSummaryStore:
 
 
 def runtime() -> Runtime:
-    """What a counter runs on."""
+    """The dependencies of a counter."""
     return Runtime(StandingClock(), SeededRandom(), VirtualTime(NOW), FakeTelemetry())
 
 
@@ -84,7 +84,7 @@ def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any
 
 
 def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapshot | None]:
-    """The changes of a task's life as far as it has come, and what is left of it."""
+    """The changes of a task so far, and the rest of its life."""
     task = snapshot(number, owner=rng.choice(["ann", "bob#1"]), type=rng.choice(["a", "b", "c#d"]))
     states = [State.SCHEDULED, State.RUNNING, rng.choice([State.WAITING, State.RUNNING]), State.SUCCEEDED]
     images: list[TaskSnapshot | None] = [None]
@@ -117,7 +117,7 @@ def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[Ch
 
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(seed: int) -> None:
-    """Batches come in any order, twice, and cut anew: the sum is what is there in the end."""
+    """Batches come in any order, twice, and cut anew: the final sum equals the tasks."""
     rng, kept = random.Random(seed), store()  # noqa: S311 - repeatable on purpose
     lives = [life(number, rng) for number in range(30)]
     counting = counter(kept)
@@ -129,7 +129,7 @@ def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(s
 
 
 def test_a_change_that_counts_nothing_costs_nothing() -> None:
-    """A heartbeat, a lease renewed or a progress leaves the task where it is: neither read nor written for it."""
+    """A heartbeat, a renewed lease or a progress leaves the task in its state: nothing is read or written."""
 
     class Untouchable:
         """Whoever asks it for anything has failed."""
@@ -162,7 +162,7 @@ class Contended:
 
 
 def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
-    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in whatever order."""
+    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in any order."""
     kept = store()
     made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
     batches = [made[start : start + 200] for start in range(0, 1200, 200)]
@@ -184,7 +184,7 @@ def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again
 
 
 def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
-    """Who finds that another has filled the minute in between remembers its steps elsewhere, and none of them twice."""
+    """A counter that finds the minute filled meanwhile remembers its steps elsewhere, and none of them twice."""
     kept = store()
     made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
     counter(kept).consume(ChangeBatch(tuple(made[:240])))

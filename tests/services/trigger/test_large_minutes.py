@@ -133,7 +133,7 @@ class Deployment:
             self.time = max(self.time, (before // MINUTE + 1) * MINUTE)
 
     def dispatched(self) -> int:
-        """How many messages of the large minute were sent."""
+        """The number of sent messages of the large minute."""
         return sum(len(self.sent[LARGE, priority]) for priority in Priority)
 
 
@@ -156,7 +156,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
     ] * SHARDS
     assert not any(count > 1 for counts in deployment.seen.values() for count in set(counts))
     ended = max(deployment.sent[LARGE, Priority.NORMAL])
-    # What is urgent waits for no more than some slices, in this minute and in those after it.
+    # An urgent one waits for a few slices at most, in this minute and in later ones.
     slices = 25 * 50 * pace + 2 * MINUTE
     assert max(deployment.sent[LARGE, Priority.HIGH]) < start_of(LARGE) - LOOK_AHEAD + slices
     later = [minute for minute in range(LARGE + 1, minute_of(ended) - 1) if (minute, Priority.HIGH) in deployment.sent]

@@ -53,7 +53,7 @@ def test_every_item_is_handed_on_once(most: int) -> None:
 
 
 def test_reading_goes_on_from_the_positions_of_any_slice() -> None:
-    """A reader that begins where another one stopped repeats nothing and leaves nothing out."""
+    """A reader that begins where another one stopped repeats no item and leaves none out."""
     table = Table({0: 9, 1: 2})
     positions: dict[int, str] = {0: "", 1: ""}
     found: list[Any] = []
