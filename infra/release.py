@@ -91,7 +91,7 @@ def section_of(changelog: str, wanted: str) -> Section:
 
 
 def reasons_not_to_tag(wanted: str, section: Section, changes: str, tags: Sequence[str]) -> list[str]:
-    """What has to be done before a version may be tagged.
+    """The obstacles to tagging a version.
 
     Args:
         wanted: the version.

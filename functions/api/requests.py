@@ -527,7 +527,7 @@ def admit_read(request: Request) -> None:
 
 
 def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
-    """Admit a request that creates so many tasks, or a topology of so many nodes.
+    """Admit a request that creates this many tasks, or a topology of this many nodes.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.

@@ -100,7 +100,7 @@ def test_the_command_answers_in_words_then_in_a_table(duetime: Run, deployment: 
 def test_the_command_names_the_steps_that_are_done(duetime: Run, deployment: Deployment) -> None:
     """The completed steps are named; a task without steps has no such line."""
     deployment.scripted += [Answer(200, {**TASK, "steps": ["charge", "ship"]}), Answer(200, TASK)]
-    sentence = "Steps done: charge, ship. The next attempt does not repeat them."
+    sentence = "Completed steps: charge, ship. The next attempt does not repeat them."
     assert sentence in duetime("why", "01M7").stdout
     assert "Steps" not in duetime("why", "01M7").stdout
 

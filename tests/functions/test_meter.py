@@ -415,7 +415,7 @@ def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
 
 
 def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
-    """Taken and released, with a read of its queue each time; a new key is added to the owner's list."""
+    """Taken and released, with a read of its line each time; a new key is added to the owner's list."""
     stack, meter = metered
     create(stack, lock=LockSpec("db-17"))
     assert stack.work(Priority.NORMAL) == []

@@ -66,7 +66,7 @@ def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) 
     assert spent(stack, lambda: create(TaskSpec(TYPE))) == (1, 0)
     assert spent(stack, lambda: work(stack)) == (2, 0)
     assert spent(stack, create) == (3, 0)
-    # Its gate reads the queue and its own record; letting the next one in reads the queue.
+    # Its gate reads the line and its own record; letting the next one in reads the line.
     assert spent(stack, lambda: work(stack)) == (5, 3)
 
 

@@ -64,7 +64,7 @@ def _waiting_behind(world: World, **fields: object) -> None:
 
 
 def ordered(world: World) -> None:
-    """Its target has accepted the work, and another task waits behind it in the queue of their key."""
+    """Its target has accepted the work, and another task waits behind it in the line of their key."""
     made(world, order=_ORDER)
     worked(world, "accepts")
     _waiting_behind(world, order=_ORDER)

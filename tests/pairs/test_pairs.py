@@ -67,7 +67,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", HOLD)
 def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
-    """All ends are those of an order of the two, nothing accepted is lost, nothing refused has changed anything."""
+    """All ends are those of an order of the two, nothing accepted is lost, and refused requests change nothing."""
     faults = () if name.startswith(("lock", "topology", "recurring")) else (CallFault.LOST,)
     exploration = Exploration(every_pair()[name], faults)
     assert [told(found) for found in exploration.found()] == []
@@ -83,14 +83,14 @@ def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest
 
 
 def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task is tried again when its lease is over: that is not what its user was told."""
+    """The task is retried when its lease has ended: its user's response said otherwise."""
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
 
 def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | None:
-    """The gate of a task that waits for an event, which does not look again after the task was noted."""
+    """The gate of a task that waits for an event, without the second look after the task was noted."""
     if not isinstance(task.target, EventTarget):
         return None
     event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
@@ -103,7 +103,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
 
 @pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
 def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    """A task begins to wait just then, and neither of the two sees the other."""
+    """A task begins to wait at that moment, and neither sees the other."""
     if mistake == "the sender does not look again":
         monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
     else:

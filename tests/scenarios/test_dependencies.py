@@ -141,7 +141,7 @@ def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
 
 
 def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
-    """The occurrence could have the same key, and follow it in the queue: both would wait for ever."""
+    """The occurrence could have the same key, and follow it in the line: both would wait for ever."""
     with Tasks() as tasks:
         occurrence = {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}
         field, reason = refused(tasks, after=[occurrence], order={"key": "k"})

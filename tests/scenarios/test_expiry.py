@@ -89,7 +89,7 @@ def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
 
 
 def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
-    """It ends at its expiry, not when the lock is free; the next in the queue gets the lock."""
+    """It ends at its expiry, not when the lock is free; the next in the line gets the lock."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.last(100)

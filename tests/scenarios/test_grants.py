@@ -67,7 +67,7 @@ def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: 
 
 
 def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(scenario: Scenario) -> None:
-    """It reads the queue of the lock, and removes the next ones from it."""
+    """It reads the line of the lock, and removes the next ones from it."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
     assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("waiting") == 2)

@@ -97,7 +97,7 @@ def _lock_freed(number: int) -> bool:
 
 @pytest.mark.slow
 def test_no_late_write_holds_up_a_lock_that_was_freed_by_force() -> None:
-    """Any write of the lock or of its queue: nobody runs beside a holder, and nobody is stuck."""
+    """Any write of the lock or of its line: nobody runs beside a holder, and nobody is stuck."""
     number = 1
     while _lock_freed(number):
         number += 1

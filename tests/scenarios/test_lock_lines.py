@@ -1,4 +1,4 @@
-"""The queue of a lock: a limited number hold it, the others follow in the order of their due times."""
+"""The line of a lock: a limited number hold it, the others follow in the order of their due times."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_nobody_overtakes_the_line() -> None:
 
 
 def test_a_lock_is_handed_on_at_once() -> None:
-    """The next in the queue starts as soon as its message arrives; before, it has used no attempt."""
+    """The next in line starts as soon as its message arrives; before, it has used no attempt."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.create(tasks.start + SECOND - tasks.now, lock={"key": KEY}, retry=ONCE)
@@ -270,7 +270,7 @@ def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() 
 
 
 def test_a_reservation_that_nobody_takes_up_ends() -> None:
-    """If the task with the reservation never comes, the rest of the queue is not stuck."""
+    """If the task with the reservation never comes, the rest of the line is not stuck."""
     with Crowd(20) as tasks:
         tasks.locked()
         second, third = tasks.locked(1), tasks.locked(2)
@@ -286,7 +286,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
 
 
 def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
-    """Its holder ends its process at its next heartbeat; the next in the queue runs at once."""
+    """Its holder ends its process at its next heartbeat; the next in the line runs at once."""
     with Crowd(3600) as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=800)
         second = tasks.locked(1)

@@ -89,7 +89,7 @@ def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(wha
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
 def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
-    """The reservation ends by itself then, and the next in the queue comes at its own check."""
+    """The reservation ends by itself then, and the next in the line comes at its own check."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
 

@@ -1,4 +1,4 @@
-"""What survives which outage of AWS: nothing accepted is lost, what is late is bounded, and alarms say so.
+"""Outages of AWS and their effects: nothing accepted is lost, delays are bounded, and alarms report them.
 
 The figures are those of `docs/reliability.md`.
 """
@@ -155,7 +155,7 @@ _LEEWAY_MS = 60_000
 
 
 def test_each_outage_has_a_row() -> None:
-    """The page names the outages that are tried, and no other."""
+    """The page names exactly the tested outages."""
     assert list(ROWS) == [each.__name__ for each in OUTAGES]
 
 

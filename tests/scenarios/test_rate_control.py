@@ -168,7 +168,7 @@ def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) ->
 
 
 def test_a_reset_frees_the_limit_at_once() -> None:
-    """The counts and the queue are deleted: a waiting task starts now, and the others in their turn."""
+    """The counts and the line are deleted: a waiting task starts now, and the others in their turn."""
     with Tasks() as tasks:
         create(tasks, 3, SLOW)
         tasks.run(5 * SECOND)

@@ -186,7 +186,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
 
 
 def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
-    """One for the start; one each for the place in the queue, for being put back, and for the claim at the turn."""
+    """One for the start; one each for the place in the line, for being put back, and for the claim at the turn."""
     spent: Counter[str] = Counter()
 
     def count(call: Call) -> None:
@@ -283,7 +283,7 @@ def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dic
 
 
 def test_a_long_line_goes_on_at_the_raised_rate() -> None:
-    """Forty tasks, one start every ten seconds, then three: their old places in the queue do not slow them down."""
+    """Forty tasks, one start every ten seconds, then three: their old places in the line do not slow them down."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
         made = [tasks.create(rate=slow) for _ in range(40)]

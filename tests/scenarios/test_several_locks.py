@@ -53,7 +53,7 @@ def test_two_tasks_with_the_same_locks_in_other_orders_do_not_lock_each_other_ou
 
 
 def test_what_a_task_has_got_is_free_while_it_waits_for_a_later_turn() -> None:
-    """A task that waits in the queue of one lock keeps nobody from the other lock."""
+    """A task that waits in the line of one lock keeps nobody from the other lock."""
     with Several(30) as tasks:
         tasks.needing("b")
         tasks.needing("b", second=1)

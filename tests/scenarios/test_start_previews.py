@@ -55,7 +55,7 @@ def test_a_free_task_starts_at_its_due_time() -> None:
 
 
 def test_a_rate_tells_the_turn_of_the_next_task() -> None:
-    """After the waiting ones, and at the real start time of the next; one due after the queue's end does not wait."""
+    """After the waiting ones, and at the real start time of the next; one due after the line's end does not wait."""
     with Tasks() as tasks:
         for _ in range(4):
             tasks.create(rate=CRM)
@@ -177,7 +177,7 @@ def test_a_task_after_others_starts_when_they_have_ended_and_nobody_knows_when()
 
 
 def test_a_task_of_an_ordered_key_waits_for_the_one_before() -> None:
-    """A preview takes no place in the queue."""
+    """A preview takes no place in the line."""
     with Tasks() as tasks:
         first = tasks.create(HOUR, order={"key": "k"})
         found = preview(tasks, order={"key": "k"})

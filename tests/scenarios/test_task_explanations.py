@@ -300,7 +300,7 @@ def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
 
 
 def test_a_task_waits_for_its_lock() -> None:
-    """It names the lock's holder and since when, and the place in the queue; afterwards, how long the lock took."""
+    """It names the lock's holder and since when, and the place in the line; afterwards, how long the lock took."""
     with Explained() as tasks:
         tasks.last(60)
         ids = []
@@ -349,7 +349,7 @@ def test_a_task_waits_for_a_switch() -> None:
 
 
 def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
-    """It names the limit, the number that run and the place in the queue, but no task."""
+    """It names the limit, the number that run and the place in the line, but no task."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
         tasks.run(10 * SECOND)

@@ -133,7 +133,7 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """The write belongs to those who work on a task: it is no user's request, and from no waiting task."""
+        """Note a write of those who work on a task: it is no user's request, and from no waiting task."""
         if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS, _DEPENDENTS)):
             self._heard[name] = int(new[_FENCE]["N"])
 

@@ -1,7 +1,7 @@
 """Invariants of ordered keys under any faults: one task of a key at a time, in the order of their creation.
 
 The order is written again here, from the records alone: a task comes before another one if its record existed before
-the other one's creation began, or if it is before it in the same batch. The queues are not checked.
+the other one's creation began, or if it is before it in the same batch. The lines are not checked.
 """
 
 from __future__ import annotations

@@ -426,7 +426,7 @@ class Users:
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
         for task in list(self.simulation.watching.tasks()):
-            # It stops the queue of its key until somebody deals with it.
+            # It stops the line of its key until somebody deals with it.
             if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
                 self.ask("DELETE", f"/v1/tasks/{task.id}")
 

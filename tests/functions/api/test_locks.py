@@ -147,7 +147,7 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
 
 
 def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingClock) -> None:
-    """It shows the holder with its fence and its end, then the queue; the waiting task names its lock."""
+    """It shows the holder with its fence and its end, then the line; the waiting task names its lock."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
     assert lock.status == 200
@@ -160,7 +160,7 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
 
 
 def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:
-    """The response shows that it waits for the first of its queue, which is placed at once."""
+    """The response shows that it waits for the first of its line, which is placed at once."""
     taken(api, clock)
     waiter = waiting(api, clock)
     freed = api.send("DELETE", "/v1/locks/db-17")

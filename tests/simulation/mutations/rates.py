@@ -1,4 +1,4 @@
-"""Mistakes in rates: places in the queue, turns of late tasks, returned starts."""
+"""Mistakes in rates: places in the line, turns of late tasks, returned starts."""
 
 from __future__ import annotations
 
