@@ -61,7 +61,7 @@ _LABELS = (
     *("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds"),
     *("fair_key", "fair_weight"),
 )
-"""Fields that a task and a whole topology have in common."""
+"""Common fields of a task and a whole topology."""
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
     "cron": "30 1 * * *",
@@ -366,7 +366,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
-"""Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
+"""Other good bodies of an operation: fields that the first one does not have, or cannot combine with its own."""
 QUERIES_OF: Mapping[str, str] = {
     "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
@@ -380,7 +380,7 @@ QUERIES_OF: Mapping[str, str] = {
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }
-"""What an operation needs, or may be asked."""
+"""The required and possible parameters of an operation."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _A_WORLD = 15
 """Operations to one set of tables."""
 _SUCCESS = range(200, 300)
 _OF_THE_GATEWAY = frozenset({400, 404, 405, 413, 415})
-"""What any path may answer: requests that are none of the operation's any more."""
+"""Possible statuses on any path: for requests that no longer belong to the operation."""
 
 
 class Drawn:

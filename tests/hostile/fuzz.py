@@ -25,7 +25,7 @@ A_WORLD = 1_000
 _REFUSED = 400
 _OURS = 500
 OF_TARGETS = frozenset({"target_unreachable", "target_timeout"})
-"""Refusals that are the target's doing and documented as 502 and 504."""
+"""Refusals caused by the target and documented as 502 and 504."""
 _PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OPERATIONS]
 
 

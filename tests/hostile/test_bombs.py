@@ -52,7 +52,7 @@ def in_little_memory(send: Callable[[], Answer]) -> Answer:
 
 
 LARGE = 100_000
-"""Characters from which on a form's texts take more than moments."""
+"""Length from which on a form's texts take noticeable time."""
 BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else []) for name, form in FORMS.items()]
 
 

@@ -26,7 +26,7 @@ REQUESTS = 1_500
 EXAMPLES = 3
 TASKS = "/v1/tasks"
 AT_THE_DOOR = {"fields_invalid", "parameters_invalid", "body_unreadable", "media_type_unsupported"}
-"""Codes of problems of requests that were not read, or not to their end."""
+"""Codes of problems of requests that were not read, or not completely."""
 
 
 @pytest.fixture(scope="module")

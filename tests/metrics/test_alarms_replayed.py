@@ -101,7 +101,7 @@ SOON: Mapping[str, int] = {
     "OnTimeBurnRateFast": 30,
     "OnTimeBurnRateSlow": 230,
 }
-"""In how many minutes an alarm goes off."""
+"""The number of minutes in which an alarm turns on."""
 _QUEUES_THAT_STAY_EMPTY = ("dead_letters", "lost_changes", "rejects")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SOURCES = ("layers/duetime/python/duetime", "functions")
 UNITS = {"count": Unit.COUNT, "measure": Unit.MILLISECONDS}
 BY_STATE = "tasks_"
-"""How the names of metrics begin that end with a state."""
+"""Prefix of metrics whose names end with a state."""
 ENDED = {f"{BY_STATE}{state}" for state in TERMINAL}
 
 
@@ -73,7 +73,7 @@ def test_every_metric_names_functions_that_exist() -> None:
 APART = {"test_table.py", "test_alarms_replayed.py"}
 """Tests that name metrics without the code that counts."""
 DEFECTS = {"dead_letter_errors", "expansions_failed"}
-"""Metrics of defects in the code itself, which no scenario can bring about."""
+"""Metrics of defects in the code itself, which no scenario can cause."""
 
 
 def test_every_metric_is_looked_at_by_a_test() -> None:

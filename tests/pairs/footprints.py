@@ -23,10 +23,10 @@ class Mode(Enum):
 
 
 Touch: TypeAlias = "tuple[Mode, tuple[str, ...]]"
-"""How, and what: a path, which stands for all that lies below it."""
+"""The kind of access, and the data: a path, which includes everything below it."""
 Footprint: TypeAlias = frozenset[Touch]
 EVERYTHING: Footprint = frozenset({(Mode.WRITE, ())})
-"""Of what is not known better."""
+"""For unknown data."""
 _HELD, _NEW = "held", "new"
 _READS = frozenset({"get_item", "query", "batch_get_item", "get_object", "head_object"})
 _OF_ITEMS = frozenset({"get_item", "put_item", "update_item", "delete_item"})

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 20
 _LONG = 2_400
-"""Seconds for which a task waits for its event; if the signal is lost, it finds it only then."""
+"""Seconds for which a task waits for its event; if the signal is lost, it is found only then."""
 _SOON = 20 * MINUTE
 """A signal is found by then, also if a worker or a message was lost."""
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}

@@ -33,13 +33,13 @@ State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
-"""Runs that are due when they are requested, or so long after it: on a whole second by chance only."""
+"""Runs that are due at their request, or this long after it: on a whole second only by chance."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
-"""What the definition of the subjects is called."""
+"""The name of the subjects' definition."""
 _TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
-"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds of what is packed."""
+"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds in compressed data."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
     *("calendars", "note", "dates", "are", "versions", "rate"),

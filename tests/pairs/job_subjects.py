@@ -19,7 +19,7 @@ _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "contai
 _UNLISTED = 90 * SECOND
 """How long a job is not listed: longer than the lease of a worker that starts it."""
 _UNHEARD = 6 * MINUTE
-"""After this time a job has been looked for, whether or not its event was heard."""
+"""After this time a job has been looked for, with or without its event."""
 
 
 def _end(status: Status, world: World) -> None:

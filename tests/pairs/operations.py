@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ENDING = frozenset(
     {"cancel", "cancel-by-force", "topology-cancel", "cancel-node", "lease-fail", "lease-cancel", "roll-back-node"}
 )
-"""Operations by which a user ends what would have ended otherwise."""
+"""Operations by which a user causes another end."""
 OK, UNAVAILABLE, REFUSALS = 200, 503, 300
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "unknown"
 
@@ -165,7 +165,7 @@ _ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 
 _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
-"""Which function works on a queue, if not the workers'; on some there is none, or one that is told."""
+"""The function for a queue, if not the workers'; some queues have none, or one that is given."""
 
 
 def _create_task(name: str, world: World, **fields: object) -> Reply | None:

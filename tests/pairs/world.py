@@ -53,14 +53,14 @@ T = TypeVar("T")
 LONGEST = 20 * MINUTE
 """How long one operation may take in virtual time."""
 SETTLED = 60 * MINUTE
-"""How long everything may take to come to its end."""
+"""How long it may take until everything has ended."""
 _WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
 EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
-"""How long executions of which nothing depends may take after that: their states ask again so often."""
+"""How long executions without dependents may take after that: their states ask this often."""
 _GOES_ON = 4 * MINUTE
-"""How long a schedule without an end is watched going on."""
+"""How long a permanent schedule is watched."""
 _HELD = 3 * MINUTE
-"""After how long what is held is let go on, so that it comes to its end."""
+"""The time after which paused tasks are resumed, so that they end."""
 _TRAVEL, _LAG = 3, 20
 _FAR = 10_000 * HOUR
 _SERVICES = {"lambda": "lambdas"}
@@ -70,7 +70,7 @@ over after 29 seconds."""
 _TIMEOUT = 5 * SECOND
 """After how long the SDK gives up waiting for an answer."""
 _MALFORMED = {"path_not_found", "method_unsupported", "parameters_invalid", "unknown_field", "required", "wrong_type"}
-"""Codes of problems, and of their errors, of requests that no state of anything could have accepted."""
+"""Codes of problems, and of their errors, of requests that cannot be accepted in any state."""
 
 
 @dataclass(eq=False)
@@ -161,7 +161,7 @@ _WATCHED = {
     "dependencies": ("_ends",),
     "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
 }
-"""What watchers remember of earlier writes, by their names in the account."""
+"""The watchers' memory of earlier writes, by their names in the account."""
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
@@ -671,7 +671,7 @@ FAULTS: dict[str, Callable[[World, Actor, Call], None]] = {
     "late": _late,
     "dies": _dies,
 }
-"""What is done at the call that meets each fault."""
+"""The action at the call with each fault."""
 
 
 def _key_of(call: Call) -> str:

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _LAST_LINES = 200
-"""Of a trace, unless all of it is written to a file."""
+"""Lines of a trace, unless all of it is written to a file."""
 _SHOWN = 5
 _AT_ONCE = 200
-"""Seeds that are given to the processes in one go, if nobody knows how many there will be."""
+"""Seeds given to the processes at once, if their number is unknown."""
 BROKEN, CRASHED = 1, 3
 """Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
@@ -41,7 +41,9 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     rate: Annotated[
         list[float] | None,
-        typer.Option(help="The chance of a fault at each call, of several one for each seed in turn; else its own."),
+        typer.Option(
+            help="The chance of a fault at each call; of several one for each seed in turn; otherwise its own."
+        ),
     ] = None,
     theme: Annotated[
         Theme | None, typer.Option(help="What the users are busy with; else it is left to chance.")
@@ -51,7 +53,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
     regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
     faults: Annotated[
-        int, typer.Option(help="Run seeds until so many faults were injected, however many it takes.")
+        int, typer.Option(help="Run seeds until this many faults were injected, however many it takes.")
     ] = 0,
     report: Annotated[Path | None, typer.Option(help="Where what is printed goes, too.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
-"""Whoever calls an API that asks for no credentials."""
+"""A caller of an API without credentials."""
 _ASKED = 5
-"""Occurrences of each schedule, about, whose explanations are asked for at the end."""
+"""The approximate number of occurrences of each schedule whose explanations are read at the end."""
 _ALIVE = 2 * MINUTE
-"""How long an endless schedule is watched going on, once everything else has ended."""
+"""How long a permanent schedule is watched, after all others have ended."""
 
 
 @dataclass

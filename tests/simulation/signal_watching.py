@@ -34,7 +34,7 @@ _WEEKS = 20 * DAY // SECOND
 _CREATED = 2 * MINUTE
 """All tasks of a key are created within this time."""
 _CLOCKS = 2 * SKEW
-"""How much two processes may differ about which came first, in milliseconds."""
+"""How much two processes may differ on which came first, in milliseconds."""
 
 
 @dataclass
@@ -54,9 +54,9 @@ class SignalUsers:
         self._numbers = count(1)
         self._is_ruled = False
         self.signals: dict[int, UserSignal] = {}
-        """By their payload, which is a number."""
+        """By their payload, a number."""
         self._begun_at: dict[str, Millis] = {}
-        """The keys of which no last signal was sent, after which nothing waits for them any more."""
+        """The keys without a last signal, for which nothing waits any more."""
 
     def use(self, until: Millis) -> None:
         """Now and then have some tasks wait for the event of a new key, and send signals of it."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 BUCKET, BUS, CONNECTION = "archive", "default", "watcher="
 _STATE, _VERSION = ATTRIBUTES["state"].name, ATTRIBUTES["version"].name
 _REPEATS = 0.05
-"""How many of the batches are delivered again although they were processed."""
+"""The share of batches that are delivered again although they were processed."""
 _ARCHIVE_RATE = 0.15
-"""How many calls of the archive's function fail, long after everything else has come to its end."""
+"""The share of calls of the archive's function that fail, long after everything else has ended."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 _MOST_RECOUNTS = 1_000
 """Pages of simulated tables are small, and each run of the recount reads a few of them."""
@@ -61,7 +61,7 @@ class StreamWatching:
         self._states: dict[tuple[str, int], str] = {}
         self._removed: dict[str, Task] = {}
         self._kept: set[tuple[str, str]] = set()
-        """Contents that were there when their records had been removed."""
+        """Contents that existed when their records were removed."""
         self._returned: set[str] = set()
         self._is_watching = False
         self.counted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}

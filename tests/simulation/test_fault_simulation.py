@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.mutations.mutant import Mutant
 
 QUICK, SEEDS = 1, 12
-"""How many seeds the quick and all tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
+"""The number of seeds in the quick and all tests; `make simulate FIRST=12 SEEDS=3000` runs more."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -58,7 +58,7 @@ FAULTS = {
         "execution stopped",
     ),
 }
-"""Every fault that the design names, and under which names the simulations count it."""
+"""Every fault of the design, with the names by which the simulations count it."""
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ BEGAN = 1_000_000
 HISTORY = 25_000
 """Most events of an execution (Source: Step Functions Developer Guide, "Avoid reaching the history quota")."""
 ROOM = 5_000
-"""Events that are left for what breaks and is tried again: forty waits, twelve tries each, three events a try."""
+"""Events left for errors and retries: forty waits, twelve tries each, three events a try."""
 LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
 
 

@@ -28,7 +28,7 @@ _UNPROCESSABLE = 422
 LENGTH = 3 * HOUR
 """How long they run; a day takes a quarter of an hour of real time."""
 _NEVER = 10
-"""Of the real jobs at most so many name a day that does not exist."""
+"""The largest number of real jobs with a day that does not exist."""
 _LATEST: Millis = 1_000
 """Milliseconds that an occurrence may be late without faults: the promise's p99."""
 

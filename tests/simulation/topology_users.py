@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
 _DEFINITION, _DEFINED = "simulated", 3
-"""What definitions are called, and which topologies are runs of one: every third."""
+"""The names of definitions, and the share of topologies that run one: every third."""
 _LARGE = 0.03
-"""How many of the topologies have a hundred nodes or so."""
+"""The share of the topologies with about a hundred nodes."""
 _FEW = 10
 _NESTED = 0.15
-"""How many of the nodes but the first are topologies themselves."""
+"""The share of nodes, except the first, that are topologies themselves."""
 _MAPPED = 0.1
-"""How many of the others with parents are run for each item of a list."""
+"""The share of the others with parents that run for each item of a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)

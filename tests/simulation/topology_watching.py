@@ -33,7 +33,7 @@ _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, S
 _SKIPPED = "skipped"
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
-"""Without faults a node starts, and a whole ends, no later after what it waits for."""
+"""Without faults, the longest time until a node starts, and until a whole ends, after the event it waits for."""
 
 
 @dataclass

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FIRST, SECOND_REGION = "eu-west-1", "eu-central-1"
 _DRAIN = 4 * MINUTE
-"""Longer than any attempt with its retries."""
+"""More than the longest attempt with its retries."""
 _BUSY, _GAP = (30 * SECOND, 2 * MINUTE), (SECOND, MINUTE)
 _CALM = 6 * HOUR
 _LATEST_START = REGION_LIFE + MINUTE

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _KEYS = tuple(ATTRIBUTES[name].name for name in ("unique", "debounce"))
 _STATE = ATTRIBUTES["state"].name
 PROMPT = 10 * SECOND
-"""How long after its due time a task is taken up, without faults, at the latest."""
+"""The longest time from its due time until a task is claimed, without faults."""
 _ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 
@@ -39,7 +39,7 @@ class UniqueWatching:
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._last: dict[str, str] = {}
-        """Of each key the task that took it last: no other one can hold it."""
+        """For each key the task that took it last: no other one can have it."""
         self._holding: set[str] = set()
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}

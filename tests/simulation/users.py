@@ -29,18 +29,18 @@ LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
-"""How many pull workers send no heartbeats, and work as long as their first lease lasts."""
+"""The share of pull workers that send no heartbeats, and work as long as their first lease lasts."""
 _HOT = (60, 140, 400)
 """Milliseconds between two creations of one key: less than a message takes, or more."""
 _STORM = 18 * SECOND
 _VANISHED = 0.15
-"""How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
+"""The share of requests for leases that are abandoned before the response, while calls may fail."""
 _ORDERED_BATCHES = 0.5
-"""How many batches are of one ordered key."""
+"""The share of batches with one ordered key."""
 _REUSED = 0.1
-"""How many of the idempotency keys are sent once more, with another body."""
+"""The share of idempotency keys that are sent again, with another body."""
 _FAR = range(2, 24)
-"""How many hours ahead tasks are due that are created before days of silence."""
+"""Hours until the due time of tasks that are created before days of silence."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 

@@ -42,7 +42,7 @@ PROMPT, TENTH = 10 * SECOND, 400
 _AHEAD = 3 * SECOND
 _CLOCKS = 10 * SECOND
 _FEW = 5
-"""Starts that are too few to speak of a tenth."""
+"""The number of starts below which a tenth means nothing."""
 MENDED = 15 * MINUTE
 """How late a start may be once nothing fails any more. The first scan finds most after 3 minutes; a message whose
 visibility was never set is away for as long as this."""

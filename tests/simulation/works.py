@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
-"""The account that is simulated just now, the last one in the list."""
+"""The account that is being simulated, the last one in the list."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
-"""A payload or result that lies outside its record, compressed as it is."""
+"""A payload or result outside its record, in compressed form."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
 BATCHED = "simulation-batched"
 

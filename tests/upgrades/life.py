@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
-"""A lease is over for others only so much later."""
+"""The time after a lease's end at which it has ended for others."""
 
 
 def _flaky(context: Context, _payload: object) -> str:
@@ -58,7 +58,7 @@ HANDLERS = {
         }
     ),
 }
-"""What the tasks of the frozen records call: their types must be known as long as those are kept."""
+"""The types of tasks in the frozen records: they must be known as long as the records are kept."""
 
 
 @dataclass
