@@ -20,7 +20,7 @@ class StandingClock:
 
     Attributes:
         slept: until when somebody slept, each time.
-        meanwhile: what happens while somebody sleeps.
+        meanwhile: called while somebody sleeps.
     """
 
     at: Millis = NOW

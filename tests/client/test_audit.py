@@ -47,7 +47,7 @@ class FakeSession:
     Attributes:
         records: the records of the log.
         outputs: the stack's outputs.
-        asked: what was asked of the log.
+        asked: the requests to the log.
     """
 
     records: list[dict[str, Any]]

@@ -64,8 +64,8 @@ class Remote:
 
     Attributes:
         connections: the messages of each connection that can be opened; after the last one it is lost.
-        records: what REST says, by id.
-        sent: what clients have sent.
+        records: the records as REST returns them, by id.
+        sent: the messages sent by clients.
         slept: how long they have waited before they connected again.
         codec: of the clients.
     """

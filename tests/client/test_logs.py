@@ -42,7 +42,7 @@ class FakeLogs:
 
     Attributes:
         found: the events by call; the last call's again for any further one.
-        asked: what was asked for.
+        asked: the requests.
     """
 
     found: list[list[dict[str, Any]]]

@@ -20,7 +20,7 @@ class IdentityProvider:
     Attributes:
         serial: the token to issue; the test's API should accept `token`.
         grants: the grant types of received requests.
-        renews: whether it takes refresh tokens.
+        renews: whether it accepts refresh tokens.
         nonce: the value in tokens in place of the client's own.
     """
 

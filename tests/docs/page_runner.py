@@ -116,9 +116,9 @@ class Block:
     """The content of a fenced block.
 
     Attributes:
-        line: where it begins.
+        line: its first line.
         mark: "not run", "send" or "file", if a preceding comment says so.
-        note: what that comment says.
+        note: the text of that comment.
     """
 
     line: int

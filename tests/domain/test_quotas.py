@@ -1,4 +1,4 @@
-"""Quotas: limits, and what is counted of them."""
+"""Quotas: limits, and their counts."""
 
 from __future__ import annotations
 

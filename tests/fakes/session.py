@@ -58,7 +58,7 @@ class FakeSession:
     stores make every call of theirs through boto3.
 
     Attributes:
-        heard: told of every call that was not refused.
+        heard: called with every call that was not refused.
         lock: what makes a call atomic.
     """
 

@@ -85,9 +85,9 @@ class Exploration:
     """All interleavings of one pair, except those that only exchange neighbouring calls without common data.
 
     Attributes:
-        runs: how many were run.
+        runs: the number of interleavings run.
         known: the number that did not have to settle, because an earlier one had left the same state.
-        calls: how many calls of AWS were made in them.
+        calls: the number of calls of AWS in them.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Exploration:
 
         Args:
             wanted: the interleaving in which it does not stop.
-            result: what came of that.
+            result: its result.
         """
         calls = result.footprints[1]
         m, k = len(calls), wanted.k or 0

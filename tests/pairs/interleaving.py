@@ -58,8 +58,8 @@ class Interleaving:
     Attributes:
         k: number of a call of the first operation, from 0; `None`: it does not stop.
         m: the same of the second.
-        fault: what goes wrong with call `k`.
-        runs: which of the two operations run at all.
+        fault: the fault of call `k`.
+        runs: which of the two operations are run.
         is_order: it is an order of whole requests: time enough passes between them that no reader lags behind.
         again: when both have ended, the first one is repeated, and has the response of the repetition.
     """
@@ -86,13 +86,13 @@ class Result:
     Attributes:
         reached: whether the first, and the second, reached the call before which it was to stop.
         outcomes: each client's response; `None` for an operation that was not run.
-        state: how things were when both had ended.
+        state: the state after both had ended.
         is_known: an earlier interleaving has left the same state behind, and that has settled without a violation.
         calls: how many calls each made.
         all_calls: how many calls there were in all, those of settling included.
         requests: before which call of each a request of it but the first began.
         made: the calls in the order in which they began.
-        footprints: what the calls of each touch.
+        footprints: the data that each call touches.
     """
 
     reached: tuple[bool, bool] = (False, False)

@@ -79,16 +79,16 @@ class Actor:
 
     Attributes:
         stop_at: before which of its calls it stops, from 0; `None` if it does not.
-        fault: what goes wrong with that call.
+        fault: the fault of that call.
         calls: how many calls of AWS it has begun; calls begun at the same instant count as one.
         made: those calls, in words, with the time at which each began.
         footprints: the data that each of those calls touches, by the numbers of `calls`.
         touched: the data that AWS has touched for it since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
         replies: the responses that its client got; `None` for one that never came.
-        is_stopped: whether it waits to be let on.
+        is_stopped: whether it waits until it may continue.
         strand: its client.
-        late: makes its call that was long under way.
+        late: makes its call that arrives late.
     """
 
     operation: Operation
@@ -131,7 +131,7 @@ class Saved:
     """The state of an account in which nothing runs.
 
     Attributes:
-        about: ids and the like of what was made in it.
+        about: ids and other facts about it.
     """
 
     now: Millis

@@ -22,7 +22,7 @@ class Watcher:
         id: of the connection.
         view: the newest state of each record in its messages, by id; `None` for deleted ones.
         versions: the version of each.
-        stale: it was told to read again.
+        stale: it got the message to read again.
     """
 
     live: Live
@@ -91,8 +91,8 @@ class Live(Scenario):
     """An account with clients that watch.
 
     Attributes:
-        stream: every write that the function is told of.
-        handled: how many of them it was given.
+        stream: every write that the function gets.
+        handled: the number of writes it got.
     """
 
     def __init__(self, seed: int = 1) -> None:

@@ -35,7 +35,7 @@ class Way:
     Attributes:
         fields: fields of the schedule, which runs once a minute unless they give another timing.
         lasts: how long each run lasts, in seconds.
-        act: what happens while it runs.
+        act: called while it runs.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)

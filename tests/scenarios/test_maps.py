@@ -28,7 +28,7 @@ class Maps(Graphs):
     Attributes:
         listed: the list.
         payloads: of the items that were worked on, in order.
-        most: how many were worked on at once at most.
+        most: the largest number of concurrent ones.
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class Reruns(Graphs):
     """A scenario whose nodes return their names and their number of runs.
 
     Attributes:
-        inputs: what the node `sum` was given, each time.
+        inputs: the inputs of the node `sum`, each time.
     """
 
     def __init__(self) -> None:

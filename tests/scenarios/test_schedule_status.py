@@ -36,8 +36,8 @@ class Observed(Schedules):
     """A schedule that is read repeatedly, also in the list.
 
     Attributes:
-        samples: when it was read, and what it said.
-        actions: when its user did something.
+        samples: the time of each read, and the response.
+        actions: the times of its user's actions.
         moments: when its runs were due, and when they ended.
     """
 

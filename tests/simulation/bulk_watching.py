@@ -20,7 +20,7 @@ class BulkWatching:
     """Watches bulk operations.
 
     Attributes:
-        ended: how many have come to their end.
+        ended: the number that have ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:

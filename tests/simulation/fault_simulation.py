@@ -184,7 +184,7 @@ class FaultSimulation(Account):
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules written since the last check.
         calm_after: the time from the last fault until everything had ended.
-        crash: the first error of what watches. It must end the simulation: a function treats it as an error of its own.
+        crash: the first error of the watchers. It must end the simulation: a function treats it as an error of its own.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class HostileOwner:
     """Actions of the hostile owner, at random moments.
 
     Attributes:
-        attacks: how many there were of each kind.
+        attacks: the number of each kind.
     """
 
     def __init__(self, simulation: FaultSimulation) -> None:

@@ -48,7 +48,7 @@ class Outcome:
 
     Attributes:
         violations: the promises that did not hold.
-        counts: how much happened, by its name.
+        counts: the number of events, by name.
         faults: how often each kind of fault was injected.
         calm_after: the time from the last fault until everything had ended.
         crash: why the simulation itself failed, if it did; that says nothing about the core.

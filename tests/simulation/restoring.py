@@ -62,7 +62,7 @@ class RestoreSimulation(BusyUsers, Account):
         effects: every call of a target.
         behave: the behaviour of a target, by default random.
         snapshot: the items of the restore point, by their keys.
-        reports: what the last restore reported.
+        reports: the reports of the last restore.
         is_busy: whether users create tasks.
         refused: reports under old fences that were refused.
     """

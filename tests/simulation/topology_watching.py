@@ -83,7 +83,7 @@ class TopologyWatching:
 
         Args:
             name: the node's task.
-            approve: what its user has decided.
+            approve: its user's decision.
             given: the payload of the approval, or the reason of the rejection.
             found: the result in the response, or the message of its error, without a mix of two decisions.
         """

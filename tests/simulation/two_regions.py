@@ -150,7 +150,7 @@ class TwoRegionSimulation(BusyUsers):
     """Two Regions, their users, and an operator who lets the second one take over.
 
     Attributes:
-        situation: why it takes over.
+        situation: the reason of the takeover.
         violations: the promises that did not hold.
         front: the Region that users send their requests to.
         takeover_at: when the takeover began.

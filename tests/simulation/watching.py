@@ -90,7 +90,7 @@ class Watching:
     """Watches an account.
 
     Attributes:
-        violations: what did not hold.
+        violations: the violated invariants.
         cancelled: tasks whose cancel was acknowledged.
         accepted: tasks whose creation was acknowledged.
         effects: how many calls of targets there were.
@@ -98,18 +98,18 @@ class Watching:
         latest_in_calm: the same for starts after the last fault, counted from then.
         taken_over: the longest time from the end of a lease, after the last fault, to the next attempt.
         lateness: of each such start that was due some seconds after its task was created.
-        live: the calls of targets that go on.
+        live: the running calls of targets.
         taken_up: the fence of each attempt that was begun in time, not taken over, and has called nothing yet.
         accepted_topologies: topologies whose creation was acknowledged.
         claimed_at: when each task was last taken up.
         attempts: when the first phase of each attempt began, by its task and fence.
-        begun: tasks at which a first attempt has begun.
+        begun: tasks with a begun first attempt.
         tasks_made: how many records there are.
         events: the names of the tasks that events to the intake have requested.
         callbacks: the states that were posted to the callback URL of each task.
         outcomes: the states in which each task has ended, one after the other: a retry or a rollback begins it again.
         retried: how often each task with a callback URL was retried after its failure.
-        moves: the states that were left, and for which.
+        moves: the states that were left, with the next ones.
         overdue: tasks with a call of a target that did not end in time, and ended with its process.
     """
 

@@ -28,8 +28,8 @@ class Peer:
     """A listening socket.
 
     Attributes:
-        requests: what came in.
-        names: what TLS clients asked for by SNI.
+        requests: the requests received.
+        names: the names requested by TLS clients (SNI).
         over: set when the test ends, so that no script sleeps on.
     """
 

@@ -55,7 +55,7 @@ class Echo:
     """A caller that responds with its request and keeps it.
 
     Attributes:
-        let_go: what calls that wait are waiting for.
+        let_go: the event for which waiting calls wait.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
 
     Args:
         graph: the graph.
-        dispositions: which nodes succeed if they run.
+        dispositions: the nodes that succeed if they run.
         priorities: the running node that stands first here ends first.
     """
     running: set[str] = set()

@@ -53,7 +53,7 @@ class World:
 
     Args:
         graph: the graph.
-        fates: which nodes succeed if they run.
+        fates: the nodes that succeed if they run.
         random_source: decides when something crashes, is repeated, or is late.
     """
 

@@ -52,7 +52,7 @@ class Deployment:
         pace: milliseconds that a batch of ten messages takes.
         sent: the time of each message of a minute.
         seen: how often each task was sent, by minute, shard and place.
-        refused: which of the sends fail.
+        refused: the sends that fail.
     """
 
     def __init__(self, number: int, pace: Millis) -> None:
