@@ -33,8 +33,7 @@ from duetime.services.schedules.expander import ScheduleExpander
 from duetime.services.schedules.expansion_planner import ExpansionPlanner
 from duetime.services.schedules.occurrence_tasks import OccurrenceTasks
 from duetime.services.schedules.schedule_writer import RepeatedRequests, ScheduleCreator, ScheduleWriter
-from duetime.services.task_types import TypeDefaults
-from duetime.services.tasks.creation_rules import CreationRules
+from duetime.services.tasks.creation_rules import CreationRules, TypeDefaults
 from duetime.services.topologies.definitions import TopologyDefinitions
 from duetime_testing.fakes.dynamodb import FakeDynamoDB
 from duetime_testing.fakes.s3 import FakeS3

@@ -15,8 +15,7 @@ from uuid import uuid4
 
 from duetime.adapters.dynamodb.task_items import item_of
 from duetime.composition import composed
-from duetime.composition.core import CoreServices
-from duetime.composition.stream import SummaryServices
+from duetime.composition.core import CoreServices, SummaryServices
 from duetime.domain.dispatch.cursors import Cursors, horizons
 from duetime.domain.ids import TaskId
 from duetime.domain.summary import CountedSteps, Group, Step, StepSet

@@ -176,11 +176,11 @@ WRITERS: dict[str, Rule] = {
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.add_report": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.put_token": TOPOLOGY,
     "adapters/dynamodb/topology_run_state.py:DynamoTopologyStore.save": TOPOLOGY,
-    "adapters/dynamodb/tracebacks.py:DynamoTracebackStore.keep": TRACEBACK,
+    "adapters/dynamodb/attempt_contents.py:DynamoTracebackStore.keep": TRACEBACK,
     "adapters/dynamodb/dependencies.py:DynamoDependentStore.add": DEPENDENT,
     "adapters/dynamodb/signals.py:DynamoSignalStore._put": SIGNAL,
-    "adapters/dynamodb/steps.py:DynamoStepStore.extend": STEP,
-    "adapters/dynamodb/steps.py:_item_of": STEP,
+    "adapters/dynamodb/attempt_contents.py:DynamoStepStore.extend": STEP,
+    "adapters/dynamodb/attempt_contents.py:_item_of": STEP,
     "adapters/dynamodb/keys.py:DynamoUniqueKeyStore.let_expire": UNIQUE_KEY,
     "adapters/dynamodb/versioned_items.py:deletion_marker": MARKER,
     "adapters/dynamodb/live_updates.py:_expiring": WATCH_CONNECTION,
@@ -188,7 +188,7 @@ WRITERS: dict[str, Rule] = {
 """The functions of the adapters that write the attribute; an empty name is the module itself."""
 
 DECIDERS: dict[str, Rule] = {
-    "domain/bulk/operation.py:BulkOperation.expires_at": BULK,
+    "domain/bulk.py:BulkOperation.expires_at": BULK,
     "domain/locks.py:Lock.expires_at": LOCK,
     "domain/locks.py:Lock.renewal_expires_at": LOCK,
     "domain/tasks/task_lists.py:Block.expires_at": TASK_LIST,

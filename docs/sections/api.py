@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from docs.sections.markdown import code, table
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import INTERNAL, rest_kinds
-from duetime.contract.openapi.document import document
+from duetime.contract.openapi.document import OPERATIONS, document
 from duetime_common.foreign_names import SYSTEMS
 
 if TYPE_CHECKING:

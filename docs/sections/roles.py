@@ -6,8 +6,8 @@ import inspect
 from typing import TYPE_CHECKING
 
 from docs.sections.markdown import code, table
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi.descriptions import parts_of
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.domain.callers import Role
 
 if TYPE_CHECKING:

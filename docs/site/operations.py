@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from docs.sections.api import bounds
 from docs.sections.markdown import code
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import document, tag_of
+from duetime.contract.openapi.document import OPERATIONS, document, tag_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.contract.deployment_settings import (
     GET,
     DeploymentSettings,
@@ -43,9 +43,6 @@ def get_settings(request: Request) -> Response:
 
 
 def _quotas(owner: str) -> list[OwnQuota]:
-    # Most deployments have no quotas.
-    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
-
     services = composed(QuotaServices)
     limits = services.book.of(owner)
     used = services.usage.of(owner, limits)

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.tasks import TaskServices
-from duetime.contract.explanations import operations
+from duetime.contract.explanations import (
+    EXPLAIN_SCHEDULE,
+    EXPLAIN_TASK,
+    PREVIEW_TASK,
+    schedule_explanation,
+    start_preview,
+    task_explanation,
+)
 from duetime.contract.schedules.decoding import schedule_name
 from duetime.contract.tasks.encoding import json_text
 
@@ -14,27 +21,24 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.contract.explanations.operations import ScheduleExplanationQuery
+    from duetime.contract.explanations import ScheduleExplanationQuery
 
     from .requests import Request
 
 # ruff: noqa: PLC0415 - see the docstring
 
 
-@route(operations.EXPLAIN_TASK)
+@route(EXPLAIN_TASK)
 def explain_task(request: Request) -> Response:
     """Explain why a task has not run yet, or where its time went."""
-    from duetime.contract.explanations.encoding import task_explanation
-
     explainer = composed(TaskServices).explainer
     return answer(json_text(task_explanation(explainer.explain(request.owner, request.task_id))))
 
 
-@route(operations.PREVIEW_TASK)
+@route(PREVIEW_TASK)
 def preview_task(request: Request) -> Response:
     """Report when a task would start if it were created now."""
-    from duetime.composition.limits import LimitServices
-    from duetime.contract.explanations.encoding import start_preview
+    from duetime.composition.api import LimitServices
     from duetime.contract.tasks.decoding import task_spec
     from duetime.domain.tasks.creation import Order
 
@@ -43,11 +47,10 @@ def preview_task(request: Request) -> Response:
     return answer(json_text(start_preview(found)))
 
 
-@route(operations.EXPLAIN_SCHEDULE)
+@route(EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
     """Explain why a schedule did or did not run at a time."""
     from duetime.composition.schedules import ScheduleServices
-    from duetime.contract.explanations.encoding import schedule_explanation
 
     explainer = composed(ScheduleServices).explainer
     found = explainer.explain(request.owner, schedule_name(request.name), request.query.at)

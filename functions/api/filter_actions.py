@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import FilterActionServices
+from duetime.composition.api import FilterActionServices
 from duetime.contract.bulk import operations
 from duetime.contract.bulk.bodies import (
     UPDATE,
@@ -24,7 +24,7 @@ from duetime.contract.bulk.bodies import (
 )
 from duetime.contract.bulk.operations import bulk_response, done_response, filter_action_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkState
+from duetime.domain.bulk import BulkState
 from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.creation import IdempotencyKey
 
@@ -34,7 +34,7 @@ from .routing import route
 
 if TYPE_CHECKING:
     from duetime.contract.bulk.bodies import FilterActionBody
-    from duetime.domain.bulk.operation import BulkOperation, BulkRequest
+    from duetime.domain.bulk import BulkOperation, BulkRequest
 
     from .requests import Request
 

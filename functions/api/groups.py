@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.api import GroupServices
-from duetime.composition.bulk import read_bulk_request
+from duetime.composition.api import GroupServices, read_bulk_request
 from duetime.contract import groups
 from duetime.contract.http import page_tokens
 from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.times import SECOND
 from duetime.services.group_admin import ClosingRequest
 

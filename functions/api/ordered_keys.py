@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.limits import LimitServices
+from duetime.composition.api import LimitServices
 from duetime.contract import ordered_keys
 from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import json_text

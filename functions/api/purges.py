@@ -7,11 +7,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import PurgeServices
+from duetime.composition.api import PurgeServices
 from duetime.composition.core import BulkServices
 from duetime.contract.bulk import purges
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.errors import BulkNotFound
 
 from .bulk_operations import id_of
@@ -19,7 +19,7 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
 
     from .requests import Request
 

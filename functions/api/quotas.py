@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.quotas import QuotaServices
+from duetime.composition.core import QuotaServices
 from duetime.contract import quotas
 from duetime.contract.tasks.encoding import json_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.limits import LimitServices
+from duetime.composition.api import LimitServices
 from duetime.contract import rates
 from duetime.contract.http import page_tokens
 from duetime.contract.tasks.encoding import json_text
@@ -14,7 +14,7 @@ from .responses import Response, answer
 from .routing import route
 
 if TYPE_CHECKING:
-    from duetime.domain.rate_control import RateStatus
+    from duetime.domain.rates import RateStatus
 
     from .requests import Request
 

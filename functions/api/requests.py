@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from typing_extensions import TypeVar  # with a default, before Python 3.13
 
 from duetime.composition import composed
+from duetime.composition.core import QuotaServices
 from duetime.contract.http import operation as declared
 from duetime.contract.http import request_json
 from duetime.contract.http.etags import version_wanted
@@ -557,7 +558,4 @@ def admit_schedule(request: Request) -> None:
 
 
 def _guard() -> QuotaGuard:
-    # Most deployments have no quotas, and import nothing for them.
-    from duetime.composition.quotas import QuotaServices  # noqa: PLC0415 - see the line above
-
     return composed(QuotaServices).guard

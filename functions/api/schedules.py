@@ -29,7 +29,7 @@ from duetime.contract.schedules.responses import (
 )
 from duetime.contract.tasks import operations as tasks
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.occurrence_actions import ManualRun
 from duetime.domain.schedules.timing_description import describe_timing

@@ -6,11 +6,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.bulk import FilterActionServices
+from duetime.composition.api import FilterActionServices
 from duetime.contract import signals
 from duetime.contract.bulk.operations import bulk_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import BulkState
+from duetime.domain.bulk import BulkState
 from duetime.domain.tasks.creation import IdempotencyKey
 
 from .filter_actions import location

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.stream import SummaryServices
+from duetime.composition.core import SummaryServices
 from duetime.contract import summary
 from duetime.contract.tasks.encoding import json_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed
-from duetime.composition.bulk import BulkExecutorServices
-from duetime.domain.bulk.operation import OPERATION
+from duetime.composition.api import BulkExecutorServices
+from duetime.domain.bulk import OPERATION
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.bulk import REQUEST, DynamoBulkStore
-from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
+from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.times import DAY, SECOND

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.contract.http.operation import IF_MATCH, KEY, operation_at
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from tests.client.deployment import Answer, Deployment, problem, served
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import pytest
 
 import duetime_client
 from duetime.contract.http.operation import no_query, operation_at, read_query
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.request_json import read
 from duetime.contract.http.validation_errors import validated
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.contract.tasks.operations import EmptyRequest
 from duetime_client import ApiError, Client
 from duetime_client.resource import Operation, Resource, Stream

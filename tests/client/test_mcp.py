@@ -12,8 +12,7 @@ import anyio
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import document
+from duetime.contract.openapi.document import OPERATIONS, document
 from duetime_client.assistant.calls import bounded, call
 from duetime_client.assistant.tools import tools_of
 from duetime_client.commands.clock import Clock

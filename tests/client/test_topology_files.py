@@ -17,7 +17,7 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.topologies import validation
 from duetime.domain.topologies.graph import Node, OnFailure
-from duetime.domain.topologies.run_result import critical_path
+from duetime.domain.topologies.run_progress import critical_path
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from duetime_client import topology_validation
 from duetime_client.topology_files import TopologyInvalid, read_topology, validate_topology

@@ -13,8 +13,8 @@ import pytest
 from urllib3.response import HTTPResponse
 
 from duetime.adapters.targets.http_batches import run_in_batch
+from duetime.adapters.targets.http_client import kept_response
 from duetime.adapters.targets.http_target import HttpRunner
-from duetime.adapters.targets.response_capture import kept_response
 from duetime.contract.http.request_json import document_of
 from duetime.contract.leases import LeaseHeartbeat, LeaseRequest
 from duetime.contract.schedules.bodies import (
@@ -67,8 +67,7 @@ from duetime.domain.tasks.wait_reasons import APPROVAL_AWAITED
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
 from duetime.domain.topologies.graph import outline_of
 from duetime.domain.topologies.maps import NodeMap, graph_of_map, map_payload
-from duetime.domain.topologies.next_actions import is_stopped
-from duetime.domain.topologies.run_result import critical_path
+from duetime.domain.topologies.run_progress import critical_path, is_stopped
 from duetime.domain.topologies.watchdog_times import deferred_until, reminders
 from tests.adapters.targets.test_batch_handlers import Together
 from tests.adapters.targets.test_http_batches import Answering

@@ -8,8 +8,8 @@ import pytest
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from duetime.contract.http.operations import OPERATIONS as DECLARED
 from duetime.contract.http.problems import KINDS, problem_of
+from duetime.contract.openapi.document import OPERATIONS as DECLARED
 from duetime.contract.openapi.document import document
 from duetime.contract.tasks.encoding import entry, json_text, task_text
 from duetime.contract.tasks.queries import TaskListQuery

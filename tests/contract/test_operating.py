@@ -8,7 +8,7 @@ from typing import Any
 from duetime.contract.bulk.operations import filter_action_response
 from duetime.contract.switches import switch_response, switches_response
 from duetime.contract.tasks.encoding import json_text
-from duetime.domain.bulk.operation import FilterResult
+from duetime.domain.bulk import FilterResult
 from duetime.domain.circuit_breakers import Circuit, CircuitState
 from duetime.domain.errors import StateConflict
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope

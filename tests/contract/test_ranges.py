@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.request_errors import FaultCode, FieldsInvalid
 from duetime.contract.http.validation_errors import validated
+from duetime.contract.openapi.document import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

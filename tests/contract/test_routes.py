@@ -7,11 +7,10 @@ import pytest
 
 from duetime.contract import groups, quotas, switches
 from duetime.contract.http.operation import IF_MATCH, IF_NONE_MATCH, KEY, LEASE, Operation, operation_at
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import KINDS
 from duetime.contract.http.request_errors import FieldsInvalid, MethodUnsupported, PathNotFound
 from duetime.contract.http.validation_errors import validated
-from duetime.contract.openapi.document import parameters
+from duetime.contract.openapi.document import OPERATIONS, parameters
 from duetime.contract.schedules import operations as schedules
 from duetime.contract.schedules.bodies import RESERVED_NAMES, ScheduleCreate
 from duetime.contract.tasks import operations as tasks

@@ -9,8 +9,7 @@ from docs.generate import SECTIONS, SectionUnknown, filled, generated_in, genera
 from docs.sections import api, limits
 from docs.sections.markdown import table
 from docs.sections.states import picture, reached
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import document
+from duetime.contract.openapi.document import OPERATIONS, document
 from duetime.domain.tasks.states import LEGAL, Move, Rule, State
 from tests.docs.pages import name_of
 

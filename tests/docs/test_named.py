@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.canary_task import TYPE
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import KINDS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.domain.change_events import EventKind
 from duetime.domain.tasks.notices import CALLBACK_TYPE
 from duetime_testing import Duetime

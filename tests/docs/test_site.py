@@ -13,7 +13,7 @@ import pytest
 
 from docs.site import build, llms, operations
 from docs.site.navigation import DOCS, OUTSIDE, ROOT, Page, name_of, pages
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

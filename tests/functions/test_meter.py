@@ -21,19 +21,17 @@ from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.http_messages import HttpResponse
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import composed
-from duetime.composition.api import ApiKeyServices, LinkServices
+from duetime.composition.api import ApiKeyServices, BulkExecutorServices, FilterActionServices, LinkServices
 from duetime.composition.attempts import SwitchServices
-from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
-from duetime.composition.core import BulkServices, CoreServices
+from duetime.composition.core import BulkServices, CoreServices, QuotaServices
 from duetime.composition.http_calls import HttpServices
-from duetime.composition.quotas import QuotaServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.contract.signals import request_of
 from duetime.domain.api_keys import NewApiKey
-from duetime.domain.bulk.operation import BulkKind, FilterAction
+from duetime.domain.bulk import BulkKind, FilterAction
 from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import BulkTimer
 from duetime.domain.limits import (

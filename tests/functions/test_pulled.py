@@ -30,7 +30,7 @@ from tests.functions.test_meter import PAYLOAD
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from duetime.services.pull.claims import Leased
+    from duetime.services.pull.lease import Leased
     from duetime_local.emulator import Emulator
 
 TYPE = "pulled"

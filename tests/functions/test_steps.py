@@ -11,7 +11,7 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.steps import DynamoStepStore
+from duetime.adapters.dynamodb.attempt_contents import DynamoStepStore
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.errors import Unavailable

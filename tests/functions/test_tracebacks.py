@@ -9,7 +9,7 @@ import pytest
 
 from duetime import composition
 from duetime.adapters.dynamodb import schema
-from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
+from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
 from duetime.domain.errors import Unavailable

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from tests.hostile.texts import HEADERS, IDS, METHODS, PARAMETERS, QUERIES, SPECIAL, TEXTS, TYPES, VALUES
 
 if TYPE_CHECKING:

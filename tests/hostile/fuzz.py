@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.http.problems import MEDIA_TYPE
+from duetime.contract.openapi.document import OPERATIONS
 from tests.hostile.corpus import Corpus
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from duetime import composition
 from duetime.composition.tasks import TaskServices
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.domain.limits import MAX_BODY_BYTES
 from tests.hostile.corpus import BODIES, HOLE, MORE_BODIES, TASK, Corpus, Hostile
 from tests.hostile.drawn import Drawn

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import Composition, Part, Platform
-from duetime.composition.api import ApiKeyServices, IntakeServices
+from duetime.composition.api import ApiKeyServices, BulkExecutorServices, FilterActionServices, IntakeServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
-from duetime.composition.bulk import BulkExecutorServices, FilterActionServices
-from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices
+from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices, SummaryServices
 from duetime.composition.http_calls import HttpServices
 from duetime.composition.packages import AttemptServices, PackageServices
 from duetime.composition.schedules import ScheduleServices, TriggerServices
-from duetime.composition.stream import ArchiveServices, BroadcastServices, SummaryServices, WatchServices
+from duetime.composition.stream import ArchiveServices, BroadcastServices, WatchServices
 from duetime.composition.tasks import TaskServices
 from duetime.composition.topologies import TopologyServices
 from duetime.composition.worker import WorkerServices

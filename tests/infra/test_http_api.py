@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.environment_variables import Variable
 from duetime.settings import Authentication
 from duetime_cdk.errors import UnsafeEnvironment

@@ -13,12 +13,11 @@ import pytest
 from botocore.session import get_session
 
 from duetime import adapters
-from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.environments import CLOUD
 from duetime_cdk.handlers_folder import handlers_of
 from duetime_cdk.layers import build, bytecode
 from duetime_cdk.layers.handler_import import HandlersUnimportable
-from duetime_cdk.layers.install import RequirementsUninstallable
+from duetime_cdk.layers.install import AWS_SERVICES, RequirementsUninstallable
 from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CONSTRAINTS
 from infra.environments import environment_named

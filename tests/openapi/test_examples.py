@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from openapi_schema_validator import OAS31Validator
 
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import FILE, document
+from duetime.contract.openapi.document import FILE, OPERATIONS, document
 from tests.openapi.recording import recorded
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from duetime.contract.http.operations import OPERATIONS
 from duetime.contract.openapi import descriptions
-from duetime.contract.openapi.document import document
+from duetime.contract.openapi.document import OPERATIONS, document
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]

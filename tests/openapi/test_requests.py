@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.operations import OPERATIONS
-from duetime.contract.openapi.document import document
+from duetime.contract.openapi.document import OPERATIONS, document
 from tests.hostile.corpus import BODIES, Corpus
 from tests.hostile.grounds import InProcess
 from tests.hostile.world import NAMES

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.bulk.operation import OPERATION
+from duetime.domain.bulk import OPERATION
 from duetime.domain.times import MINUTE, SECOND, to_iso
 from tests.pairs.footprints import received
 from tests.simulation import works

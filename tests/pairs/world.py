@@ -35,7 +35,7 @@ from tests.simulation.fault_simulation import Boom, FaultSimulation
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
     from duetime.handlers import Context
     from duetime_testing.fakes.attribute_values import Item
     from duetime_testing.fakes.job_services import FakeJobs

@@ -10,7 +10,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.domain.archive_objects import KEPT_DAYS_TAG
-from duetime.domain.bulk.purge import BACKUP_RETENTION
+from duetime.domain.bulk import BACKUP_RETENTION
 from duetime.domain.limits import PURGE_RETENTION
 from duetime.environment_variables import Variable
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND

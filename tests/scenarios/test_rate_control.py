@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.adapters.dynamodb import schema
-from duetime.domain.rate_control import MOST_PARTS
+from duetime.domain.rates import MOST_PARTS
 from duetime.domain.tasks.states import State
 from duetime.domain.times import DAY
 from duetime_testing.simulation.faults import Call

@@ -11,7 +11,7 @@ from duetime.domain.errors import Unavailable
 from duetime.domain.operating_parameters import TYPE_DEFAULTS_LIFE, TYPE_DEFAULTS_TRUST
 from duetime.domain.tasks.type_defaults import OwnDefaults, OwnerTypes, TaskSpec
 from duetime.services.enqueue import Shards
-from duetime.services.task_types import TypeDefaults
+from duetime.services.tasks.creation_rules import TypeDefaults
 from tests.clocks import NOW
 
 if TYPE_CHECKING:

@@ -92,11 +92,11 @@ class EventWatching:
         self._stream.add(old, new)  # type: ignore[arg-type]  # items
 
     def _note_success(self, run: Task) -> None:
-        """Note when a run of a schedule has succeeded; one that is deleted or undone has not."""
+        """Note when a run by the timing, not a backfill, has succeeded; one that is deleted or undone has not."""
         line, ref = (run.attempt_history or (None,))[-1], run.schedule_ref
         if run.state is not State.SUCCEEDED or run.erased or line is None or line.started_at is None or ref is None:
             self._successes.pop(run.id.text, None)
-        else:
+        elif ref.is_by_timing:
             ended_at, now = line.started_at + line.took, self._account.time.now()
             self._successes.setdefault(run.id.text, (ref, ended_at, now))
 

@@ -12,12 +12,11 @@ from duetime.domain.errors import FieldInvalid
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.calendars import Calendar, CalendarMode, Span, Window
 from duetime.domain.schedules.definition import OnExcluded
-from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.occurrences import count_between, following, may_mean, preceding
 from duetime.domain.schedules.recurrences import UTC_CLOCK, Clock
 from duetime.domain.schedules.schedule import check
 from duetime.domain.schedules.time_zones import Fold, Gap, zone_named
-from duetime.domain.schedules.timings import Permanent, parse_timing
+from duetime.domain.schedules.timings import Permanent, parse_excluded_dates, parse_timing
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime, to_datetime
 from tests.domain.schedules import reference
 from tests.domain.schedules.times import at, changed, clock, scheduled

@@ -7,8 +7,8 @@ import pytest
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import NextAction, next_action, unhandled
 from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.run_progress import NextAction, next_action, unhandled
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, node, statuses
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from duetime.domain.tasks.states import State
-from duetime.domain.topologies.next_actions import reverse_levels, undone_next
 from duetime.domain.topologies.node_status import NodeStatus, Reason
+from duetime.domain.topologies.run_progress import reverse_levels, undone_next
 from tests.domain.topologies.graphs import FAILED, SUCCEEDED, graph, statuses
 
 DIAMOND = graph("a", "b: a", "c: a", "d: b c", "e: a d")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.graph import Graph
 from duetime.domain.topologies.node_status import NodeStatus, Reason
-from duetime.domain.topologies.run_result import CriticalPath, counted, critical_path, durations, percent
+from duetime.domain.topologies.run_progress import CriticalPath, counted, critical_path, durations, percent
 from duetime.domain.topologies.trigger_rules import TriggerRule
 from tests.clocks import NOW
 from tests.domain.topologies.graphs import FAILED, RUNNING, SUCCEEDED, graph, graphs, node, statuses

@@ -8,7 +8,7 @@ from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.attempt_results import Failed, Stopped, Succeeded
 from duetime.domain.tasks.states import State
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_result import run_result
+from duetime.domain.topologies.run_progress import run_result
 from tests.domain.topologies.graphs import graph
 
 KEYS = [f"n{number}" for number in range(8)]

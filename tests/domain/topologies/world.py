@@ -20,8 +20,8 @@ from duetime.domain.topologies.join_counters import (
     is_counted,
     reports,
 )
-from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action
 from duetime.domain.topologies.node_status import NodeStatus, Reason, counts_for
+from duetime.domain.topologies.run_progress import NextAction, is_stopped, next_action
 from duetime.domain.topologies.run_state import arrivals, opening
 from duetime.domain.topologies.trigger_rules import Counts, Verdict, verdict
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duetime.contract.audit import NOT_RECORDED
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Gateway
 from tests.functions.stack import Stack

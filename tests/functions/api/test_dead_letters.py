@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.composition.bulk import BulkExecutorServices
+from duetime.composition.api import BulkExecutorServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_results import Failed

@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import pytest
 
 from duetime.contract.http.operation import IF_MATCH, KEY
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.environment_variables import Variable
 from tests.functions.api.world import closed_by_a_worker, ended_by_a_worker

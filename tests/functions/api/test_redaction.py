@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.contract.openapi.document import document as openapi_document
 from duetime.domain.callers import Role
 from duetime.domain.redaction import Redaction, marker

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.domain.callers import Role
 from duetime.environment_variables import Variable
 from tests.functions.api.gateway import Gateway

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.contract.http.operation import subject_of
-from duetime.contract.http.operations import OPERATIONS
+from duetime.contract.openapi.document import OPERATIONS
 from duetime.contract.tasks import operations
 from functions.api import routing
 from functions.api.responses import Response

@@ -6,7 +6,7 @@ from math import ceil
 
 import pytest
 
-from duetime.domain.bulk.operation import FilterAction
+from duetime.domain.bulk import FilterAction
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.times import SECOND
 from duetime.services.bulk.filter_actions import Counts, Pace

@@ -13,13 +13,13 @@ MUTANTS = (
     ),
     Mutant(
         "a bulk operation is taken while its holder's lease lasts",
-        "domain/bulk/operation.py",
+        "domain/bulk.py",
         "return self.is_running and self.leased_until + MAX_CLOCK_DIFFERENCE <= now",
         "return self.is_running and now > 0",
     ),
     Mutant(
         "the epoch of a bulk operation does not grow",
-        "domain/bulk/operation.py",
+        "domain/bulk.py",
         "epoch=self.epoch + 1, leased_until=now + BULK_LEASE",
         "epoch=self.epoch, leased_until=now + BULK_LEASE",
     ),
@@ -38,7 +38,7 @@ MUTANTS = (
     ),
     Mutant(
         "a bulk operation begins anew with each holder",
-        "domain/bulk/operation.py",
+        "domain/bulk.py",
         "return replace(self, holder=holder, epoch",
         "return replace(self, progress=BulkProgress(), holder=holder, epoch",
     ),

@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "a pull worker's task takes no lock",
-        "services/pull/claims.py",
+        "services/pull/lease.py",
         "            if held := self.lock_manager.take(task, claim):\n                return held",
         "            self.lock_manager.take(task, claim)",
     ),

@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "a map fails with the last failure that it tolerates",
-        "domain/topologies/next_actions.py",
+        "domain/topologies/run_progress.py",
         "failures > graph.tolerated_failures\n",
         "failures >= max(graph.tolerated_failures, 1)\n",
     ),
@@ -87,7 +87,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rollback begins with the parents",
-        "domain/topologies/next_actions.py",
+        "domain/topologies/run_progress.py",
         "first = next(iter(reverse_levels(graph, rolling_back | wanted)), ())",
         "first = (*rolling_back, *wanted)",
     ),
@@ -105,13 +105,13 @@ MUTANTS = (
     ),
     Mutant(
         "a cancelled topology lets its running nodes be tried again",
-        "domain/topologies/next_actions.py",
+        "domain/topologies/run_progress.py",
         "stop = tuple(key for key in running if at_once and not statuses[key].is_stopping)",
         "stop = ()",
     ),
     Mutant(
         "a failure does not stop a topology that is to stop",
-        "domain/topologies/next_actions.py",
+        "domain/topologies/run_progress.py",
         "return graph.on_failure is not OnFailure.CONTINUE and failures > graph.tolerated_failures",
         "return False",
     ),
@@ -129,7 +129,7 @@ MUTANTS = (
     ),
     Mutant(
         "a topology that fails is not rolled back",
-        "domain/topologies/next_actions.py",
+        "domain/topologies/run_progress.py",
         "if graph.on_failure is OnFailure.ROLLBACK and requested_action is not RequestedAction.CANCEL:",
         "if False:",
     ),

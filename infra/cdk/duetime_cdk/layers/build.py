@@ -16,7 +16,6 @@ from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING, Any
 
-from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.layers.bytecode import write_bytecode
 from duetime_cdk.layers.handler_import import (
     MODULE,
@@ -25,7 +24,7 @@ from duetime_cdk.layers.handler_import import (
     reject_invalid_syntax,
     reject_misplaced,
 )
-from duetime_cdk.layers.install import drop_unused_data, install
+from duetime_cdk.layers.install import AWS_SERVICES, drop_unused_data, install
 from duetime_cdk.layers.target import Target
 from duetime_cdk.source_folders import CLIENT, COMMON, CONSTRAINTS, CORE, REQUIREMENTS, project_folder
 

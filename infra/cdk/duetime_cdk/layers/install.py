@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from uv import find_uv_bin
 
-from duetime.aws_services import AWS_SERVICES
 from duetime_cdk.errors import NotDeployable
 
 if TYPE_CHECKING:
@@ -17,6 +16,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from duetime_cdk.layers.target import Target
+
+AWS_SERVICES = frozenset(
+    {
+        *("apigatewaymanagementapi", "dynamodb", "events", "lambda", "logs"),
+        *("s3", "secretsmanager", "sns", "sqs", "ssm", "stepfunctions", "sts"),
+        # Services that run the jobs of tasks.
+        *("batch", "codebuild", "ecs", "glue"),
+    }
+)
+"""The dependency layer contains the API models of these services only.
+
+`sts` is for roles, `ssm` for the secrets of handlers.
+"""
 
 
 class RequirementsUninstallable(NotDeployable):

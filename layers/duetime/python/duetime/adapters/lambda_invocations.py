@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from duetime.adapters.aws_clients import translated
-from duetime.domain.bulk.operation import OPERATION
+from duetime.domain.bulk import OPERATION
 from duetime.domain.dispatch.cursors import GROUP
 from duetime.domain.errors import Unavailable
 from duetime_common.frozen_classes import frozen

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from duetime.composition import Part
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.domain.tasks.targets import Phase
 from duetime.services.locking import LockAdmin, LockManager
 from duetime.services.outcomes.completion_steps import DelegatedCompletion, TracebackRecorder
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from duetime.services.dependencies import DependencyChecker, DependencyReader
     from duetime.services.groups import CompletionGate
     from duetime.services.outcomes.completion_steps import CompletionSteps
-    from duetime.services.pull.claims import PullLocks
-    from duetime.services.pull.lease import LeaseService
+    from duetime.services.pull.lease import LeaseService, PullLocks
     from duetime.services.pull.report import LeaseReports
     from duetime.services.quotas.at_once import LeaseQuota
     from duetime.services.schedules.overlap import OverlapControl
@@ -219,8 +218,7 @@ class PullServices(Part):
     @cached_property
     def leases(self) -> LeaseService:
         """Hands out tasks to pull workers."""
-        from duetime.services.pull.claims import LeaseClaims, PullMessages
-        from duetime.services.pull.lease import LeaseService
+        from duetime.services.pull.lease import LeaseClaims, LeaseService, PullMessages
 
         core = self.part(CoreServices)
         claims = LeaseClaims(
@@ -247,8 +245,6 @@ class PullServices(Part):
     def _lease_quota(self) -> LeaseQuota | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
-
         return self.part(QuotaServices).leases
 
     @cached_property
@@ -277,7 +273,7 @@ class PullServices(Part):
 
     @cached_property
     def _pull_locks(self) -> PullLocks:
-        from duetime.services.pull.claims import PullLocks
+        from duetime.services.pull.lease import PullLocks
 
         return PullLocks(self.part(LockServices).manager, self.part(StartGateServices).gates)
 

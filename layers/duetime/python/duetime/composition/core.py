@@ -1,4 +1,4 @@
-"""Composes the common parts of most use cases: stores, queues, the enqueuer, and the start of bulk operations.
+"""Composes the common parts of most use cases: stores, queues, the enqueuer, bulk operations, counts and quotas.
 
 What few invocations need is imported within its property.
 """
@@ -19,6 +19,7 @@ from duetime.services.enqueue import Enqueuer, Shards
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
     from duetime.domain.tasks.type_defaults import HandlerDescription
     from duetime.domain.topologies.graph import Graph
     from duetime.ports.queues import Delivery
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.long_poll_limit import LongPolls
     from duetime.services.order_lines import OrderLines
+    from duetime.services.quotas.admin import QuotaAdmin, QuotaUsage
+    from duetime.services.quotas.at_once import AttemptQuota, LeaseQuota, RunningTopologies
     from duetime.services.quotas.book import DispatchPace, QuotaBook
+    from duetime.services.quotas.rates import OpenTasks, QuotaGuard, RateMeter
     from duetime.services.rate_limiter import RateLimiter
     from duetime.services.signals import EventWaits
-    from duetime.services.task_types import TypeAdmin, TypeDefaults
-    from duetime.services.tasks.creation_rules import CreationRules
+    from duetime.services.summary import SummaryReader
+    from duetime.services.tasks.creation_rules import CreationRules, TypeAdmin, TypeDefaults
     from duetime.services.tasks.read import TaskReader
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.node_tasks import NodeInputs
     from duetime.services.topologies.repository import TopologyRepository
-    from duetime.services.trigger.dispatch_status import DispatchStatusReader
+    from duetime.services.trigger.dispatcher import DispatchStatusReader
 
 
 def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
@@ -56,14 +60,14 @@ class CoreServices(Part):
     @cached_property
     def tracebacks(self) -> TracebackStore:
         """Tracebacks of failed attempts; imported only by functions that need it."""
-        from duetime.adapters.dynamodb.tracebacks import DynamoTracebackStore
+        from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
 
     @cached_property
     def steps(self) -> StepStore:
         """Results of steps; imported for the first handler that has steps."""
-        from duetime.adapters.dynamodb.steps import DynamoStepStore
+        from duetime.adapters.dynamodb.attempt_contents import DynamoStepStore
 
         return DynamoStepStore(self.platform.clients.dynamodb(), self.settings.table)
 
@@ -146,14 +150,14 @@ class CoreServices(Part):
     @cached_property
     def type_defaults(self) -> TypeDefaults:
         """Gives tasks the defaults of their types."""
-        from duetime.services.task_types import TypeDefaults
+        from duetime.services.tasks.creation_rules import TypeDefaults
 
         return TypeDefaults(self.stores.type_defaults, self.handler_descriptions, self.shards, self.runtime)
 
     @cached_property
     def type_admin(self) -> TypeAdmin:
         """Lists types, and sets their defaults."""
-        from duetime.services.task_types import TypeAdmin
+        from duetime.services.tasks.creation_rules import TypeAdmin
 
         return TypeAdmin(self.type_defaults, self.target_rules, BUILT_IN.keys(), self.runtime)
 
@@ -253,7 +257,7 @@ class DispatchStatusServices(Part):
     @cached_property
     def reader(self) -> DispatchStatusReader:
         """Reads the trigger's cursors and the queues."""
-        from duetime.services.trigger.dispatch_status import DispatchStatusReader
+        from duetime.services.trigger.dispatcher import DispatchStatusReader
 
         core, settings = self.part(CoreServices), self.settings
         return DispatchStatusReader(
@@ -264,3 +268,108 @@ class DispatchStatusServices(Part):
             look_ahead=settings.look_ahead_ms,
             pulled_types=sorted(settings.pulled_queue_urls),
         )
+
+
+class SummaryServices(Part):
+    """Counts of tasks."""
+
+    @cached_property
+    def store(self) -> DynamoSummaryStore:
+        """The counts; separate from the other stores, as only two functions use them."""
+        from duetime.adapters.dynamodb.summary import DynamoSummaryStore
+
+        return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
+
+    @cached_property
+    def recounts(self) -> DynamoSummaryRecounts:
+        """The generations of the counts, and the results of recounts."""
+        from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts
+
+        return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
+
+    @cached_property
+    def reader(self) -> SummaryReader:
+        """Reads the counts."""
+        from duetime.services.summary import SummaryReader
+
+        settings = self.settings
+        return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread)
+
+
+class QuotaServices(Part):
+    """Applies, shows and sets quotas; only deployments with quotas use it."""
+
+    @property
+    def book(self) -> QuotaBook:
+        """The quotas of owners."""
+        return self.part(CoreServices).quota_book
+
+    @cached_property
+    def attempts(self) -> AttemptQuota:
+        """Limits attempts at once."""
+        from duetime.services.quotas.at_once import AttemptQuota
+
+        return AttemptQuota(self.book, self.part(CoreServices).stores.quota_use, self.runtime)
+
+    @cached_property
+    def running_topologies(self) -> RunningTopologies:
+        """Limits nodes of running topologies."""
+        from duetime.services.quotas.at_once import RunningTopologies
+
+        stores = self.part(CoreServices).stores
+        return RunningTopologies(self.book, stores.quota_use, stores.tasks, self.runtime)
+
+    @cached_property
+    def leases(self) -> LeaseQuota:
+        """Limits leases of pull workers."""
+        from duetime.services.quotas.at_once import LeaseQuota
+
+        stores = self.part(CoreServices).stores
+        return LeaseQuota(self.book, stores.quota_use, stores.tasks, self.runtime)
+
+    @cached_property
+    def guard(self) -> QuotaGuard:
+        """Admits requests."""
+        from duetime.services.quotas.rates import QuotaGuard
+
+        schedules = self.part(CoreServices).stores.schedules
+        return QuotaGuard(self.book, self._rate_meter, self._open_tasks, schedules, self.running_topologies)
+
+    @cached_property
+    def admin(self) -> QuotaAdmin:
+        """Shows and sets quotas."""
+        from duetime.services.quotas.admin import QuotaAdmin
+
+        store = self.part(CoreServices).stores.quotas
+        return QuotaAdmin(store, self.book.defaults, self.runtime, self.usage)
+
+    @cached_property
+    def usage(self) -> QuotaUsage:
+        """Reads what owners use."""
+        from duetime.services.quotas.admin import QuotaUsage
+
+        stores = self.part(CoreServices).stores
+        return QuotaUsage(
+            use=stores.quota_use,
+            open_tasks=self._open_tasks,
+            schedules=stores.schedules,
+            running_topologies=self.running_topologies,
+            leases=self.leases,
+            runtime=self.runtime,
+        )
+
+    @cached_property
+    def _rate_meter(self) -> RateMeter:
+        from duetime.services.quotas.rates import RateMeter
+
+        return RateMeter(self.part(CoreServices).stores.quota_use, self.runtime)
+
+    @cached_property
+    def _open_tasks(self) -> OpenTasks:
+        from duetime.services.quotas.rates import OpenTasks
+
+        counted = bool(self.settings.summary_spread)
+        return OpenTasks(self._summary_reader if counted else None, self._rate_meter, self.runtime)
+
+    def _summary_reader(self) -> SummaryReader:
+        return self.part(SummaryServices).reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation
+from duetime.adapters.targets.egress import Egress, EgressCaller, LambdaInvocation, SpanPassingCaller, TracedCaller
 from duetime.adapters.targets.http_client import DirectCaller
 from duetime.adapters.targets.signing import Signer, SigningKeyMissing, StoredSigningKeys
 from duetime.composition import Part
@@ -40,12 +40,7 @@ class HttpServices(Part):
     def _direct_caller(self) -> Caller:
         settings = self.settings
         caller = DirectCaller(settings.http_allow, self._signer, self.runtime.clock, self._credentials)
-        if not settings.exports_spans:
-            return caller
-        # Imported when needed: most deployments export no spans.
-        from duetime.adapters.targets.traced_calls import TracedCaller
-
-        return TracedCaller(caller, self.runtime.tracer)
+        return TracedCaller(caller, self.runtime.tracer) if settings.exports_spans else caller
 
     @cached_property
     def _signer(self) -> Signer | None:
@@ -83,8 +78,4 @@ class HttpServices(Part):
 
     def passing(self, caller: Caller) -> Caller:
         """The same caller, which passes the spans of its calls to the egress function if spans are exported."""
-        if not self.settings.exports_spans:
-            return caller
-        from duetime.adapters.targets.traced_calls import SpanPassingCaller
-
-        return SpanPassingCaller(caller, self.runtime.tracer)
+        return SpanPassingCaller(caller, self.runtime.tracer) if self.settings.exports_spans else caller

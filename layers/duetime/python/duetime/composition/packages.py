@@ -51,7 +51,7 @@ class AttemptServices(Part):
         from duetime.adapters.targets.attempt_function import AttemptFunction
         from duetime.composition.attempts import OutcomeServices
         from duetime.composition.core import CoreServices
-        from duetime.services.packaged_attempts import PackagedAttempts
+        from duetime.services.tasks.attempt_reports import PackagedAttempts
 
         stores, runtime = self.part(CoreServices).stores, self.runtime
         steps = self.part(OutcomeServices).attempt_steps

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.live_updates import DynamoWatchStore
 from duetime.adapters.dynamodb.stores import DynamoStores
 from duetime.adapters.websocket import ApiGatewaySender
 from duetime.composition import Part
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, SummaryServices
 from duetime.contract.live_updates.encoding import JsonEncoder
 from duetime.services.live_updates import ChangePusher, WatchConnections, WatchTickets
 from duetime.services.tasks.read import TaskReader
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts, DynamoSummaryStore
     from duetime.domain.archive_objects import RemovedBatch
     from duetime.domain.change_events import ChangeBatch
     from duetime.ports.change_consumers import ChangeConsumer
     from duetime.ports.stores import ConnectionSender, MessageEncoder
     from duetime.services.archiver import TaskArchiver
     from duetime.services.broadcaster import Broadcaster, EventPublisher
-    from duetime.services.summary import Generations, SummaryReader, SummaryRecounter
+    from duetime.services.summary import Generations, SummaryRecounter
 
 
 class BroadcastServices(Part):
@@ -90,32 +89,6 @@ class BroadcastServices(Part):
         telemetry = self.runtime.telemetry
         bus = EventBridgeBus(self.platform.clients.events(), name, self.runtime.executor, telemetry)
         return EventPublisher(bus, telemetry)
-
-
-class SummaryServices(Part):
-    """Counts of tasks."""
-
-    @cached_property
-    def store(self) -> DynamoSummaryStore:
-        """The counts; separate from the other stores, as only two functions use them."""
-        from duetime.adapters.dynamodb.summary import DynamoSummaryStore
-
-        return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
-
-    @cached_property
-    def recounts(self) -> DynamoSummaryRecounts:
-        """The generations of the counts, and the results of recounts."""
-        from duetime.adapters.dynamodb.summary import DynamoSummaryRecounts
-
-        return DynamoSummaryRecounts(self.platform.clients.dynamodb(), self.settings.table, self.runtime.clock)
-
-    @cached_property
-    def reader(self) -> SummaryReader:
-        """Reads the counts."""
-        from duetime.services.summary import SummaryReader
-
-        settings = self.settings
-        return SummaryReader(self.store, self.recounts, self.runtime, settings.summary_spread)
 
 
 class PushServices(Part):

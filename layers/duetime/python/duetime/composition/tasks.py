@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import Part
 from duetime.composition.core import CoreServices
-from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator
+from duetime.services.tasks.create import BatchCreator, KeyConflicts, TaskCreator, Uploads
 from duetime.services.tasks.read import OutcomeWaiter, TargetQueryService
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from duetime.services.tasks.erase import TaskEraser
     from duetime.services.tasks.read import TaskReader
     from duetime.services.tasks.update import TaskUpdater
-    from duetime.services.uploads import Uploads
 
 
 class TaskServices(Part):
@@ -96,8 +95,6 @@ class TaskServices(Part):
     @cached_property
     def uploads(self) -> Uploads:
         """Begins uploads of payloads."""
-        from duetime.services.uploads import Uploads
-
         return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 
     @cached_property

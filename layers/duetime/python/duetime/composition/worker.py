@@ -6,13 +6,12 @@ from collections import ChainMap
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from duetime.adapters.targets import Targets
+from duetime.adapters.targets import Targets, TopologyRunner
 from duetime.adapters.targets.aws_target import AwsRunner
 from duetime.adapters.targets.callbacks import HttpCallbacks
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.job_calls import Resources
 from duetime.adapters.targets.python_handlers import HandlerRunner
-from duetime.adapters.targets.topology_target import TopologyRunner
 from duetime.canary_task import BUILT_IN
 from duetime.composition import Part
 from duetime.composition.attempts import (
@@ -23,7 +22,7 @@ from duetime.composition.attempts import (
     StartGateServices,
     SwitchServices,
 )
-from duetime.composition.core import CoreServices
+from duetime.composition.core import CoreServices, QuotaServices
 from duetime.composition.http_calls import HttpServices
 from duetime.domain.tasks.notices import ConsolePages
 from duetime.handlers import REGISTRY
@@ -106,8 +105,6 @@ class WorkerServices(Part):
         core = self.part(CoreServices)
         quota = None
         if self.settings.has_quotas:
-            from duetime.composition.quotas import QuotaServices
-
             quota = self.part(QuotaServices).attempts
         locks = AttemptLocks(self.part(LockServices).manager, quota)
         lease = AttemptLease(core.stores.tasks, locks, self.runtime, self.settings.lease_ms)
@@ -204,8 +201,6 @@ class TargetServices(Part):
     def _topology_quota(self) -> RunningTopologies | None:
         if not self.settings.has_quotas:
             return None
-        from duetime.composition.quotas import QuotaServices
-
         return self.part(QuotaServices).running_topologies
 
     @property

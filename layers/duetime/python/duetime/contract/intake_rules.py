@@ -27,7 +27,7 @@ from duetime.contract.tasks.fields import OWNER_PATTERN, SCHEDULE_NAME_PATTERN
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
-from duetime.domain.bulk.operation import EventRequest
+from duetime.domain.bulk import EventRequest
 from duetime.domain.callers import Role
 from duetime.domain.event_patterns import PatternInvalid, reject_pattern
 from duetime.domain.intake_rules import IntakeAction, IntakeRule

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duetime.contract.http.request_json import Document
-    from duetime.domain.rate_control import RateStatus, RateWaiter
+    from duetime.domain.rates import RateStatus, RateWaiter
 
 _KEY = re.compile(LOCK_KEY_PATTERN)
 

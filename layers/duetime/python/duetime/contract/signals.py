@@ -17,7 +17,7 @@ from duetime.contract.http.validation_errors import read_body
 from duetime.contract.tasks.responses import Instant
 from duetime.contract.tasks.target_fields import EventKey, EventName
 from duetime.domain import errors
-from duetime.domain.bulk.operation import BulkKind, BulkRequest, FilterAction
+from duetime.domain.bulk import BulkKind, BulkRequest, FilterAction
 from duetime.domain.limits import MAX_JSON_DEPTH, MAX_RESULT_BYTES, SIGNAL_LIFE
 from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter
@@ -25,7 +25,7 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
 
 NESTING = 1
 """Levels of nesting around the payload in a body."""

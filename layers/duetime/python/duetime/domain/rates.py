@@ -14,9 +14,9 @@ its limit. The lines start anew, because the old rate determined the distance of
 beyond the end of its line takes another one. While tasks name different rates, all of them start as often as the
 fastest rate in use allows: a slower start converts the count back, so that it does not delay faster ones.
 
-Owners pause and pin rates (`duetime.domain.rate_control`): each part stores a copy of what its owner has set, with a
-number that grows with each action. A start or place is taken only if that number is the one known, so a rate that is
-paused or pinned needs no other read.
+Owners pause and pin rates (`RateControl`): each part stores a copy of what its owner has set, with a number that grows
+with each action. The first part decides about concurrent actions; the others take what has the greatest number. A start
+or place is taken only if that number is the one known, so a rate that is paused or pinned needs no other read.
 
 All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
 """
@@ -27,6 +27,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from duetime.domain.limits import MAX_RATE_LIMIT
 from duetime.domain.operating_parameters import (
     MAX_CLOCK_DIFFERENCE,
     MAX_STARTS_PER_RATE_PART,
@@ -38,7 +39,7 @@ from duetime.domain.tasks.task_options import Priority, Rate
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from duetime.domain.ids import TaskId
     from duetime.domain.times import Millis
@@ -67,6 +68,8 @@ FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PI
 _HOLD = RATE_HOLD * MICROS
 _SLACK_SHARE = 20
 """The slack is at most this fraction (1 divided by this) of a window."""
+MOST_PARTS = -(-MAX_RATE_LIMIT // MAX_STARTS_PER_RATE_PART)
+"""Parts of the fastest rate: an action is written to all of them, because any task may ask any of them next."""
 
 
 @frozen
@@ -385,3 +388,124 @@ class StartRequest:
 
 def _millis(micros: int) -> Millis:
     return -(-micros // MICROS)
+
+
+def parts(owner: str, key: str) -> Sequence[RateName]:
+    """The names of all parts that a rate may have, the first one first."""
+    return [RateName(owner, key, part) for part in range(MOST_PARTS)]
+
+
+@frozen
+class RateControl:
+    """What an owner has set for a rate.
+
+    Attributes:
+        number: of the action that set it.
+        paused_at: when it was paused; `None` if it is not.
+        pin: the rate that holds instead of those of tasks; `None` if there is none.
+        resets: whether this action also forgets the starts that were counted, and the line.
+    """
+
+    number: int = 0
+    paused_at: Millis | None = None
+    pin: Rate | None = None
+    resets: bool = False
+
+    @classmethod
+    def of(cls, key: str, state: RateState) -> RateControl:
+        """What a part has stored."""
+        return cls(state.of(CONTROL), state.of(PAUSED) or None, state.pin(key))
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the parts must be kept."""
+        return self.paused_at is not None or self.pin is not None
+
+    def paused(self, now: Millis) -> RateControl:
+        """The control with a pause; an earlier one continues."""
+        return replace(self, paused_at=self.paused_at or now)
+
+    def numbered(self, at: int) -> RateControl:
+        """The control as a new action at a time in microseconds."""
+        return replace(self, number=max(at, self.number + 1))
+
+    def update(self, state: RateState, at_least: int, at_most: int) -> RateUpdate:
+        """The write of this action to a part.
+
+        Args:
+            state: state of the part as read.
+            at_least: the number of the action before it, at least.
+            at_most: the same, at most.
+        """
+        pin = (self.pin.limit, self.pin.per_seconds, self.pin.burst) if self.pin else (0, 0, 0)
+        sets = {CONTROL: self.number, PAUSED: self.paused_at or 0, **dict(zip(PINNED, pin, strict=True))}
+        if self.resets:
+            sets |= dict.fromkeys((STARTS, *LINES), 0)
+        required = {CONTROL: at_least} if at_least else {}
+        needed_until = -(-max(state.of(name) for name in (STARTS, *LINES)) // MICROS)
+        return RateUpdate(sets, {}, required, {CONTROL: at_most}, needed_until, is_listed=True)
+
+
+@frozen
+class RateStatus:
+    """The present state of a rate.
+
+    Attributes:
+        rate: the rate that holds: the pinned one, or that of the latest task; `None` if no task has used it yet.
+        asked: the rate of the latest task.
+        used: starts that still count, so that as many fewer can follow at once.
+        available: starts that are possible at once.
+        waiting: places in its line that are still to come, also of tasks that were cancelled since; `None` while it is
+            paused, as tasks get no places then.
+        next_free_at: when a task of normal priority that asked now could start; `None` while it is paused.
+    """
+
+    key: str
+    control: RateControl
+    rate: Rate | None
+    asked: Rate | None
+    used: int = 0
+    available: int = 0
+    waiting: int | None = 0
+    next_free_at: Millis | None = None
+
+    @classmethod
+    def of(cls, key: str, states: Mapping[int, RateState], now: Millis) -> RateStatus:
+        """The state of a rate.
+
+        Args:
+            key: key of the rate.
+            states: states of its parts by number.
+            now: the time.
+        """
+        first = states.get(0) or next(iter(states.values()), RateState())
+        control, asked = RateControl.of(key, first), first.asked(key)
+        rate = control.pin or asked
+        if rate is None:
+            return cls(key, control, None, None, waiting=None if control.paused_at else 0)
+        used = available = waiting = 0
+        turns = []
+        for part in range(parts_of(rate)):
+            pace = pace_of(rate, part)
+            request, state = StartRequest(pace, Priority.NORMAL, now * MICROS), states.get(part, RateState())
+            state = request.converted(state)
+            ahead = min(pace.burst + 1, max(0, -(-(state.of(STARTS) - request.at) // pace.interval)))
+            used, available = used + ahead, available + pace.burst + 1 - ahead
+            waiting += request.line_length(state)
+            turns.append(request.turn(state))
+        if control.paused_at is not None:
+            return cls(key, control, rate, asked, used, 0, None, None)
+        return cls(key, control, rate, asked, used, available, waiting, -(-min(turns) // MICROS))
+
+
+@frozen
+class RateWaiter:
+    """A task that waits for a rate.
+
+    Attributes:
+        next_at: when it is its turn, or, while the rate is paused, when it is checked again.
+    """
+
+    task_id: TaskId
+    due_at: Millis
+    next_at: Millis

@@ -42,6 +42,8 @@ is not repeated by later attempts: `context.step("charge", bank.charge, amount)`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Unpack, overload
 
 from duetime.handlers.context import Accepted, AsyncContext, Context, RunSchedule, RunTopology
@@ -61,7 +63,6 @@ from duetime.handlers.errors import (
 )
 from duetime.handlers.options import checked_options
 from duetime.handlers.payload_codec import use_codec
-from duetime.handlers.process_locks import process_lock
 from duetime.handlers.secrets import SecretUnavailable, secret
 from duetime.handlers.task_handlers import PHASES, BatchHandler, Registered, TaskHandler, registered_as
 from duetime_common.handler_batches import Batch, check_batch
@@ -71,6 +72,8 @@ from duetime_common.payload_codecs import Binary
 from duetime_common.secret_variables import SecretMissing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from duetime_common.option_fields import LockSpec, NotifyOn, RateSpec, RetryPolicy, TypeOptions, UniqueKey
     from duetime_common.soft_timeouts import SoftTimeout, soft_timeout
 
@@ -138,6 +141,10 @@ P = TypeVar("P")
 R = TypeVar("R")
 BatchItem: TypeAlias = _BatchItem[Context, P]
 """One task of a batch: its `context` and `payload`; `fail(error)` fails only its attempt."""
+REGISTRY: dict[str, Registered] = {}
+"""The registered handlers by task type."""
+_MAKING = Lock()
+_PROCESS_LOCKS: dict[str, tuple[BoundedSemaphore, int]] = {}
 
 
 class DuplicateHandler(ValueError):
@@ -145,10 +152,6 @@ class DuplicateHandler(ValueError):
 
     def __init__(self, task_type: str) -> None:
         super().__init__(f"two handlers are registered for the task type {task_type!r}")
-
-
-REGISTRY: dict[str, Registered] = {}
-"""The registered handlers by task type."""
 
 
 class Registration(Protocol):
@@ -287,3 +290,23 @@ def handler(
         return decorated
 
     return register
+
+
+@contextmanager
+def process_lock(key: str, limit: int = 1) -> Iterator[None]:
+    """Let at most `limit` handlers of this process into a block at once, without a call or a write.
+
+    For resources within a process: a model in memory, a connection, a file of the machine. Resources shared by several
+    machines need a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+
+    Raises:
+        ValueError: the key was used with another limit, or the limit is not positive.
+    """
+    if limit < 1:
+        raise ValueError(f"the limit of process lock {key!r} should be at least 1")
+    with _MAKING:
+        places, kept = _PROCESS_LOCKS.setdefault(key, (BoundedSemaphore(limit), limit))
+    if kept != limit:
+        raise ValueError(f"process lock {key!r} has the limit {kept}, not {limit}")
+    with places:
+        yield

@@ -7,8 +7,19 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ParamSpec, cast, overload
 
-from duetime.handlers.errors import AttemptCancelled, AttemptPaused, ClientMissing
+from duetime.domain.json_values import ValueRefused
+from duetime.domain.limits import MAX_CHECKPOINT_BYTES
+from duetime.handlers.errors import (
+    AttemptCancelled,
+    AttemptPaused,
+    CheckpointInvalid,
+    ClientMissing,
+    LeaseLost,
+    StepInvalid,
+)
+from duetime.handlers.payload_codec import encoded, present_codec
 from duetime_common.frozen_classes import frozen
+from duetime_common.payload_codecs import decrypted_json, encrypted_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -126,9 +137,7 @@ class Context:
         has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
         `checkpoints` gets the saved checkpoints. `client` is the context's `client`.
         """
-        from duetime.handlers.payload_codec import present_codec  # noqa: PLC0415 - for tests only
-        from duetime_common.payload_codecs import decrypted_json  # noqa: PLC0415 - same
-        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - same
+        from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
         results: dict[str, Any] = {} if steps is None else steps
         saved: list[Any] = [] if checkpoints is None else checkpoints
@@ -259,8 +268,6 @@ class Context:
     @property
     def _steps(self) -> Steps:
         if "steps" not in self._made:
-            from duetime.handlers.steps import steps_of  # noqa: PLC0415 - for handlers with steps only
-
             self._made.setdefault("steps", steps_of(self.task_id, self.phase, self.step_keeper))
         return self._made["steps"]
 
@@ -274,8 +281,6 @@ class Context:
             CheckpointInvalid: it is not JSON or too large, or the phase is `clean`.
             LeaseLost: another worker may have the task; do not catch it.
         """
-        from duetime.handlers.steps import save_checkpoint  # noqa: PLC0415 - for handlers that use it only
-
         save_checkpoint(checkpoint, self.phase, self.checkpoint_writer)
 
 
@@ -289,3 +294,40 @@ class AsyncContext(Context):
         """An asynchronous client of the API for this task."""
         found: Any = super().client
         return cast("AsyncClient", found)
+
+
+def steps_of(task_id: str, phase: str, keeper: Callable[[], StepKeeper] | None) -> Steps:
+    """The steps of an attempt's phase; without a keeper they are in memory."""
+    from duetime_common.steps import MemorySteps, Steps  # noqa: PLC0415 - for handlers with steps only
+
+    kept = MemorySteps({}) if keeper is None else keeper()
+    # A test reads the results in memory.
+    codec = None if isinstance(kept, MemorySteps) else present_codec()
+    return Steps(
+        task_id,
+        phase,
+        kept,
+        encode=lambda result: encrypted_json(codec, encoded(result)),
+        decode=lambda stored: decrypted_json(codec, stored),
+        invalid=StepInvalid,
+        lost=LeaseLost,
+    )
+
+
+def save_checkpoint(checkpoint: object, phase: str, writer: Callable[[bytes], bool] | None) -> None:
+    """Store a checkpoint now.
+
+    Raises:
+        CheckpointInvalid: it is not JSON or too large, or the phase stores none.
+        LeaseLost: the attempt has lost its lease.
+    """
+    if writer is None:
+        raise CheckpointInvalid(f"the phase {phase!r} cannot save a checkpoint")
+    try:
+        data = encrypted_json(present_codec(), encoded(checkpoint))
+    except ValueRefused as error:
+        raise CheckpointInvalid(f"the checkpoint is not JSON: {error}") from None
+    if len(data) > MAX_CHECKPOINT_BYTES:
+        raise CheckpointInvalid(f"the checkpoint has {len(data)} bytes; {MAX_CHECKPOINT_BYTES} are allowed")
+    if not writer(data):
+        raise LeaseLost

@@ -27,6 +27,8 @@ P = TypeVar("P")
 R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is required."""
+_SPARE_SECONDS = 0.5
+"""A coroutine is cancelled this long before the deadline, as a late handler ends its whole process."""
 _REGISTERED = "_duetime_registered"
 """Attribute of a handler class with its latest registration."""
 
@@ -173,12 +175,28 @@ class Registered:
 
 
 def _ended(result: Any, seconds: float | None, new_event_loop: NewEventLoop | None) -> Any:  # noqa: ANN401 - a handler's return value
-    """The result of a function, or of its coroutine."""
+    """The result of a function, or of its coroutine, which runs in an event loop of its own.
+
+    Raises:
+        HandlerTimeout: it was cancelled because it did not end in time.
+    """
     if not inspect.isawaitable(result):
         return result
-    from duetime.handlers.coroutines import result_of  # noqa: PLC0415 - imported for coroutines only
+    import asyncio  # noqa: PLC0415 - imported for coroutines only
 
-    return result_of(result, seconds, new_event_loop, HandlerTimeout())
+    async def awaited() -> object:
+        spare = 0.0 if seconds is None else min(_SPARE_SECONDS, seconds / 10)
+        limit = asyncio.timeout(None if seconds is None else seconds - spare)
+        try:
+            async with limit:
+                return await result
+        except TimeoutError as error:
+            if limit.expired():
+                raise HandlerTimeout from error
+            raise
+
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(awaited())
 
 
 def registered_as(

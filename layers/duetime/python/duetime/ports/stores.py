@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from duetime.domain import groups
     from duetime.domain.api_keys import ApiKey
-    from duetime.domain.bulk.operation import (
+    from duetime.domain.bulk import (
         BulkKind,
         BulkOperation,
         BulkProgress,
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
         FilterAction,
         FilterResult,
         Latest,
+        PurgeRequest,
     )
-    from duetime.domain.bulk.purge import PurgeRequest
     from duetime.domain.circuit_breakers import Circuit
     from duetime.domain.conditional_writes import Incarnation
     from duetime.domain.dispatch.cursors import Cursors, ShardHistory

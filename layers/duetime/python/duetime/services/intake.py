@@ -18,7 +18,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from duetime.domain.bulk.operation import EventRequest
+    from duetime.domain.bulk import EventRequest
     from duetime.domain.callers import Caller
     from duetime.domain.intake_rules import IntakeRule, IntakeRules
     from duetime.domain.times import Millis

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.bulk.operation import BulkKind, BulkProgress, FilterAction
-from duetime.domain.bulk.purge import PurgeStage, Removed
+from duetime.domain.bulk import BulkKind, BulkProgress, FilterAction, PurgeStage, Removed
 from duetime.domain.callers import Caller, Role
 from duetime.domain.errors import OperatorRequired, RequestError, StateConflict, SwitchNotFound, TaskNotFound
 from duetime.domain.limits import MAX_PAGE
@@ -28,8 +27,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.operation import BulkOperation
-    from duetime.domain.bulk.purge import PurgeRequest
+    from duetime.domain.bulk import BulkOperation, PurgeRequest
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.change_consumers import ArchiveStore
@@ -41,8 +39,8 @@ if TYPE_CHECKING:
     from duetime.services.schedules.calendars import CalendarManager
     from duetime.services.schedules.manage import ScheduleManager
     from duetime.services.switch_admin import SwitchAdmin
-    from duetime.services.task_types import TypeAdmin
     from duetime.services.tasks.control import TaskControl
+    from duetime.services.tasks.creation_rules import TypeAdmin
     from duetime.services.topologies.definitions import TopologyDefinitions
     from duetime.services.topologies.deletion import TopologyEraser
 

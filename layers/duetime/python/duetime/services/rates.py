@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.errors import RateNotFound, RequestError, Unavailable
 from duetime.domain.operating_parameters import RATE_LIFE
-from duetime.domain.rate_control import RateControl, RateStatus, RateWaiter, parts
-from duetime.domain.rates import CONTROL, MICROS, RateName, RateState, parts_of
+from duetime.domain.rates import (
+    CONTROL,
+    MICROS,
+    RateControl,
+    RateName,
+    RateState,
+    RateStatus,
+    RateWaiter,
+    parts,
+    parts_of,
+)
 from duetime.domain.tasks.filters import TaskFilter
 from duetime.domain.tasks.states import State
 from duetime.ports.tasks import ListQuery

@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import FilterResult
+from duetime.domain.bulk import FilterResult
 from duetime.domain.conditional_writes import Applied, Guard
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId

@@ -12,7 +12,7 @@ from duetime.adapters.dynamodb.batches import read_items
 from duetime.adapters.dynamodb.owner_index import sort_keys
 from duetime.adapters.dynamodb.task_items import unreadable_as_error
 from duetime.adapters.dynamodb.versioned_items import save_next, version_of
-from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
+from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState, Latest
 from duetime.domain.errors import RecordUnreadable
 from duetime.domain.ids import TaskId
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.ports.runtime import Clock, RandomSource
-    from duetime.services.packaged_attempts import PackagedAttempts
+    from duetime.services.tasks.attempt_reports import PackagedAttempts
 
 LOST: Mapping[str, Any] = {"lost": True}
 """Response to a request of an attempt that no longer has its task."""

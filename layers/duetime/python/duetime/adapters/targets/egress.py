@@ -2,14 +2,17 @@
 
 An invocation returns when its last call has ended. So only calls of one owner with the same time limit share one: no
 call waits for another owner's endpoint, or beyond its own limit.
+
+If spans are exported, a call is a span of its attempt, whichever function makes it.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectTimeoutError, EndpointConnectionError
 
@@ -26,6 +29,8 @@ from duetime.adapters.targets.http_messages import (
     packed_replies,
     replies_in,
 )
+from duetime.domain.ids import TRACEPARENT, read_traceparent
+from duetime.ports.runtime import Span, SpanKind
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient
 
     from duetime.adapters.targets.http_messages import Call, Caller
-    from duetime.ports.runtime import Executor
+    from duetime.ports.runtime import Executor, Tracer
 
 WINDOW = 0.005
 """Seconds that the first call of a group waits for others."""
@@ -45,6 +50,7 @@ MOST_BYTES = 5_500_000
 """Bytes of one invocation's event; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
 _MARGIN_SHARE = 0.1
+_FIRST_ERROR = 400
 
 
 class EgressFailed(Exception):
@@ -188,3 +194,38 @@ class Egress:
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """Make the calls in an event and return a reply for each."""
         return packed_replies(self.executor.map(self.caller.call, calls_in(event)))
+
+
+@frozen
+class TracedCaller:
+    """Makes calls, with a span each. The span has the host, not the URL, which may contain secrets."""
+
+    caller: Caller
+    tracer: Tracer
+
+    def call(self, call: Call) -> Reply:
+        """Make a call and wait for its end. Never raises."""
+        host = urlsplit(call.url)
+        attributes = {"http.request.method": call.method, "server.address": host.hostname or ""}
+        link = read_traceparent(call.headers.get(TRACEPARENT))
+        span = Span(call.method, SpanKind.CLIENT, attributes, [link], parent=read_traceparent(call.parent))
+        with self.tracer.span(span) as opened:
+            reply = self.caller.call(call)
+            if isinstance(reply, NoResponse):
+                opened.end_with({}, reply.kind)
+            else:
+                error = str(reply.status) if reply.status >= _FIRST_ERROR else ""
+                opened.end_with({"http.response.status_code": reply.status}, error)
+        return reply
+
+
+@frozen
+class SpanPassingCaller:
+    """Forwards calls to another function together with their parent span."""
+
+    caller: Caller
+    tracer: Tracer
+
+    def call(self, call: Call) -> Reply:
+        """Forward a call and wait for its end. Never raises."""
+        return self.caller.call(replace(call, parent=self.tracer.current() or ""))

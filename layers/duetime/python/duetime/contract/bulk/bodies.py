@@ -24,7 +24,7 @@ from duetime.contract.tasks.queries import (
     WantedSchedule,
 )
 from duetime.contract.tasks.updates import change_of
-from duetime.domain.bulk.operation import BulkKind, BulkRequest, FilterAction
+from duetime.domain.bulk import BulkKind, BulkRequest, FilterAction
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.action_history import Attribution
 from duetime.domain.tasks.filters import Range, TaskFilter

@@ -17,13 +17,13 @@ from duetime.contract.tasks import operations
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
 from duetime.domain import errors as for_bulk
-from duetime.domain.bulk.operation import BulkKind, BulkState
+from duetime.domain.bulk import BulkKind, BulkState
 from duetime.domain.limits import BULK_RETENTION, MAX_BULK_PAGE, MAX_EXAMINED
 from duetime.domain.times import DAY
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_model import Body
-    from duetime.domain.bulk.operation import BulkOperation, FilterResult
+    from duetime.domain.bulk import BulkOperation, FilterResult
 
 
 class BulkOperationResponse(TypedDict):

@@ -22,7 +22,7 @@ from duetime.contract.tasks.fields import OWNER_PATTERN, Reason
 from duetime.contract.tasks.queries import FinishedAfter, FinishedBefore, States
 from duetime.contract.tasks.responses import Instant
 from duetime.domain import errors
-from duetime.domain.bulk.purge import LeftData, PurgeRequest, Removed, leftovers
+from duetime.domain.bulk import LeftData, PurgeRequest, Removed, leftovers
 from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import MAX_BATCH, MAX_BULK_PACE, MAX_JSON_DEPTH, MIN_BULK_PACE, PURGE_RETENTION
 from duetime.domain.tasks.action_history import Attribution
@@ -31,7 +31,7 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.times import Millis
 
 NESTING = 1

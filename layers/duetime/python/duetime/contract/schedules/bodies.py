@@ -24,7 +24,7 @@ from duetime.contract.tasks.fields import (
     each_once,
     printable,
 )
-from duetime.domain.bulk.operation import BulkRequest, FilterAction
+from duetime.domain.bulk import BulkRequest, FilterAction
 from duetime.domain.limits import (
     MAX_BACKFILL_PER_MINUTE,
     MAX_CALENDARS,
@@ -56,7 +56,7 @@ from duetime.domain.times import DAY, SECOND, Millis
 
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
-    from duetime.domain.bulk.operation import BulkKind
+    from duetime.domain.bulk import BulkKind
 
 
 TIMINGS = ("cron", "rate", "interval", "dates", "permanent", "timings")

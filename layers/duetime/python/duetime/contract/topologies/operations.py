@@ -30,7 +30,7 @@ from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import definition_of
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.run_result import counted, critical_path, durations, percent
+from duetime.domain.topologies.run_progress import counted, critical_path, durations, percent
 from duetime.domain.topologies.trigger_rules import TriggerRule
 
 if TYPE_CHECKING:

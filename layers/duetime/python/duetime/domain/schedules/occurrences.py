@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.calendars import covering, next_working_moment
 from duetime.domain.schedules.definition import OnExcluded, changed_of, moved_to
-from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.schedule import derived, revision_of, spread_offset
 from duetime.domain.schedules.time_zones import LAST_WALL
+from duetime.domain.schedules.timings import parse_excluded_dates
 from duetime.domain.times import SECOND, Millis
 from duetime_common.frozen_classes import frozen
 

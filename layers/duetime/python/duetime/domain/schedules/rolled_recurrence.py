@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from duetime.domain.operating_parameters import MAX_ROLL_DAYS
 from duetime.domain.schedules.calendars import Calendar, Span, covering, free_around
-from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.time_zones import Gap
+from duetime.domain.schedules.timings import parse_excluded_dates
 from duetime.domain.times import DAY
 from duetime_common.frozen_classes import frozen
 

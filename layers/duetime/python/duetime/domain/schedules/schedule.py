@@ -20,9 +20,8 @@ from duetime.domain.limits import (
 )
 from duetime.domain.schedules.calendars import Searched
 from duetime.domain.schedules.definition import Overlap
-from duetime.domain.schedules.excluded_dates import parse_excluded_dates
 from duetime.domain.schedules.recurrence_builder import EXTRA_DATES, recurrence_of, with_moved
-from duetime.domain.schedules.timings import Permanent, Timing, parse_dates
+from duetime.domain.schedules.timings import Permanent, Timing, parse_dates, parse_excluded_dates
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.times import SECOND
 from duetime_common.frozen_classes import frozen

@@ -1,9 +1,10 @@
-"""Timings: five kinds, or a list of several, parsed from the API's texts."""
+"""Timings: five kinds, or a list of several, and the dates that they exclude, parsed from the API's texts."""
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from duetime.domain.errors import FaultCode, FieldInvalid
@@ -12,13 +13,14 @@ from duetime.domain.schedules.cron import Cron
 from duetime.domain.schedules.cron_dialects import Dialect
 from duetime.domain.schedules.cron_parser import FIELD as CRON_FIELD
 from duetime.domain.schedules.cron_parser import parse_cron
-from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, wall_from
+from duetime.domain.schedules.time_zones import FIRST_YEAR, LAST_YEAR, Wall, day_of, wall_from
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND, Millis, from_datetime
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from duetime.domain.schedules.time_zones import Zone
 
 _MOMENT = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2})?)"
@@ -38,6 +40,12 @@ UNITS: Mapping[str, Millis] = {
     **dict.fromkeys(("d", "day", "days"), DAY),
     **dict.fromkeys(("w", "week", "weeks"), 7 * DAY),
 }
+_CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", re.IGNORECASE)
+_REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
+_NAMES = ("cron", "rate", "interval", "dates", "permanent")
+SEVERAL = "timings"
+_EXCLUDED = "excluded_dates"
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @frozen(order=True)
@@ -160,12 +168,6 @@ def _check_length(length: Millis, field: str) -> None:
         raise FieldInvalid(field, "should be at least a second", FaultCode.OUT_OF_RANGE)
     if length > MAX_PERIOD_DAYS * DAY:
         raise FieldInvalid(field, f"should be at most {MAX_PERIOD_DAYS} days", FaultCode.OUT_OF_RANGE)
-
-
-_CALLED = re.compile(r"\s*(?P<kind>cron|rate|at)\s*\((?P<inside>[^()]*)\)\s*", re.IGNORECASE)
-_REPEATED = re.compile(r"R(?P<times>[0-9]{0,9})")
-_NAMES = ("cron", "rate", "interval", "dates", "permanent")
-SEVERAL = "timings"
 
 
 @frozen
@@ -356,3 +358,53 @@ def parse_permanent(seconds: int) -> Permanent:
 def _check_text(text: str, field: str) -> None:
     if len(text) > MAX_EXPRESSION_LENGTH:
         raise FieldInvalid(field, f"should have at most {MAX_EXPRESSION_LENGTH} characters", FaultCode.TOO_LONG)
+
+
+@frozen
+class ExcludedDates:
+    """The excluded days and times.
+
+    Attributes:
+        days: whole days by the schedule's clock.
+        walls: times by its clock; a repeated time is excluded both times.
+        instants: times given with an offset.
+    """
+
+    days: frozenset[date]
+    walls: frozenset[Wall]
+    instants: frozenset[Millis]
+
+    def covers(self, at: Millis, zone: Zone) -> bool:
+        """Whether an instant is excluded."""
+        wall = zone.wall_at(at)
+        return at in self.instants or wall in self.walls or day_of(wall) in self.days
+
+
+@lru_cache(maxsize=256)
+def parse_excluded_dates(texts: tuple[str, ...]) -> ExcludedDates:
+    """Parses days such as `2026-12-25`, and date-times with an offset or in the schedule's zone.
+
+    Raises:
+        FieldInvalid: an entry is neither; the field contains its index.
+    """
+    days: set[date] = set()
+    walls: set[Wall] = set()
+    instants: set[Millis] = set()
+    for index, text in enumerate(texts):
+        field = f"{_EXCLUDED}[{index}]"
+        if _DAY.fullmatch(text):
+            days.add(_excluded_day(text, field))
+            continue
+        moment = parse_moment(text, field)
+        if moment.offset is None:
+            walls.add(moment.wall)
+        else:
+            instants.add(moment.wall - moment.offset)
+    return ExcludedDates(frozenset(days), frozenset(walls), frozenset(instants))
+
+
+def _excluded_day(text: str, field: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise FieldInvalid(field, "names a day that does not exist", FaultCode.OUT_OF_RANGE) from None

@@ -21,7 +21,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.tasks.task import NodeRef, Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Graph, Node

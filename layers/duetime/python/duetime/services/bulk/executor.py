@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkKind, BulkState
+from duetime.domain.bulk import BulkKind, BulkState
 from duetime.domain.errors import RequestError, Unavailable
 from duetime.domain.operating_parameters import BULK_INVOCATION, BULK_STEP
 from duetime.domain.times import SECOND
@@ -15,7 +15,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import BulkSteps, BulkStore

@@ -8,7 +8,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Protocol
 
-from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkProgress, BulkState, FilterResult
+from duetime.domain.bulk import BulkKind, BulkOperation, BulkProgress, BulkState, FilterResult
 from duetime.domain.errors import FieldInvalid, KeyReused, RequestError, Unavailable, VersionMismatch
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import BULK_INLINE
@@ -23,7 +23,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.operation import BulkRequest, FilterAction
+    from duetime.domain.bulk import BulkRequest, FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import IdempotencyKey, TaskChange

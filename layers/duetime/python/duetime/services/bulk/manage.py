@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkKind, BulkOperation, BulkState, Latest
+from duetime.domain.bulk import BulkKind, BulkOperation, BulkState, Latest
 from duetime.domain.dispatch.enqueue_plan import BulkTimer, first_unread
 from duetime.domain.errors import BulkEnded, BulkNotFound, BulkOfTopology, RecordUnreadable, Unavailable
 from duetime.domain.ids import TaskId

@@ -21,8 +21,7 @@ from duetime.domain.explanations.task_explanation import (
 from duetime.domain.limits import MAX_EXPLAINED_LINE, MAX_EXPLAINED_PLACES, MAX_EXPLAINED_TASKS
 from duetime.domain.locks import RESERVED, claims_of
 from duetime.domain.quotas import Quota
-from duetime.domain.rate_control import RateControl
-from duetime.domain.rates import MICROS, RateState, StartRequest, part_of
+from duetime.domain.rates import MICROS, RateControl, RateState, StartRequest, part_of
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State

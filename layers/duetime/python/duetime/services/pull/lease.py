@@ -8,25 +8,53 @@ from functools import partial
 from itertools import chain, cycle, repeat
 from typing import TYPE_CHECKING
 
-from duetime.domain.dispatch.message_deletion import RedeliverMessage
-from duetime.domain.errors import Unavailable
+from duetime.domain.conditional_writes import Applied
+from duetime.domain.dispatch.message_deletion import (
+    CheckDependencies,
+    CheckJob,
+    CheckTopology,
+    DeleteMessage,
+    FollowUp,
+    RedeliverMessage,
+    TakeOver,
+    Undo,
+    after_refusal,
+)
+from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import LEAST_LEASE_SHARE, MAX_LEASED_BYTES
 from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD
+from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
+from duetime.domain.tasks.attempt_run import Claimant, Run, expired, lock_wait
+from duetime.domain.tasks.placeholders import filled_payload
+from duetime.domain.tasks.pull_leases import LeaseKey
+from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.task import RequestedAction
+from duetime.domain.tasks.task_options import LockScope
 from duetime.domain.times import SECOND
-from duetime.ports.queues import Delivery
+from duetime.domain.topologies.inputs import InputsTooLarge
+from duetime.domain.tracebacks import places_of
+from duetime.ports.queues import Delivery, Outgoing
+from duetime.services import task_telemetry
+from duetime.services.content_retention import retain_paused
 from duetime.services.enqueue import message_for
-from duetime.services.pull.claims import ClaimedDelivery, Leased
+from duetime.services.outcomes import outcome
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
+    from duetime.domain.conditional_writes import WriteResult
+    from duetime.domain.locks import LockClaim
     from duetime.domain.tasks.pull_leases import LeaseRequest, Pullers
+    from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
     from duetime.ports.queues import PullQueues
     from duetime.ports.runtime import Runtime
+    from duetime.ports.stores import Stores
+    from duetime.ports.targets import InputReader, RateLimits, StartGate, SwitchRates
+    from duetime.services.locking import LockManager
     from duetime.services.long_poll_limit import LongPolls
-    from duetime.services.pull.claims import LeaseClaims, PullMessages
+    from duetime.services.outcomes.outcome import OutcomeWriter
     from duetime.services.quotas.at_once import LeaseQuota
 
 _LONGEST_POLL = 3
@@ -35,6 +63,8 @@ wait is shorter, so that one idle type does not delay the others.
 """
 _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""
+RUN_ONLY = frozenset({Phase.RUN})
+"""Phases that pull workers offer."""
 
 
 @frozen
@@ -168,3 +198,271 @@ class LeaseService:
             self.runtime.telemetry.note("a lease could not be returned", error=str(error))
             return
         self.messages.settle([ClaimedDelivery(Delivery(message_for(leased.task), leased.key.receipt, ""), end)])
+
+
+@frozen
+class LeaseClaims:
+    """Claims tasks by the same conditional write that the worker functions make."""
+
+    stores: Stores
+    queues: PullQueues
+    outcome_writer: OutcomeWriter
+    pull_locks: PullLocks
+    input_reader: Callable[[], InputReader]
+    switch_rates: SwitchRates
+    rate_limits: Callable[[], RateLimits]
+    runtime: Runtime
+
+    def claim(self, wanted: LeaseRequest, delivery: Delivery) -> ClaimedDelivery:
+        """Claim one task. Never raises: one defect must not affect the other leases."""
+        try:
+            return ClaimedDelivery(delivery, self._claimed(wanted, delivery))
+        except Unavailable as error:
+            return ClaimedDelivery(delivery, self._later(str(error)))
+        except Exception as error:  # noqa: BLE001 - see above
+            self.runtime.telemetry.count("worker_errors")
+            self.runtime.telemetry.note("a task could not be leased", error=places_of(error), delivery=delivery.id)
+            return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
+
+    def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
+        """Return a claim that was not handed out; the task waits for the given reason.
+
+        Raises:
+            Unavailable: the store did not answer.
+        """
+        return self._ended(self._postpone(task, Postponed(self.runtime.now(), reason)))
+
+    def _claimed(self, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
+        claimant = Claimant(
+            wanted.worker, self.runtime.now(), wanted.first, awaits_acknowledgement=True, stores_nonce=True
+        )
+        result = self.stores.tasks.apply(claimant.claim(delivery.message, self.runtime.nonce()))
+        if not isinstance(result, Applied):
+            refused = self._refused(result.task, delivery)
+            if not isinstance(refused, TakeOver):
+                return refused
+            result = self.stores.tasks.apply(claimant.claim_unacknowledged(refused.task, self.runtime.nonce()))
+            if not isinstance(result, Applied):
+                return self._later("another worker took it over")
+            self.runtime.telemetry.count("leases_unacknowledged")
+        task = result.task
+        task_telemetry.count_claim(self.runtime.telemetry, task, claimant.now)
+        try:
+            return self._begun(task, wanted, delivery)
+        except Unavailable as error:
+            # Nothing has started: another attempt costs the task nothing.
+            return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
+
+    def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
+        """Hand out a claimed task, unless it must not start."""
+        now = self.runtime.now()
+        if not task.pull_queue:
+            # The message came from the timer of a change that was rejected or reverted.
+            return self._ended(self._postpone(task, Postponed(now, "its own target")))
+        if task.attempt > task.retry.max_attempts:
+            end = outcome.fail_claimed(self.outcome_writer, task, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
+            return self._ended(end)
+        if task.requested_action is not None:
+            ending = Stopped() if task.requested_action is RequestedAction.CANCEL else Yielded(None)
+            end = self.outcome_writer.finish(Run(task, now, now, was_called=False), ending, RUN_ONLY)
+            self.pull_locks.lock_manager.release_reservation(task)
+            return self._ended(end)
+        if late := expired(task, now):
+            return self._expired(task, late)
+        if held := self.pull_locks.take(task, task.lease_expires_at or now):
+            stop = lock_wait(task, held, self.runtime.now()) if isinstance(held, Postponed) else held
+            return self._expired(task, stop) if isinstance(stop, Expired) else self._ended(self._postpone(task, stop))
+        try:
+            inputs = self.input_reader().inputs_of(task)
+            payload = replace(task.payload, data=filled_payload(self._bytes(task, task.payload), task))
+            checkpoint = None if task.checkpoint is None else self._bytes(task, task.checkpoint)
+        except (InputsTooLarge, ContentExpired) as error:
+            failed = failure(type(error).__name__, str(error), retriable=False)
+            end = self.outcome_writer.finish(Run(task, now, now, was_called=False), failed, RUN_ONLY)
+            self.pull_locks.give_back(task)
+            return self._ended(end)
+        if not_begun := self._not_begun(task):
+            return not_begun
+        self.outcome_writer.enqueuer.watch_long_run(task)
+        task_telemetry.count_start(self.runtime.telemetry, task, now)
+        key = LeaseKey(
+            task_id=task.id,
+            fence=task.fence,
+            nonce=task.lease_nonce or "",
+            pull_queue=delivery.message.pull_queue,
+            length=wanted.length,
+            receipt=delivery.receipt,
+        )
+        return Leased(key, replace(task, payload=payload), checkpoint, inputs)
+
+    def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:
+        """The disposition of a message whose task is due but must not start now."""
+        if late := expired(task, self.runtime.now()):
+            return self._expired(task, late)
+        of_switches = self.switch_rates.rates(task)
+        if (task.rate or of_switches) and (held := self.rate_limits().held(task, of_switches)):
+            return self._ended(self._postpone(task, held))
+        return None
+
+    def _expired(self, task: Task, late: Expired) -> DeleteMessage | RedeliverMessage:
+        end = self.outcome_writer.expire(task, late, RUN_ONLY)
+        self.pull_locks.give_back(task)
+        return self._ended(end)
+
+    def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
+        """The disposition of a message whose claim was rejected; worker functions do what follows an outcome."""
+        retain_paused(self.stores.tasks, self.stores.contents, task)
+        refusal = after_refusal(task, delivery.message, self.runtime.now())
+        self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
+        match refusal:
+            case FollowUp(left) | Undo(left) | CheckTopology(left) | CheckJob(left) | CheckDependencies(left):
+                unsent = self.queues.send([Outgoing(message_for(left), 0)])
+                return self._later("not sent") if unsent else DeleteMessage("left to the worker functions")
+            case disposition:
+                return disposition
+
+    def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
+        """The disposition of a message whose task was not handed out."""
+        if not isinstance(end, Applied):
+            return self._later("another worker took it over")
+        if end.task.is_terminal and end.task.finished_at is None:
+            self.outcome_writer.completion.close(end.task)
+        return DeleteMessage("done")
+
+    def _postpone(self, task: Task, held: Postponed | Skipped) -> WriteResult:
+        end = (
+            self.outcome_writer.skip(task, held)
+            if isinstance(held, Skipped)
+            else self.outcome_writer.postpone(task, held)
+        )
+        self.pull_locks.give_back(task, self.pull_locks.keep(end, task, held))
+        return end
+
+    def _later(self, reason: str) -> RedeliverMessage:
+        return RedeliverMessage(self.runtime.now() + SECOND, reason)
+
+    def _bytes(self, task: Task, content: Content) -> bytes:
+        return self.stores.contents.fetch_or_link(task.id, content) if content.data is None else content.data
+
+
+@frozen
+class Leased:
+    """A task that was handed out.
+
+    Attributes:
+        task: the claimed record, with its payload.
+        checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
+        inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
+    """
+
+    key: LeaseKey
+    task: Task
+    checkpoint: bytes | None
+    inputs: bytes | None = None
+
+    @property
+    def size(self) -> int:
+        """Size of its contents in bytes."""
+        return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
+
+    def left(self, now: Millis) -> Millis:
+        """Remaining time of the lease in milliseconds; negative if it has ended."""
+        return (self.task.lease_expires_at or 0) - now
+
+
+@frozen
+class ClaimedDelivery:
+    """The result of one delivery: a lease, or the message's disposition."""
+
+    delivery: Delivery
+    end: Leased | DeleteMessage | RedeliverMessage
+
+
+@frozen
+class PullMessages:
+    """Settles messages; an unsettled message comes back at its present visibility."""
+
+    queues: PullQueues
+    runtime: Runtime
+
+    def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
+        """Delete finished messages, and set when the others come back."""
+        try:
+            self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
+        except Unavailable as error:
+            self.runtime.telemetry.note("messages were not deleted", error=str(error))
+        self.hide([each for each in ends if isinstance(each.end, RedeliverMessage)])
+
+    def hide(self, ends: Sequence[ClaimedDelivery]) -> None:
+        """Hide messages until their leases end, or for as long as their disposition says."""
+        now = self.runtime.now()
+        seconds = [max(0, -(-(_returns_at(each.end) - now) // SECOND)) for each in ends]
+        try:
+            self.queues.come_back([each.delivery for each in ends], seconds)
+        except Unavailable as error:
+            # They come back at their present visibility.
+            self.runtime.telemetry.note("visibility was not changed", error=str(error))
+
+
+def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
+    """When the message of a leased or postponed task comes back."""
+    match end:
+        case Leased(task=task):
+            return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
+        case RedeliverMessage(at=at):
+            return at
+        case DeleteMessage():
+            return 0
+
+
+@frozen
+class PullLocks:
+    """Takes, renews and releases all locks of a pull worker's attempt.
+
+    No state is kept between calls: a task is assumed to hold the locks that it needs.
+
+    Attributes:
+        start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
+    """
+
+    lock_manager: LockManager
+    start_gate: StartGate
+
+    def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
+        """Take all locks that a task needs, until its lease ends.
+
+        Returns:
+            Nothing if it has them all; else the task must be postponed or skipped as returned, and `give_back`
+            must follow.
+        """
+        if held := self.start_gate.held(task):
+            return held
+        for claim in self.lock_manager.claims(task):
+            if held := self.lock_manager.take(task, claim):
+                return held
+        self.renew(task, until)
+        return None
+
+    def renew(self, task: Task, until: Millis) -> bool:
+        """Extend all of a task's locks until the given time; returns whether it still holds them all."""
+        return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
+
+    def keep(self, end: WriteResult, task: Task, held: Postponed | Skipped) -> set[LockClaim]:
+        """The locks that a postponed task keeps until its next check."""
+        if not isinstance(held, Postponed):
+            return set()
+        return self.lock_manager.keep(end, task, held, self.lock_manager.claims(task))
+
+    def give_back(self, task: Task, kept: Collection[LockClaim] = (), *, closes_elsewhere: bool = False) -> None:
+        """Release a task's locks, and hand them on.
+
+        Args:
+            task: the claimed record.
+            kept: the locks that it keeps.
+            closes_elsewhere: whether another worker does the steps after its outcome, and takes over the task's locks.
+        """
+        scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
+        for claim in self.lock_manager.claims(task, scopes):
+            if claim not in kept:
+                self.lock_manager.give_back(task, claim)

@@ -26,7 +26,7 @@ from duetime.ports.queues import Delivery
 from duetime.services.content_retention import write_checkpoint
 from duetime.services.enqueue import message_for
 from duetime.services.outcomes.outcome import says_the_same
-from duetime.services.pull.claims import RUN_ONLY
+from duetime.services.pull.lease import RUN_ONLY
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from duetime.ports.stores import Stores
     from duetime.services.outcomes.completion_steps import TracebackRecorder
     from duetime.services.outcomes.outcome import OutcomeWriter
-    from duetime.services.pull.claims import PullLocks
+    from duetime.services.pull.lease import PullLocks
     from duetime_common.steps import StepKeeper
 
 RELEASED = "a worker: the last one released it"

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkKind, FilterResult
+from duetime.domain.bulk import BulkKind, FilterResult
 from duetime.domain.errors import RequestError, ScheduleNotFound, ScheduleStateConflict, Unavailable
 from duetime.domain.limits import MAX_EXAMINED, MAX_PAGE
 from duetime.domain.operating_parameters import DELETION_MARKER_LIFE
@@ -24,7 +24,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from duetime.domain.bulk.operation import FilterAction
+    from duetime.domain.bulk import FilterAction
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.definition import ScheduleSpec, ScheduleUpdate
     from duetime.domain.schedules.occurrence_actions import OccurrenceRequest

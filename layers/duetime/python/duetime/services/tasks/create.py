@@ -1,4 +1,4 @@
-"""Creates tasks."""
+"""Creates tasks, and begins uploads of payloads that are too large for a request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from duetime.domain.tasks.creation import (
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_options import OnConflict, unique_of
 from duetime.domain.times import MINUTE
-from duetime.domain.uploads import UPLOAD_FIELD, Upload, UploadMissing
+from duetime.domain.uploads import UPLOAD_FIELD, SignedUpload, Upload, UploadMissing
 from duetime.services.content_retention import retain_open
 from duetime.services.task_telemetry import MESSAGE_ID, creation_span
 from duetime.services.tasks.creation_rules import CreationRules, payload_name
@@ -51,21 +51,22 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.creation import IdempotencyKey
-    from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.tasks.task import Content, Task, UploadedBytes
     from duetime.domain.tasks.task_options import Unique
     from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
-    from duetime.ports.tasks import KeyStore
+    from duetime.ports.tasks import KeyStore, UploadStore
     from duetime.services.dependencies import DependencyReader
     from duetime.services.enqueue import Enqueuer, Shards
     from duetime.services.tasks.update import TaskUpdater
-
 
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
 """Attempts of a creation whose unique key is taken, or whose holder changes, concurrently."""
+E = TypeVar("E", bound=Exception)
+_BY_CREATION = Attribution(reason="a creation with its unique key")
 
 
 @frozen
@@ -317,9 +318,6 @@ class TaskCreator:
         return known
 
 
-E = TypeVar("E", bound=Exception)
-
-
 @frozen
 class BatchCreator:
     """Creates many tasks independently: the failure of one does not affect the others."""
@@ -401,9 +399,6 @@ class BatchCreator:
             return ()
 
 
-_BY_CREATION = Attribution(reason="a creation with its unique key")
-
-
 @frozen
 class KeyConflicts:
     """Decides what happens to a creation whose unique key is held."""
@@ -466,3 +461,22 @@ class KeyConflicts:
 def _held(holder: Task, spec: TaskSpec, unique: Unique, why: str = "") -> UniqueKeyHeld:
     field = "unique.key" if spec.debounce is None else "debounce.key"
     return UniqueKeyHeld(holder, unique.key, why, field=field)
+
+
+@frozen
+class Uploads:
+    """Begins uploads."""
+
+    store: UploadStore
+    runtime: Runtime
+
+    def begin(self, owner: str, upload_id: str | None, content: UploadedBytes) -> tuple[Upload, SignedUpload]:
+        """Sign the request with which an owner uploads a payload; nothing is stored yet.
+
+        Args:
+            owner: owner of the task that will have the payload.
+            upload_id: id that the owner has chosen; `None` for a new one.
+            content: size and type of the payload.
+        """
+        upload = Upload(owner, upload_id or self.runtime.random_source.nonce())
+        return upload, self.store.sign(upload, content, self.runtime.now())

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.tasks.states import LEASED
 from duetime.services.bulk.executor import Replaced
 from duetime.services.topologies.reconciler import KINDS
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from duetime.domain.bulk.operation import BulkOperation, BulkProgress
+    from duetime.domain.bulk import BulkOperation, BulkProgress
     from duetime.domain.times import Millis
     from duetime.services.topologies.deletion import NodeEraser
     from duetime.services.topologies.reconciler import TopologyReconciler, Work

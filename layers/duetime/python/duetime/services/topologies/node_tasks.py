@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
-    from duetime.services.task_types import TypeDefaults
+    from duetime.services.tasks.creation_rules import TypeDefaults
     from duetime.services.topologies.repository import TopologyRepository
 
 

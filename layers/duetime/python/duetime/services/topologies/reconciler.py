@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.errors import RequestError, StateConflict
 from duetime.domain.operating_parameters import BULK_INLINE_NODES, ROLLBACK_CHECK_PAUSE
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
@@ -14,8 +14,8 @@ from duetime.domain.tasks.control_changes import by_topology
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.topologies.graph import OnFailure
-from duetime.domain.topologies.next_actions import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.node_status import Reason, decided
+from duetime.domain.topologies.run_progress import NextAction, is_stopped, next_action, rollback_action
 from duetime.domain.topologies.run_state import Begun, RunState, is_held_by_topology, is_in_progress, never_begun
 from duetime.domain.topologies.trigger_rules import Verdict
 from duetime_common.frozen_classes import frozen

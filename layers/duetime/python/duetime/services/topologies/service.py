@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from duetime.domain.bulk.operation import BulkKind
+from duetime.domain.bulk import BulkKind
 from duetime.domain.errors import StateConflict, TaskNotFound
 from duetime.domain.operating_parameters import BULK_INLINE
 from duetime.domain.tasks.action_history import BY_SYSTEM
@@ -26,7 +26,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from duetime.domain.bulk.operation import BulkOperation
+    from duetime.domain.bulk import BulkOperation
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task

@@ -19,7 +19,7 @@ from duetime.domain.tasks.task import RequestedAction
 from duetime.domain.times import MINUTE, SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge, Reference, assembled
 from duetime.domain.topologies.node_status import NodeStatus
-from duetime.domain.topologies.run_result import outputs_too_large, run_result
+from duetime.domain.topologies.run_progress import outputs_too_large, run_result
 from duetime.domain.topologies.run_state import (
     Begun,
     RunState,

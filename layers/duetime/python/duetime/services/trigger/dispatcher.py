@@ -1,6 +1,6 @@
 """The trigger: reads minutes, puts due tasks on queues, and scans past minutes for lost tasks.
 
-Each queue is sent to separately; due schedules and bulk operations are handled, too.
+Each queue is sent to separately; due schedules and bulk operations are handled, too. Operators are shown its progress.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from duetime.domain.dispatch.cursors import (
     DISPATCH,
     FIRST_SCAN,
     LAST_SCAN,
+    DispatchStatus,
+    WorkQueue,
+    dispatch_status,
     first_cursors,
     furthest,
     groups_of,
@@ -52,6 +55,7 @@ from duetime.domain.operating_parameters import (
     TICK_BUDGET,
 )
 from duetime.domain.tasks.notices import timed_notice
+from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, Millis, minute_of, start_of
 from duetime.ports.queues import Outgoing
 from duetime.services.enqueue import message_for
@@ -67,11 +71,14 @@ if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.ports.queues import MessagePace, WorkQueues
     from duetime.ports.runtime import FanOut, Heartbeat, Runtime, Telemetry
-    from duetime.ports.stores import Stores
+    from duetime.ports.stores import CursorStore, Stores
     from duetime.ports.tasks import MinuteItem, TaskStore
     from duetime.services.bulk.manage import BulkOperations
     from duetime.services.enqueue import Shards
     from duetime.services.schedules.expander import ScheduleExpander
+
+_SAVES = 5
+"""Attempts to store progress while other invocations store theirs."""
 
 
 @frozen
@@ -157,10 +164,6 @@ class DueMessages:
         self.runtime.telemetry.count("occurrences", len(expanded.tasks))
         self.send([message_for(task) for task in expanded.tasks if is_direct(task.next_at, now, self.look_ahead)])
         return expanded.done
-
-
-_SAVES = 5
-"""Attempts to store progress while other invocations store theirs."""
 
 
 @frozen
@@ -492,3 +495,37 @@ def _current(items: Sequence[MinuteItem], entries: Sequence[Entry]) -> frozenset
     return frozenset(
         each.task_id for each in entries if each.task_id in records or (each.task_id, each.generation) in timers
     )
+
+
+@frozen
+class DispatchStatusReader:
+    """Reads the trigger's cursors and the depths of the queues; writes nothing.
+
+    Attributes:
+        look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
+        pulled_types: types that have their own queue.
+    """
+
+    cursors: CursorStore
+    queues: WorkQueues
+    shards: Shards
+    runtime: Runtime
+    look_ahead: Millis
+    pulled_types: Sequence[str]
+
+    def read(self) -> DispatchStatus:
+        """The progress of dispatch for all owners' tasks.
+
+        Raises:
+            Unavailable: the table or a queue did not answer.
+        """
+        shards = self.shards.announced().number
+        groups = groups_of(shards)
+        # Pull queues have no priority of their own; any value works.
+        names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
+        cursors = self.runtime.executor.map(self.cursors.read, groups)
+        queues = self.runtime.executor.map(lambda each: self._queue(*each), names)
+        return dispatch_status(cursors, shards, self.look_ahead, queues)
+
+    def _queue(self, priority: Priority, pulled_type: str) -> WorkQueue:
+        return WorkQueue(priority, self.queues.depth(priority, pulled_type), pulled_type or None)

@@ -1,10 +1,14 @@
-"""Processes a batch of deliveries in parallel, renews their leases, and decides about every message."""
+"""Processes a batch of deliveries in parallel, renews their leases, and decides about every message.
+
+Attempts of batch handlers and batch endpoints come together for a common call (`DeliveryGroups`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.conditional_writes import Applied, ConditionFailed, Guard, Write
 from duetime.domain.dispatch.message_deletion import DeleteMessage, RedeliverMessage
@@ -24,7 +28,7 @@ from duetime.services.worker.attempt_lease import DeliveryState, Watch
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -33,11 +37,15 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import TaskStore
     from duetime.services.worker.attempt import AttemptRunner
     from duetime.services.worker.attempt_lease import AttemptLocks
-    from duetime.services.worker.batch_groups import DeliveryGroups
-
 
 _CHECK_INTERVAL = SECOND
 """How often a batch checks for leases to renew and for targets that do not end."""
+_RETRY_AFTER: Millis = 2 * SECOND
+"""Delay before repeating a renewal that the store did not answer."""
+_MAX_VISIBILITY = 43_200
+"""Seconds; Source: SQS quotas."""
+_LOOK: Millis = 10
+"""How often a group checks whether it is complete."""
 
 
 @frozen
@@ -133,8 +141,6 @@ class _Batch:
         self.worker.attempt_runner.attempt(delivery_state, watch)
 
     def _batch_groups(self) -> DeliveryGroups:
-        from duetime.services.worker.batch_groups import DeliveryGroups  # noqa: PLC0415 - for batch handlers only
-
         with self.groups_lock:
             if self.batch_groups is None:
                 self.batch_groups = DeliveryGroups(self.worker.runtime, self._more_may_call)
@@ -261,10 +267,6 @@ class _Batch:
             self.visibility.change([delivery_state.delivery], [max(0, seconds)])
 
 
-_RETRY_AFTER: Millis = 2 * SECOND
-"""Delay before repeating a renewal that the store did not answer."""
-
-
 @frozen
 class LeaseRenewal:
     """Renews leases.
@@ -309,10 +311,6 @@ class LeaseRenewal:
             delivery_state.requested_action = result.task.requested_action
         is_taken = isinstance(result, ConditionFailed) and (result.task is None or result.task.fence != task.fence)
         return is_taken or not has_locks
-
-
-_MAX_VISIBILITY = 43_200
-"""Seconds; Source: SQS quotas."""
 
 
 class MessageVisibility:
@@ -367,3 +365,73 @@ class MessageVisibility:
         except Unavailable as error:
             # They come back at their present visibility: later than wanted, but not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that others may join until it is closed.
+
+    Attributes:
+        closes_at: latest time at which it is closed.
+        results: of the call, one for each member; empty before.
+    """
+
+    max_size: int
+    closes_at: Millis
+    call: Callable[[Sequence[Any], Millis], Sequence[Any]]
+    members: list[Any] = field(default_factory=list)
+    results: Sequence[Any] = ()
+
+
+class DeliveryGroups:
+    """`duetime.ports.targets.BatchGroups` within one delivery of a queue.
+
+    Args:
+        more_may_come: whether the delivery has a task that has not called its target yet.
+    """
+
+    def __init__(self, runtime: Runtime, more_may_come: Callable[[], bool]) -> None:
+        self._runtime = runtime
+        self._more_may_come = more_may_come
+        self._lock = Lock()
+        self._open: dict[Hashable, tuple[_Group, Job]] = {}
+
+    def join(
+        self,
+        key: Hashable,
+        member: Any,  # noqa: ANN401 - see the port
+        call: Callable[[Sequence[Any], Millis], Sequence[Any]],
+        *,
+        max_size: int,
+        max_wait: Millis,
+    ) -> Any:  # noqa: ANN401 - see the port
+        """Join the group of a key, and wait for the result of its call."""
+        executor = self._runtime.executor
+        with self._lock:
+            if key not in self._open:
+                group = _Group(max_size, self._runtime.now() + max_wait, call)
+                self._open[key] = group, executor.start(partial(self._run, key, group))
+            group, job = self._open[key]
+            number = len(group.members)
+            group.members.append(member)
+            if len(group.members) >= max_size:
+                del self._open[key]
+        while not job.done:
+            executor.wait([job], self._runtime.now() + SECOND)
+        return group.results[number]
+
+    def _run(self, key: Hashable, group: _Group) -> None:
+        self._wait(group)
+        with self._lock:
+            if key in self._open and self._open[key][0] is group:
+                del self._open[key]
+        group.results = group.call(group.members, self._runtime.now())
+
+    def _wait(self, group: _Group) -> None:
+        """Wait until a group is full, its time is over, or no other attempt can join."""
+        while len(group.members) < group.max_size and (now := self._runtime.now()) < group.closes_at:
+            size, is_last = len(group.members), not self._more_may_come()
+            self._runtime.clock.sleep_until(min(now + _LOOK, group.closes_at))
+            # One more look: an attempt calls its target a moment before it joins.
+            if is_last and len(group.members) == size:
+                return

@@ -1,1 +1,0 @@
-"""Bulk operations: one request for many tasks."""
