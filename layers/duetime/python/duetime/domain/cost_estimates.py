@@ -1,6 +1,6 @@
 """Derives workloads from requests, to estimate the cost of their tasks.
 
-Each task is counted as in a deployment without other load, and its attempt as if it took no time, unless a node has an
+Each task is counted as in a deployment without other load, and its attempt as taking no time, unless a node has an
 expected duration. `docs/reference/costs.md` lists the units that are counted here, with their tests.
 """
 

@@ -66,7 +66,7 @@ def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: M
 
 @frozen
 class TakenOver:
-    """How a record is taken over.
+    """The change by which a record is taken over.
 
     Attributes:
         task: the record in the new epoch.
@@ -88,7 +88,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
     Each open task gets a timer, because its own may not have been replicated. A task that had just ended is completed
-    once more: what follows its end may not have been replicated either, and is idempotent.
+    once more: the follow-up of its end may not have been replicated either, and is idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.
@@ -130,7 +130,7 @@ def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) 
 
 
 def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
-    """A node that is left over, cancelled, and the timer by which a worker does what follows its end."""
+    """A leftover node, cancelled, and the timer by which a worker does the follow-up of its end."""
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)

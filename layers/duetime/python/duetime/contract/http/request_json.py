@@ -106,7 +106,7 @@ _PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a c
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
 _NOT_UTF_8 = "is not UTF-8: invalid bytes were replaced in transit"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
-_NOT_THE_VALUE = f"is `{REDACTED}`, which stands for a value that was not shown: send the value, or leave the field out"
+_NOT_THE_VALUE = f"is `{REDACTED}`, the marker of a hidden value: send the value, or leave the field out"
 _STEPS = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 """Change of the nesting depth by each byte of a text outside its strings."""
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'[]{}"')
