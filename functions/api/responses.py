@@ -119,18 +119,19 @@ def task_response(task: Task, status: int = HTTPStatus.OK, headers: Mapping[str,
     return answer(task_text(task), status, {"ETag": etag_of(task.version), **(headers or {})})
 
 
-def with_estimate(response: Response, find: Callable[[TaskWorkloads], RequestWorkload | None]) -> Response:
+def with_estimate(response: Response, owner: str, find: Callable[[TaskWorkloads], RequestWorkload | None]) -> Response:
     """Add the costs of created tasks to a response.
 
     Args:
         response: response whose body is a JSON object.
+        owner: of the tasks.
         find: returns the tasks; `None` if their number is unknown.
     """
     # Few requests ask for it.
     from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
-    workload = find(composed(TaskServices).workloads)
+    workload = find(composed(TaskServices).workloads_of(owner))
     return with_field(response, "estimate", None if workload is None else estimate_response(workload))
 
 

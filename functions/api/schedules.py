@@ -263,7 +263,9 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
     """Add the monthly costs of its runs; unknown for a permanent schedule."""
     return with_estimate(
-        response, lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule())
+        response,
+        stored.owner,
+        lambda workloads: None if stored.is_permanent else workloads.of_schedule(stored.schedule()),
     )
 
 

@@ -62,7 +62,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     if not request.query.estimate:
         return response
     spec = composed(TaskServices).creator.rules.types.completed(request.owner, order.spec)
-    return with_estimate(response, lambda workloads: workloads.of_tasks([spec], has_key=key is not None))
+    return with_estimate(response, request.owner, lambda workloads: workloads.of_tasks([spec], has_key=key is not None))
 
 
 @route(operations.CREATE_MANY)
@@ -92,7 +92,9 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
     accepted = [each.wanted for each, end in zip(items, ends, strict=True) if isinstance(end, Accepted)]
     types = composed(TaskServices).creator.rules.types
     specs = [types.completed(request.owner, spec) for spec in accepted if isinstance(spec, TaskSpec)]
-    return with_estimate(response, lambda workloads: workloads.of_tasks(specs, has_key=request.key is not None))
+    return with_estimate(
+        response, request.owner, lambda workloads: workloads.of_tasks(specs, has_key=request.key is not None)
+    )
 
 
 @route(operations.READ)

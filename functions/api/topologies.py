@@ -49,7 +49,9 @@ def create_topology(request: Request[EstimateQuery]) -> Response:
     if not request.query.estimate:
         return response
     return with_estimate(
-        response, lambda workloads: workloads.of_topology(wanted.spec, wanted.graph, has_key=key is not None)
+        response,
+        request.owner,
+        lambda workloads: workloads.of_topology(wanted.spec, wanted.graph, has_key=key is not None),
     )
 
 

@@ -17,6 +17,7 @@ from duetime_client import Client, ClientError
 from duetime_client.commands import logs as attempt_logs
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
+from duetime_client.commands.connection import Codec, Deployment
 from duetime_client.commands.contexts import READY_FILE_VARIABLE
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.option_bundles import CommandGroup
@@ -114,12 +115,14 @@ def logs(  # noqa: PLR0913 - a command's options are its parameters
     since: attempt_logs.Since = "1h",
     follow: attempt_logs.Follow = False,
     ready_file: ReadyFile = ready.READY_FILE,
+    codec: Codec = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the log lines and output of handlers on this machine's running stack."""
     running = _running(ready_file)
     reader = reader_at(running.aws_endpoint_url, LogFilter(task_id.upper(), task_type, schedule))
-    attempt_logs.print_logs(reader, context.ensure_object(Clock), since, follow=follow, as_json=as_json)
+    clock, loaded_codec = context.ensure_object(Clock), Deployment(codec=codec).loaded_codec()
+    attempt_logs.print_logs(reader, clock, since, follow=follow, as_json=as_json, codec=loaded_codec)
 
 
 def _running(ready_file: Path) -> Ready:

@@ -11,8 +11,10 @@ import pytest
 
 from duetime_client.commands import logs as command
 from duetime_client.logs import LogFilter, LogReader
+from duetime_common.payload_codecs import ENCRYPTED, encrypted_text
 from duetime_local import commands as local_commands
 from tests.client.deployment import NOW
+from tests.client.test_codec_option import MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,6 +211,7 @@ def test_the_local_context_needs_no_stack(
     shown = duetime("logs", ID, "--type", "report", "--schedule", "nightly", "--since", "2h", "--json")
     assert (shown.exit_code, json.loads(shown.stdout)["message"]) == (0, "here")
     assert asked == [("http://aws:1", LogFilter(ID, "report", "nightly"))]
+    assert duetime("logs", ID, "--codec", "nothing:CODEC").exit_code == 2
 
 
 @pytest.mark.usefixtures("logs")
@@ -235,3 +238,34 @@ def test_a_context_that_was_read_from_a_stack_names_it(
     monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
     assert duetime("logs", ID).exit_code == 0
     assert logs.asked[0]["logGroupName"] == "duetime-prod-worker"
+
+
+def test_encrypted_texts_are_decrypted_by_the_codec(
+    duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By the option, the variable and the context's, in the view and as JSON; what no codec can read stays as it is."""
+    name = f"codec_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    codec = __import__(name).CODEC
+    traceback = encrypted_text(codec, "Traceback\nBoom\n")
+    events = [
+        event(AT, line("an attempt failed", facts={"traceback": traceback})),
+        event(AT + 1, line({"$binary": {"base64": "AAAA", "content_type": ENCRYPTED}})),
+    ]
+    monkeypatch.setattr(command, "worker_logs", lambda stack: (FakeLogs([events]), stack))
+    hidden = duetime("logs", ID, "--stack", "s")
+    assert "    [encrypted]" in hidden.stdout.splitlines()
+    shown = duetime("logs", ID, "--stack", "s", "--codec", f"{name}:CODEC")
+    assert shown.stdout.splitlines()[1:3] == ["    Traceback", "    Boom"]
+    assert "AAAA" in shown.stdout.splitlines()[3]
+    monkeypatch.setenv("DUETIME_CODEC", f"{name}:CODEC")
+    first, _ = map(json.loads, duetime("logs", ID, "--stack", "s", "--json").stdout.splitlines())
+    assert first["facts"]["traceback"] == "Traceback\nBoom\n"
+    monkeypatch.delenv("DUETIME_CODEC")
+    prod = {"url": "https://api", "auth": "none", "stack": "s", "codec": f"{name}:CODEC"}
+    (tmp_path / "contexts.json").write_text(json.dumps({"current": "prod", "contexts": {"prod": prod}}))
+    monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
+    assert "    Boom" in duetime("logs", ID).stdout.splitlines()
+    assert duetime("logs", ID, "--codec", "nothing:CODEC").exit_code == 2

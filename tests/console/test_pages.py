@@ -163,6 +163,22 @@ def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, wor
     expect(page.locator(".day-excepted").first).to_have_text(re.compile("27"))
 
 
+def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was_open(
+    console: Console, world: World
+) -> None:
+    """The page shows the other change; the form, which has older values, is refused and stays."""
+    console.expected = ("status of 412",)
+    world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"]})
+    page = console.open("/calendars/freeze")
+    page.get_by_role("button", name="Change…").click()
+    world.ask("PUT", "/v1/calendars/freeze", {"weekdays": ["sun"], "timezone": "Asia/Tokyo"})
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    expect(page.locator(".page-head")).to_contain_text("Asia/Tokyo")
+    page.get_by_role("button", name="Replace", exact=True).click()
+    expect(page.locator("dialog .problem")).to_be_visible()
+    assert world.ask("GET", "/v1/calendars/freeze")["timezone"] == "Asia/Tokyo"
+
+
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
     """The end is in the list and on the page; a replacement by the form keeps it, and later times say so."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})

@@ -104,6 +104,47 @@ def test_a_file_above_a_mebibyte_is_uploaded_and_becomes_the_payload(
     expect(page.get_by_label("The latest request")).to_contain_text("--payload-file video.mp4 --content-type video/mp4")
 
 
+def test_an_uploaded_payload_can_be_downloaded_long_after_its_page_was_opened(
+    console: Console, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address that the page has read expires, and a page that has not changed gets no other: a click does."""
+    monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
+    console.expected = ("ERR_EMPTY_RESPONSE", "ERR_CONNECTION")
+    task_id, content = uploaded(world, b"\x00\x01" * 600_000)
+    page = console.open(f"/tasks/{task_id}")
+    shown = page.get_by_label("Payload", exact=True)
+    expect(shown).to_contain_text("1,200,000 bytes of video/mp4")
+    read = world.ask("GET", f"/v1/tasks/{task_id}")["payload"]["$binary"]["url"]
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        status, body = world.do(lambda live: live.s3.send_signed("GET", route.request.url, {}, b""))
+        route.fulfill(status=status, headers={"Content-Disposition": "attachment"}, body=body)
+
+    page.route(f"{BUCKET}*", answer)
+    with page.expect_download() as download:
+        shown.get_by_role("button", name="Download").click()
+    assert Path(download.value.path()).read_bytes() == content
+    # Signed after this test has read another one.
+    assert int(asked[0].removeprefix(BUCKET)) > int(read.removeprefix(BUCKET))
+    console.check_accessibility(page)
+    expect(page).to_have_url(re.compile(task_id))
+    world.down = True
+    shown.get_by_role("button", name="Download").click()
+    expect(shown.get_by_role("alert")).to_have_text("It could not be downloaded: The API cannot be reached.")
+
+
+def uploaded(world: World, content: bytes) -> tuple[str, bytes]:
+    """The id of a task whose payload was uploaded, and the payload."""
+    wanted = {"id": "upload-1", "size": len(content), "content_type": "video/mp4"}
+    signed = world.ask("POST", "/v1/uploads", wanted)
+    status, _ = world.do(lambda live: live.s3.send_signed("PUT", signed["url"], signed["headers"], content))
+    assert status == 200
+    payload = {"$upload": signed["id"]}
+    return world.create(type=PLAIN, payload=payload, delay_seconds=3600), content
+
+
 def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

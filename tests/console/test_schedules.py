@@ -146,7 +146,10 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
 
 
 def test_several_timings_are_shown_changed_and_kept(console: Console, world: World) -> None:
-    """Each timing is a line of the form; other changes keep all of them, of any kind."""
+    """Each timing is a line of the form; other changes keep all of them, of any kind.
+
+    The second change starts from the response to the first one, though the page has not read the schedule again.
+    """
     timings = [
         {"cron": "0 9 * * mon-fri"},
         {"cron": "cron(0 12 ? * SAT *)", "dialect": "eventbridge"},
@@ -161,6 +164,7 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
     page.get_by_role("button", name="Change…").click()
     lines = page.get_by_label("Timings", exact=True)
     expect(page.get_by_label("Next occurrences").locator("strong").first).to_contain_text("every 36 hours")
+    page.route("**/v1/schedules/shops", lambda route: route.fallback() if route.request.method == "PATCH" else None)
     page.get_by_label("While the last run is active").select_option("buffer_one")
     page.get_by_role("button", name="Change", exact=True).click()
     expect(page.locator("dialog")).to_have_count(0)
@@ -172,6 +176,21 @@ def test_several_timings_are_shown_changed_and_kept(console: Console, world: Wor
     expect(page.locator("dialog")).to_have_count(0)
     changed = world.ask("GET", "/v1/schedules/shops")["timings"]
     assert [each["cron"] or each["interval"] for each in changed] == ["0 9 * * mon-fri", "P1D"]
+
+
+def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: Console, world: World) -> None:
+    """The page shows the other change; the form, which has older values, is refused and stays."""
+    console.expected = ("status of 412",)
+    world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "cron": "0 * * * *", "name": "hourly"})
+    page = console.open("/schedules/hourly")
+    page.get_by_role("button", name="Change…").click()
+    page.get_by_label("While the last run is active").select_option("buffer_one")
+    world.ask("PATCH", "/v1/schedules/hourly", {"cron": "30 * * * *"})
+    expect(page.locator(".page-head code")).to_have_text("30 * * * *")
+    page.get_by_role("button", name="Change", exact=True).click()
+    expect(page.locator("dialog .problem")).to_be_visible()
+    kept = world.ask("GET", "/v1/schedules/hourly")
+    assert (kept["cron"], kept["overlap"]) == ("30 * * * *", "skip")
 
 
 def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:

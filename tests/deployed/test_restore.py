@@ -74,7 +74,7 @@ def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
         bucket = running.deployment.outputs["BucketName"]
         found: list[Mapping[str, str]] = []
         platform = Platform(clients=_Clients(running.emulator))  # type: ignore[arg-type]  # has those that are used
-        work = restore_of("restored", replaced, bucket, 1, AfterRestore.RERUN, found.append, platform)
+        work = restore_of("restored", replaced, bucket, 1, AfterRestore.RERUN, found.append, at=0, platform=platform)
         work.stop()
         report = work.take_over()
         assert report.taken_over >= 2

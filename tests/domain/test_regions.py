@@ -8,7 +8,8 @@ import pytest
 
 from duetime.domain.dispatch.cursors import Cursors
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
-from duetime.domain.regions import ActiveRegion, cursors_behind, is_left_over, next_region, taken_over
+from duetime.domain.regions import ActiveRegion, cursors_behind, next_region, taken_over
+from duetime.domain.restore import is_left_over
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import NodeRef

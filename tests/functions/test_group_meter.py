@@ -86,7 +86,9 @@ def test_the_end_of_a_member_of_a_closed_group_looks_for_an_open_one(stack: Stac
 
 def test_an_estimate_has_the_write_units_of_a_member(stack: Stack) -> None:
     """Two more than of another task."""
-    found = [composed(TaskServices).workloads.of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))]
+    found = [
+        composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False) for spec in (MEMBER, TaskSpec(TYPE))
+    ]
     member, other = (lines_of(each.parts)[0].quantity for each in found)
     assert member - other == 2
     assert stack.clock.at > 0

@@ -222,11 +222,13 @@ def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) 
         replace(plain, notify_on=NotifyOn("https://example.org/late", late_seconds=600)),
         replace(plain, callback_url="https://example.org/ended"),
         replace(plain, callback_url="https://example.org/ended", name="close", tags={"team": "dba", "env": "prod"}),
+        # The events of these callbacks are outside their records.
+        *(replace(plain, callback_url="https://example.org/ended", tags=dense_tags(count)) for count in (7, 9)),
         replace(plain, payload=noise),
         replace(plain, locks=(LockSpec("db-17"), LockSpec("db-18"))),
     ):
         meter.reset()
-        found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
+        found = composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False)
         writes = next(line.quantity for line in lines_of(found.parts) if line.part == "table writes")
         run(stack, spec)
         assert meter.table_units + meter.index_units == writes, spec
@@ -265,7 +267,7 @@ def test_a_child_costs_its_place_among_the_children_of_its_parent(metered: tuple
     creator.create(OWNER, Order(child))
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 2, 1)
     specs = (child, replace(child, parent_task_id=None))
-    found = [composed(TaskServices).workloads.of_tasks([spec], has_key=False) for spec in specs]
+    found = [composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False) for spec in specs]
     estimated, without = (lines_of(each.parts)[0].quantity for each in found)
     assert estimated - without == 1
 
@@ -284,7 +286,7 @@ def test_a_task_after_others_costs_two_units_and_three_for_each_of_them(
     plain = TaskSpec("report", payload=PAYLOAD)
     spec = replace(plain, after=Dependencies(tuple(Dependency(each.id) for each in others)))
     estimated, without = (
-        lines_of(composed(TaskServices).workloads.of_tasks([each], has_key=False).parts)[0].quantity
+        lines_of(composed(TaskServices).workloads_of(OWNER).of_tasks([each], has_key=False).parts)[0].quantity
         for each in (spec, plain)
     )
     task = composed(TaskServices).creator.create(OWNER, Order(spec))
@@ -564,7 +566,7 @@ def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(meter
     """Its own item, written again without its expiry, and with one again at the end, with a `finished_at`."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
-    create(stack, callback_url="https://example.org/ended", tags={f"key-{key}": dense(20 + key) for key in range(9)})
+    create(stack, callback_url="https://example.org/ended", tags=dense_tags(9))
     for _ in range(2):
         assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units) == (7 + 4, 2)
@@ -711,6 +713,11 @@ def test_a_duplicate_message_costs_one_refused_claim(metered: tuple[Stack, Meter
     meter.reset()
     assert stack.work(Priority.NORMAL) == []
     assert (meter.table_units, meter.index_units, meter.read_units) == (1, 0, 0)
+
+
+def dense_tags(count: int) -> dict[str, str]:
+    """Tags that make an event larger than its record may keep."""
+    return {f"key-{key}": dense(20 + key) for key in range(count)}
 
 
 def dense(length: int) -> str:

@@ -74,7 +74,7 @@ def test_an_estimate_has_the_write_units_of_an_ordered_key(stack: Stack) -> None
     """Those of the task, of its key, and of its place in the owner's list, which this meter does not count."""
     stack.create(TaskSpec(TYPE))
     work(stack)
-    found = composed(TaskServices).workloads.of_tasks([ORDERED], has_key=False)
+    found = composed(TaskServices).workloads_of(OWNER).of_tasks([ORDERED], has_key=False)
     creation, _ = spent(stack, create)
     writes = creation + spent(stack, lambda: work(stack))[0]
     assert lines_of(found.parts)[0].quantity == writes + 1

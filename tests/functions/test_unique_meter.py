@@ -75,7 +75,7 @@ def test_an_estimate_has_the_write_units_of_unique_and_debounced_tasks(stack: St
     stack.create(TaskSpec(TYPE))
     stack.work(Priority.NORMAL)
     for spec in (TaskSpec(TYPE, unique=Unique("a")), TaskSpec(TYPE, debounce=Debounce("b", 1))):
-        found = composed(TaskServices).workloads.of_tasks([spec], has_key=False)
+        found = composed(TaskServices).workloads_of(OWNER).of_tasks([spec], has_key=False)
         writes, _ = spent(stack, partial(_run, stack, spec))
         assert lines_of(found.parts)[0].quantity == writes + 1
 

@@ -464,6 +464,20 @@ def _action(model: Any) -> str:  # noqa: ANN401 - botocore has no types
 
 
 @pytest.mark.slow
+def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account: Account) -> None:
+    """In the first minute of a new stack it is a note with its reason."""
+    account.duetime.close()
+    account.duetime = Duetime(start=datetime.now(UTC))
+    account.duetime._account.ticking = False
+    for minutes, severity in ((0, Severity.OK), (6, Severity.PROBLEM)):
+        account.ahead = timedelta(minutes=minutes)
+        (found,) = (each for each in account.findings() if each.check == "dispatch")
+        assert found.severity is severity, found
+        assert found.seen.startswith("the trigger has not run yet")
+        assert ("it was deployed" in found.seen) == (severity is Severity.OK)
+
+
+@pytest.mark.slow
 def test_what_may_not_be_asked_is_not_known(account: Account) -> None:
     """A check whose call is denied names the missing permission, and the others are made."""
     _set_time(account)

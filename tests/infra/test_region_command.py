@@ -265,6 +265,23 @@ def test_the_archive_is_replicated_in_both_directions(deployed: Deployed) -> Non
         assert {each["Destination"]["Bucket"] for each in rules} == {f"arn:aws:s3:::archive-{other}"}
 
 
+@pytest.mark.parametrize(("has", "lacks"), [(FIRST, OTHER), (OTHER, FIRST)])
+def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, lacks: str) -> None:
+    """Each Region archives what it removes itself: the status says which one does not, and what to deploy."""
+    both = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
+    assert both["archives"] == [FIRST, OTHER]
+    outputs = {"BucketName": f"contents-{lacks}", "ReplicationRoleArn": ROLE}
+    boto3.client("cloudformation", region_name=lacks).update_stack(
+        StackName="duetime-prod", TemplateBody=json.dumps(_template(deployed.table, f"{FIRST} {OTHER}", **outputs))
+    )
+    shown = deployed.duetime("status", "--stack", "duetime-prod").output
+    assert f"only {has} has an archive: tasks that {lacks} removes by TTL are in none" in shown
+    assert f"deploy {lacks} with the `archive_days` of {has}" in shown
+    assert "the archive is not replicated" not in shown
+    one = json.loads(deployed.duetime("status", "--stack", "duetime-prod", "--json").stdout)
+    assert (one["archives"], one["archive_replicated"]) == ([has], None)
+
+
 def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
     """S3 does not replicate such a bucket: the error names it, and no rule is made in the other direction."""
     client = boto3.client("s3", region_name=OTHER)
@@ -307,8 +324,10 @@ def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
     stacks = boto3.client("cloudformation", region_name=OTHER)
     changed = _template(deployed.table, f"{OTHER} {FIRST}", BucketName=f"contents-{OTHER}")
     stacks.update_stack(StackName="duetime-prod", TemplateBody=json.dumps(changed))
-    (differing,) = _of_regions(client)
+    differing, archives = _of_regions(client)
     assert (differing.severity, "deploy both" in differing.advice) == (Severity.PROBLEM, True)
+    assert archives.seen == f"only {FIRST} has an archive: tasks that {OTHER} removes by TTL are in none"
+    assert archives.advice.startswith(f"deploy {OTHER} with the `archive_days` of {FIRST}, then duetime region")
     stacks.delete_stack(StackName="duetime-prod")
     (missing,) = _of_regions(client)
     assert missing.severity is not Severity.OK

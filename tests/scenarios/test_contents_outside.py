@@ -343,3 +343,27 @@ def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
         assert (second.status, first) == (201, [])
         scenario.run(5 * SECOND)
         assert (first[0].status, first[0].body["id"]) == (201, second.body["id"])
+
+
+@pytest.mark.parametrize("keys", [("order-17", "order-17"), ("order-17", "order-18")])
+def test_an_upload_that_two_creations_copy_is_lost_to_neither(keys: tuple[str, str]) -> None:
+    """Copies of one request are one task with one object; two requests are two tasks, each with bytes of its own."""
+    with Scenario() as scenario:
+        body = upload(scenario)
+        # The first creation has copied the upload, and writes its record when the second one has removed it.
+        scenario.slow(lambda call: call.operation == "put_item" and schema.STATE in call.request["Item"], 5 * SECOND)
+        first = scenario.send("POST", "/v1/tasks", body, headers={"idempotency-key": keys[0]})
+        scenario.run(SECOND)
+        scenario.slow(lambda _call: False, 0)
+        second = scenario.ask("POST", "/v1/tasks", body, headers={"idempotency-key": keys[1]})
+        assert (second.status, first) == (201, [])
+        scenario.run(5 * SECOND)
+        assert first[0].status == 201
+        tasks = {first[0].body["id"], second.body["id"]}
+        assert len(tasks) == len(set(keys))
+        assert {key.partition("/")[0] for _, key in scenario.s3.objects} == tasks
+        assert set(scenario.s3.objects.values()) == {UPLOADED}
+        assert tags(scenario) == [""] * len(tasks)
+        scenario.run(MINUTE)
+        assert {scenario.record(each).state for each in tasks} == {"succeeded"}
+        assert tags(scenario) == ["=".join(schema.EXPIRING_TAG)] * len(tasks)

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 EPOCH = 1
 _BEFORE, _GAP = (MINUTE, 5 * MINUTE), (2 * SECOND, 4 * MINUTE)
 """How long users are busy before the restore point, and from then to the loss."""
+_SKEW, _MOMENTS = SECOND, 10
+"""A backup does not keep the order of writes to different items; by less than a second, usually (Source: DynamoDB
+Developer Guide, "Backup and restore: how it works"). And at how many moments of it the table is looked at."""
 _CALM = 3 * HOUR
 
 
@@ -167,11 +170,21 @@ class RestoreSimulation(BusyUsers, Account):
 
     # The loss.
 
-    def note_restore_point(self) -> None:
-        """Keep the table as it is now."""
+    def note_restore_point(self, skew: Millis = 0) -> None:
+        """Keep the table as it is now; with a skew, each of its partitions as it is at some moment of that time."""
+        moments = [self._partitions()]
+        for _ in range(_MOMENTS if skew else 0):
+            self.time.run_until(self.time.now() + skew // _MOMENTS)
+            moments.append(self._partitions())
         self.restore_point = self.time.now()
-        table = self.dynamodb.tables[self.table_name]
-        self.snapshot = {table.key_of(item): dict(item) for item in table.every()}
+        draw = Random(f"{self.seed} skew")  # noqa: S311 - repeatable
+        names = dict.fromkeys(name for partitions in moments for name in partitions)
+        kept = {name: draw.choice(moments).get(name, {}) for name in names}
+        self.snapshot = {(name, key): item for name, items in kept.items() for key, item in items.items()}
+
+    def _partitions(self) -> dict[str, dict[str, Item]]:
+        partitions = self.dynamodb.tables[self.table_name].partitions
+        return {name: {key: dict(item) for key, item in items.items()} for name, items in partitions.items()}
 
     def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
         """Put the kept table in the place of the present one, take it over, and deploy functions for it."""
@@ -202,10 +215,13 @@ class RestoreSimulation(BusyUsers, Account):
         )
         replaced = self.replaced if keeps_replaced else ""
         bucket = self.environ[Variable.BUCKET]
-        restore = restore_of(self.table_name, replaced, bucket, EPOCH, self.after, self.reports.add, platform)
+        at = self.restore_point
+        restore = restore_of(
+            self.table_name, replaced, bucket, EPOCH, self.after, self.reports.add, at=at, platform=platform
+        )
         restore.stop()
         report = restore.take_over()
-        report.add(restore.compare(self.restore_point))
+        report.add(restore.compare())
         return report
 
     def _written(self, old: Item | None, new: Item | None) -> None:
@@ -235,7 +251,7 @@ class RestoreSimulation(BusyUsers, Account):
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
         self.time.run_until(self.time.now() + draw.randrange(*_BEFORE))
-        self.note_restore_point()
+        self.note_restore_point(_SKEW)
         self.time.run_until(self.time.now() + draw.randrange(*_GAP))
         self.restore(keeps_replaced=draw.random() < 0.8)
         # Stopped by the switch of the restore.

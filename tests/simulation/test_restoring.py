@@ -263,6 +263,78 @@ def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> N
         assert len(runs_of(account, task_id)) == 1
 
 
+def lose(account: RestoreSimulation, is_lost: Callable[[tuple[str, str]], bool]) -> None:
+    """Leave items out of the backup that were written just before the restore point."""
+    lost = [key for key in account.snapshot if is_lost(key)]
+    assert lost
+    for key in lost:
+        del account.snapshot[key]
+
+
+def test_nodes_of_a_plan_that_is_not_in_the_backup_are_cancelled() -> None:
+    """A backup does not keep the order of writes to different items: nodes can be there without their plan."""
+    with simulation() as account:
+        account.behave = takes(account, 20 * SECOND)
+        topology = create(account, "/v1/topologies", nodes=_NODES)
+        until(account, lambda: len([each for each in account.tasks() if each.node_ref]) == 2)
+        account.note_restore_point()
+        lose(account, lambda key: topology in key[0] and key[1] == "head")
+        report = account.restore()
+        assert report.cancelled == 2
+        let_start(account)
+        until(account, lambda: not account.open_tasks(), HOUR)
+        ended = {(each.node_ref.key, each.state.value) for each in account.tasks() if each.node_ref}
+        assert ended == {(key, state) for key in ("first", "second") for state in ("cancelled", "succeeded")}
+        assert {each.error.type for each in account.tasks() if each.error is not None} == {"PlanLost"}
+        assert record(account, topology).state is State.SUCCEEDED
+
+
+def test_nodes_whose_topology_is_not_in_the_backup_are_cancelled() -> None:
+    """No execution would start or end them."""
+    with simulation() as account:
+        account.behave = takes(account, 20 * SECOND)
+        topology = create(account, "/v1/topologies", nodes=_NODES)
+        until(account, lambda: len([each for each in account.tasks() if each.node_ref]) == 2)
+        account.note_restore_point()
+        lose(account, lambda key: topology in {key[0][2:], key[1]})
+        account.restore()
+        let_start(account)
+        until(account, lambda: not account.open_tasks(), HOUR)
+        assert [each.state.value for each in account.tasks() if each.node_ref] == ["cancelled", "cancelled"]
+
+
+def test_a_node_that_is_not_in_the_backup_is_created_by_its_plan_again() -> None:
+    """With the same id, although the plan that is there says that all of its nodes were created."""
+    with simulation() as account:
+        account.behave = takes(account, 20 * SECOND)
+        topology = create(account, "/v1/topologies", nodes=_NODES)
+        until(account, lambda: any(each.phase == "run" for each in account.effects))
+        (second,) = (each.id.text for each in account.tasks() if each.state is State.BLOCKED)
+        account.note_restore_point()
+        lose(account, lambda key: key[1] == second)
+        account.restore()
+        let_start(account)
+        until(account, lambda: not account.open_tasks(), HOUR)
+        assert record(account, topology).state is State.SUCCEEDED
+        assert record(account, second).state is State.SUCCEEDED
+
+
+def test_timers_that_are_not_in_the_backup_are_written_again() -> None:
+    """A task that was moved to another time and a schedule wait for a timer, which lies in another partition."""
+    with simulation() as account:
+        task_id = create(account, delay_seconds=600)
+        assert account.asked("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 1800}).status == 200
+        task = {"type": works.PLAIN, "notify_within_seconds": 60}
+        create(account, "/v1/schedules", name="s", rate="10 minutes", remaining_runs=2, task=task)
+        account.note_restore_point()
+        lose(account, lambda key: "#w#" in key[1] or "#s#" in key[1])
+        account.restore()
+        let_start(account)
+        run(account, HOUR)
+        assert [each.state for each in account.tasks()] == [State.SUCCEEDED] * 3
+        assert len(runs_of(account, task_id)) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_no_promise_is_broken_by_a_restore_at_a_random_moment(seed: int) -> None:

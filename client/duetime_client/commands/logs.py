@@ -12,18 +12,19 @@ from typer.core import TyperGroup
 
 from duetime_client.commands.clock import Clock
 from duetime_client.commands.command_help import examples
-from duetime_client.commands.connection import resolved
+from duetime_client.commands.connection import Codec, Deployment, resolved
 from duetime_client.commands.contexts import LOCAL, DeploymentUnknown, local_ready_file
 from duetime_client.commands.document_output import AsJson  # noqa: TC001 - typer reads it
 from duetime_client.commands.output_streams import console, printable, show_json
 from duetime_client.commands.times import seconds_of_span
 from duetime_client.errors import ClientError
 from duetime_client.log_groups import NEEDS_BOTOCORE, log_group_of
-from duetime_client.logs import LogFilter, LogReader
+from duetime_client.logs import LogFilter, LogLine, LogReader
+from duetime_common.payload_codecs import decrypted_within
 
 if TYPE_CHECKING:
     from duetime_client.commands.contexts import Choice
-    from duetime_client.logs import LogLine
+    from duetime_common.payload_codecs import PayloadCodec
 
 _STYLES = {"ERROR": "bold red", "CRITICAL": "bold red", "WARNING": "yellow", "WARN": "yellow", "DEBUG": "dim"}
 _MILLISECONDS = 1000
@@ -51,6 +52,7 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
     since: Since = "1h",
     follow: Follow = False,
     stack: Stack = "",
+    codec: Codec = None,
     as_json: AsJson = False,
 ) -> None:
     """Print what tasks have logged and printed, from CloudWatch Logs.
@@ -63,14 +65,19 @@ def show_logs(  # noqa: PLR0913 - a command's options are its parameters
         raise typer.BadParameter("name a task, a --type or a --schedule")
     chosen = _chosen() if not stack else None
     if chosen is not None and chosen.name == LOCAL:
-        named = [f"--{name}={value}" for name, value in (("type", task_type), ("schedule", schedule)) if value]
+        of_context = codec or chosen.context.codec
+        values = (("type", task_type), ("schedule", schedule), ("codec", of_context))
+        named = [f"--{name}={value}" for name, value in values if value]
         flags = [flag for flag, is_set in (("--follow", follow), ("--json", as_json)) if is_set]
         _print_local_logs(context, [*filter(None, [task_id]), *named, f"--since={since}", *flags])
         return
-    stack = stack or (chosen.context.stack if chosen is not None else "")
+    if chosen is not None:
+        stack, codec = chosen.context.stack, codec or chosen.context.codec
     if not stack:
         raise typer.BadParameter("name the stack with --stack or DUETIME_STACK")
-    print_logs(reader_of(stack, wanted), context.ensure_object(Clock), since, follow=follow, as_json=as_json)
+    loaded_codec = Deployment(codec=codec).loaded_codec()
+    clock = context.ensure_object(Clock)
+    print_logs(reader_of(stack, wanted), clock, since, follow=follow, as_json=as_json, codec=loaded_codec)
 
 
 def _chosen() -> Choice | None:
@@ -142,14 +149,23 @@ def ended(why: str, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
-def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_json: bool = False) -> None:
-    """Print recent lines and, with `follow`, new ones until Ctrl-C."""
+def print_logs(
+    reader: LogReader,
+    clock: Clock,
+    since: str,
+    *,
+    follow: bool,
+    as_json: bool = False,
+    codec: PayloadCodec | None = None,
+) -> None:
+    """Print recent lines and, with `follow`, new ones until Ctrl-C; a codec decrypts them."""
     first = since_ms(clock, since)
     lines = reader.follow(first, clock.sleep) if follow else reader.read(first)
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - an extra, which was found before
 
     try:
-        for line in lines:
+        for logged in lines:
+            line = logged if codec is None else _decrypted(codec, logged)
             if as_json:
                 show_json(line.fields, of_many=True)
             else:
@@ -158,6 +174,13 @@ def print_logs(reader: LogReader, clock: Clock, since: str, *, follow: bool, as_
         return
     except (BotoCoreError, ClientError) as error:
         raise ended(f"the logs cannot be read: {error}", 1) from error
+
+
+def _decrypted(codec: PayloadCodec, line: LogLine) -> LogLine:
+    try:
+        return LogLine(line.at_ms, decrypted_within(codec, line.fields))
+    except Exception:  # noqa: BLE001 - a codec may raise what it likes; the line stays as it was logged
+        return line
 
 
 def _print(line: LogLine, clock: Clock) -> None:

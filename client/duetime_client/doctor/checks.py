@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from importlib.metadata import version
 from itertools import islice
@@ -37,6 +37,8 @@ _SKEW, _WRONG_CLOCK = timedelta(seconds=5), timedelta(minutes=1)
 """Two attempts of a task may overlap if clocks differ by more than the first."""
 _TICK_AGE = timedelta(minutes=4)
 """A tick comes every minute; two may fail without being noticed."""
+_FIRST_TICK = timedelta(minutes=5)
+"""A new trigger may not have run for this long: its schedule is created after it."""
 _BACKLOG = 1000
 _IN_FLIGHT = 100_000
 """SQS refuses to deliver more than 120 000 messages in flight (Source: Amazon SQS Developer Guide, quotas)."""
@@ -821,14 +823,32 @@ def _judge_stage(found: Mapping[str, Any]) -> Iterator[_Judged]:
             )
 
 
-def _read_dispatch(deployment: Deployment) -> tuple[DispatchStatus, Any]:
-    return deployment.api.dispatch.get_status(), deployment.now()
+def _read_dispatch(deployment: Deployment) -> tuple[DispatchStatus, datetime, timedelta | None]:
+    status, now = deployment.api.dispatch.get_status(), deployment.now()
+    return status, now, _age_of_trigger(deployment, now) if status.last_tick_at is None else None
 
 
-def _judge_dispatch(found: tuple[DispatchStatus, Any]) -> Iterator[_Judged]:
-    status, now = found
+def _age_of_trigger(deployment: Deployment, now: datetime) -> timedelta | None:
+    """How long ago the trigger's function was deployed; `None` if AWS does not say."""
+    try:
+        modified = deployment.configurations["trigger"]["LastModified"]
+    except NotAsked:
+        return None
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] != "botocore":
+            raise
+        return None
+    return now - datetime.fromisoformat(modified)
+
+
+def _judge_dispatch(found: tuple[DispatchStatus, datetime, timedelta | None]) -> Iterator[_Judged]:
+    status, now, deployed = found
     if status.last_tick_at is None:
-        yield _problem("the trigger has not run yet", "see respond-to-an-alarm.md#ticksincomplete")
+        if deployed is not None and deployed < _FIRST_TICK:
+            seconds = max(0, round(deployed.total_seconds()))
+            yield _OK, f"the trigger has not run yet: it was deployed {seconds} s ago", "ask again in some minutes"
+        else:
+            yield _problem("the trigger has not run yet", "see respond-to-an-alarm.md#ticksincomplete")
         return
     stuck = [each for each in status.groups if each.dispatched_until is None or each.dispatched_until < now - _TICK_AGE]
     if now - status.last_tick_at > _TICK_AGE or stuck:
@@ -851,8 +871,8 @@ def _judge_dispatch(found: tuple[DispatchStatus, Any]) -> Iterator[_Judged]:
             )
 
 
-def _described_dispatch(found: tuple[DispatchStatus, Any]) -> str:
-    status, now = found
+def _described_dispatch(found: tuple[DispatchStatus, datetime, timedelta | None]) -> str:
+    status, now, _ = found
     assert status.last_tick_at is not None  # noqa: S101 - otherwise there is a finding
     return f"the last tick was {max(0, round((now - status.last_tick_at).total_seconds()))} s ago"
 
@@ -928,6 +948,7 @@ def _read_regions(deployment: Deployment) -> Mapping[str, Any]:
         "stack": stack["StackStatus"],
         "table": table["Table"]["TableStatus"],
         # Without `archive_days` there is no bucket of the archive.
+        "archives": [region for region, each in both.items() if each.get("ArchiveBucketName")],
         "buckets": [
             (output, names, {each: _targets_of(deployment, each, name) for each, name in names.items()})
             for output, names in buckets
@@ -962,6 +983,13 @@ def _judge_regions(found: Mapping[str, Any]) -> Iterator[_Judged]:
         yield _warning(f"the stack in {there} is {found['stack']}", "deploy it again, as it was deployed here")
     if found["table"] not in {"ACTIVE", "UPDATING"}:
         yield _problem(f"the replica in {there} is {found['table']}", "a takeover would lose tasks: duetime region add")
+    if len(found["archives"]) == 1:
+        (has,) = found["archives"]
+        (lacks,) = (each for each in found["regions"] if each != has)
+        yield _problem(
+            f"only {has} has an archive: tasks that {lacks} removes by TTL are in none",
+            f"deploy {lacks} with the `archive_days` of {has}, then duetime region replicate --stack …",
+        )
     for output, every, targets in found["buckets"]:
         lacking = [each for each, own in every.items() if not {*every.values()} - {own} <= {*targets[each]}]
         if lacking:

@@ -45,9 +45,14 @@ export function uploadOfTask(task: Task): Uploadable | null {
   return { id: newKey(), name: "payload", size: bytes.size ?? 0, type: bytes.content_type, read: () => download(task.id) };
 }
 
-async function download(task: string): Promise<Blob> {
+/** A new address of a task's uploaded payload: one that was read earlier may have expired. */
+export async function payloadUrl(task: string): Promise<string> {
   const { payload } = await getAgain<Task>(`/v1/tasks/${encodeURIComponent(task)}`);
-  const response = await bucket(bytesOf(payload)?.url ?? "", {}, "The payload of the task was not read");
+  return bytesOf(payload)?.url ?? "";
+}
+
+async function download(task: string): Promise<Blob> {
+  const response = await bucket(await payloadUrl(task), {}, "The payload of the task was not read");
   return response.blob();
 }
 

@@ -1,5 +1,6 @@
 /** Creates or replaces a calendar, with a live drawing of its days. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { command, etagOf, type Call } from "../api/client";
 import type { Calendar } from "../api/types";
 import { href, navigate } from "../router";
@@ -64,17 +65,20 @@ export const MODES: Record<string, string> = {
   includes: "schedules run in these times only",
 };
 
-export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; close: () => void; done?: () => void }) {
+export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; close: () => void; done?: () => Promise<unknown> }) {
+  // Of the values that the form shows: they must not overwrite what others change while it is open.
+  const etag = useRef(calendar && etagOf(pathOf(calendar.name))).current;
   const name = useSignal(calendar?.name ?? "");
   const values = useSignal(valuesOf(calendar));
   const { busy, problem, send } = useSending();
   const set = (change: Partial<Values>) => (values.value = { ...values.value, ...change });
   const submit = async (event: Event) => {
     event.preventDefault();
-    const made = await send<Calendar>(callOf(name.value, timesOf(values.value), calendar));
+    const made = await send<Calendar>(callOf(name.value, timesOf(values.value), calendar ? { "If-Match": etag ?? "*" } : { "If-None-Match": "*" }));
     if (!made) return;
+    // The next change must begin from this one.
+    await done?.();
     close();
-    done?.();
     if (!calendar) navigate(href(["calendars", made.name]));
   };
   const toggle = (day: string) => set({ weekdays: values.value.weekdays.includes(day) ? values.value.weekdays.filter((each) => each !== day) : [...values.value.weekdays, day] });
@@ -116,12 +120,11 @@ export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; c
   );
 }
 
+const pathOf = (name: string) => `/v1/calendars/${encodeURIComponent(name)}`;
+
 /** A conditional write, so that concurrent changes are not overwritten. */
-function callOf(name: string, body: CalendarTimes, calendar?: Calendar): Call {
-  const path = `/v1/calendars/${encodeURIComponent(name)}`;
-  const etag = calendar && etagOf(path);
-  const headers: Record<string, string> = calendar ? (etag ? { "If-Match": etag } : {}) : { "If-None-Match": "*" };
-  return { method: "PUT", path, body, headers, command: command("calendars", "put", name, "calendar.json") };
+function callOf(name: string, body: CalendarTimes, headers: Record<string, string>): Call {
+  return { method: "PUT", path: pathOf(name), body, headers, command: command("calendars", "put", name, "calendar.json") };
 }
 
 function Lines({ label, value, set, hint }: { label: string; value: string; set: (value: string) => void; hint: string }) {

@@ -1,7 +1,8 @@
 /** A payload, result or message: what it is, bytes to download, or a value that the deployment's codec decrypts on request. */
 import { useSignal } from "@preact/signals";
+import { ApiProblem } from "../api/client";
 import { codecEndpoint, decrypted, decryptedText, hiddenText } from "../api/codec";
-import { bytesOf, contentType, type Bytes } from "../api/uploads";
+import { bytesOf, contentType, payloadUrl, type Bytes } from "../api/uploads";
 import { JsonView } from "./basics";
 
 const ENCRYPTED = "application/vnd.duetime.encrypted";
@@ -14,7 +15,8 @@ const isRedacted = (value: unknown): boolean => JSON.stringify(value ?? null).in
 
 const sizeOf = ({ base64, size }: Bytes): number => size ?? Math.floor(((base64 ?? "").replace(/=+$/, "").length * 3) / 4);
 
-export function PayloadView({ value, label }: { value: unknown; label: string }) {
+/** `task` is the one whose payload it is: an uploaded payload is read by an address that the API signs for it. */
+export function PayloadView({ value, label, task = "" }: { value: unknown; label: string; task?: string }) {
   const bytes = bytesOf(value);
   if (!bytes) {
     return (
@@ -27,13 +29,12 @@ export function PayloadView({ value, label }: { value: unknown; label: string })
   if (bytes.content_type === ENCRYPTED) return <Encrypted bytes={bytes} label={label} />;
   return (
     <p aria-label={label}>
-      {sizeOf(bytes).toLocaleString("en")} bytes of <code>{bytes.content_type}</code> <Download bytes={bytes} name={label.toLowerCase()} />
+      {sizeOf(bytes).toLocaleString("en")} bytes of <code>{bytes.content_type}</code> {bytes.url ? <Uploaded task={task} /> : <Download bytes={bytes} name={label.toLowerCase()} />}
     </p>
   );
 }
 
 function Download({ bytes, name }: { bytes: Bytes; name: string }) {
-  if (bytes.url) return <a href={bytes.url}>Download</a>;
   const save = () => {
     const data = Uint8Array.from(atob(bytes.base64 ?? ""), (each) => each.charCodeAt(0));
     const link = document.createElement("a");
@@ -47,6 +48,26 @@ function Download({ bytes, name }: { bytes: Bytes; name: string }) {
     <button type="button" class="quiet small" onClick={save}>
       Download
     </button>
+  );
+}
+
+function Uploaded({ task }: { task: string }) {
+  const fault = useSignal("");
+  const save = async () => {
+    fault.value = "";
+    try {
+      location.assign(await payloadUrl(task));
+    } catch (error) {
+      fault.value = `It could not be downloaded: ${error instanceof ApiProblem ? error.title : (error as Error).message}.`;
+    }
+  };
+  return (
+    <>
+      <button type="button" class="quiet small" onClick={() => void save()}>
+        Download
+      </button>{" "}
+      {fault.value && <span class="fault" role="alert">{fault.value}</span>}
+    </>
   );
 }
 

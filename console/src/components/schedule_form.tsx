@@ -1,5 +1,6 @@
 /** Creates or changes a schedule, with the server's live interpretation of its timing. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { command, type Call } from "../api/client";
 import type { Schedule } from "../api/types";
 import { parsed } from "../json";
@@ -31,7 +32,9 @@ interface Behaviour {
   expect_duration_factor: string;
 }
 
-export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; close: () => void; done?: () => void }) {
+export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Schedule; close: () => void; done?: (changed: Schedule) => void }) {
+  // As it was when the form was opened: what others change while it is open must not be overwritten by older values.
+  const schedule = useRef(latest).current;
   const name = useSignal(schedule?.name ?? "");
   const type = useSignal(schedule?.task.type ?? "");
   const payload = useSignal(JSON.stringify(schedule?.task.payload ?? null, null, 2));
@@ -65,7 +68,7 @@ export function ScheduleForm({ schedule, close, done }: { schedule?: Schedule; c
     const made = await send<Schedule>(typed ? { method: call.method, path: call.path, headers: call.headers ?? {}, body: typed.value } : call);
     if (!made) return;
     close();
-    done?.();
+    done?.(made);
     if (!schedule) navigate(href(["schedules", made.name]));
   };
   const toJson = () => {

@@ -61,7 +61,7 @@ export function CalendarDetail({ subject: name }: { subject: string }) {
         <Times calendar={read} />
         <Users name={read.name} />
       </div>
-      {changing.value && <CalendarForm calendar={read} close={() => (changing.value = false)} done={reload} />}
+      {changing.value && <CalendarForm calendar={read} close={() => (changing.value = false)} done={calendar.reload} />}
       {deleting.value && <ActionDialog action={remove} close={() => (deleting.value = false)} done={() => navigate(href(["calendars"]))} />}
     </>
   );

@@ -35,6 +35,11 @@ export function SchedulePage({ subject: name }: { subject: string }) {
   useLive(`schedule:${name}`, ({ version, isSnapshot }) => {
     if (!isSnapshot || version > (schedule.data.peek()?.version ?? 0)) reload();
   });
+  const changed = (now: Schedule) => {
+    // The next change must begin from it, also before it is read again.
+    schedule.set(now);
+    reload();
+  };
   const read = schedule.data.value;
   if (!read) return schedule.problem.value ? <ProblemBox problem={schedule.problem.value} retry={reload} /> : <p class="muted">Loading the schedule…</p>;
   return (
@@ -52,7 +57,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
             {read.paused_reason && <> · paused: {read.paused_reason}</>}
           </p>
         </div>
-        <Actions schedule={read} path={path} done={reload} />
+        <Actions schedule={read} path={path} done={reload} changed={changed} />
       </div>
       <div class="grid">
         <Strip runs={shown} reading={runs} zone={read.timezone} />
@@ -76,7 +81,7 @@ export function SchedulePage({ subject: name }: { subject: string }) {
   );
 }
 
-function Actions({ schedule, path, done }: { schedule: Schedule; path: string; done: () => void }) {
+function Actions({ schedule, path, done, changed }: { schedule: Schedule; path: string; done: () => void; changed: (now: Schedule) => void }) {
   const chosen = useSignal<{ action: Action; after: () => void } | null>(null);
   const changing = useSignal(false);
   const backfilling = useSignal(false);
@@ -112,7 +117,7 @@ function Actions({ schedule, path, done }: { schedule: Schedule; path: string; d
       <button type="button" class="remove" onClick={() => choose(remove, () => navigate(href(["schedules"])))}>Delete</button>
       {chosen.value && <ActionDialog action={chosen.value.action} close={() => (chosen.value = null)} done={chosen.value.after} />}
       {backfilling.value && <BackfillForm schedule={schedule} close={() => (backfilling.value = false)} done={done} />}
-      {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={done} />}
+      {changing.value && <ScheduleForm schedule={schedule} close={() => (changing.value = false)} done={changed} />}
     </div>
   );
 }

@@ -119,7 +119,7 @@ function Contents({ task }: { task: Task }) {
       )}
       <section class="card">
         <h2>Payload</h2>
-        <PayloadView value={task.payload} label="Payload" />
+        <PayloadView value={task.payload} label="Payload" task={task.id} />
       </section>
       {(task.result !== null || task.state === "succeeded") && (
         <section class="card">

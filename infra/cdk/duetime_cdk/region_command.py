@@ -31,6 +31,8 @@ from duetime_client.commands.progress_bars import counting_bar
 from duetime_client.errors import ClientError as CommandError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from duetime.domain.regions import ActiveRegion
     from duetime.domain.times import Millis
     from duetime.services.region_takeover import RegionTakeover
@@ -113,7 +115,7 @@ def replicate(*, stack: Stack) -> None:
     S3 replicates what is written from now on; the command copies what is missing. It can be repeated.
     """
     with _Failures():
-        pairs = _buckets(_deployment(stack, ""), stack)
+        pairs = _buckets(_outputs(_deployment(stack, ""), stack))
         for buckets in pairs.values():
             for region, bucket in buckets.items():
                 if not bucket.role:
@@ -137,12 +139,16 @@ _BUCKETS = {"contents": ("BucketName", ("",)), "archive": ("ArchiveBucketName", 
 """The outputs with the names of the buckets, and the prefixes of the keys that are replicated."""
 
 
-def _buckets(deployment: TwoRegions, stack: str) -> dict[str, dict[str, RegionalBucket]]:
+def _outputs(deployment: TwoRegions, stack: str) -> dict[str, Mapping[str, str]]:
+    """The outputs of the stacks by Region."""
+    return {region: outputs_of(stack, region) for region in deployment.names}
+
+
+def _buckets(outputs: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, RegionalBucket]]:
     """The buckets by Region: of contents, and of the archive if there is one in both."""
-    outputs = {region: outputs_of(stack, region) for region in deployment.names}
     found: dict[str, dict[str, RegionalBucket]] = {}
     for kind, (output, prefixes) in _BUCKETS.items():
-        if not all(each.get(output) for each in outputs.values()):
+        if not outputs or not all(each.get(output) for each in outputs.values()):
             continue
         found[kind] = {
             region: RegionalBucket(
@@ -216,7 +222,8 @@ def status(
         work = _takeover(deployment, standby, context.ensure_object(Clock), is_forced=False, drain=0)
         lag = _lag(work) if len(reachable) == len(sides) else None
         running = work.source.records.running_tasks(work.runtime.now()) if count and lag is not None else None
-        replicated = _replicated(deployment, stack) if len(reachable) == len(sides) else {}
+        outputs: Mapping[str, Mapping[str, str]] = _outputs(deployment, stack) if len(reachable) == len(sides) else {}
+        replicated = _replicated(outputs)
         document = {
             "active": latest.active,
             "standby": standby,
@@ -227,6 +234,7 @@ def status(
             "replication_lag_ms": lag,
             "contents_replicated": replicated.get("contents"),
             "archive_replicated": replicated.get("archive"),
+            "archives": [each for each, found in outputs.items() if found.get(_BUCKETS["archive"][0])],
             "running_tasks": running,
             "repeated_minutes": REGION_OVERLAP // MINUTE,
         }
@@ -238,11 +246,11 @@ def status(
         raise typer.Exit(1)
 
 
-def _replicated(deployment: TwoRegions, stack: str) -> dict[str, bool]:
+def _replicated(outputs: Mapping[str, Mapping[str, str]]) -> dict[str, bool]:
     """Whether the buckets of each kind are replicated in both directions."""
     return {
         kind: all(bucket.replicates_to(other) for bucket, other in permutations(buckets.values(), 2))
-        for kind, buckets in _buckets(deployment, stack).items()
+        for kind, buckets in _buckets(outputs).items()
     }
 
 
@@ -267,6 +275,11 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
         say("contents above 200 KB are not replicated: run `duetime region replicate`")
     if document["archive_replicated"] is False:
         say("the archive is not replicated: run `duetime region replicate`")
+    if len(document["archives"]) == 1:
+        (has,) = document["archives"]
+        (lacks,) = (each.region for each in sides if each.region != has)
+        say(f"only {has} has an archive: tasks that {lacks} removes by TTL are in none")
+        say(f"  deploy {lacks} with the `archive_days` of {has}, then run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (
         "data that is not replicated is late, or lost with the Region"

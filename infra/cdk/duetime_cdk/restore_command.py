@@ -170,16 +170,14 @@ def _restore(tables: TableRestore, plan: Plan, path: Path, clock: Clock) -> None
     say(f"2. {plan.target} has a stream, TTL and a continuous backup")
     with path.open("a", encoding="utf-8") as file, ExitStack() as stack:
         writer = _Writer(file)
-        work = restore_of(plan.target, plan.source, plan.bucket, plan.epoch, plan.after, writer.add)
+        work = restore_of(plan.target, plan.source, plan.bucket, plan.epoch, plan.after, writer.add, at=plan.at or 0)
         work.stop()
         say("3. all of its tasks are stopped by a switch")
         bar = stack.enter_context(counting_bar())
         taken = _in_parallel(plan, bar, "taking over", work.take_over)
         say(f"4. {taken.taken_over} open tasks have a fence of epoch {plan.epoch}")
-        since = plan.at
-        if since is not None and plan.source:
-            found = _in_parallel(plan, bar, "comparing", lambda *of: work.compare(since, *of))
-            taken.add(found)
+        if plan.at is not None and plan.source:
+            taken.add(_in_parallel(plan, bar, "comparing", work.compare))
     _show(plan, taken, path)
     _say_next(plan, arn)
 
@@ -221,6 +219,8 @@ def _show(plan: Plan, report: RestoreReport, path: Path) -> None:
     for (change, effect), number in sorted(report.changes.items()):
         if change not in {"none", "unknown"}:
             say(f"   {number} {change} after the restore point: {_EFFECTS[effect]}")
+    if report.cancelled:
+        say(f"   {report.cancelled} nodes are cancelled: their topology, or its plan, is not in the backup (PlanLost)")
     for key in report.unreadable:
         say(f"   the record {key} cannot be read, and stays as it is")
     say(f"   each of them: {path}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.targets.aws_target import AwsRunner
-from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.adapters.targets.callbacks import EventEncoding, HttpCallbacks
 from duetime.adapters.targets.http_messages import Call, HttpResponse, NoResponse, Reply
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.job_calls import Resources
@@ -50,7 +50,7 @@ def no_aws() -> AwsRunner:
 
 def told(outcome: Task) -> bytes:
     """The event that reports an outcome."""
-    return HttpCallbacks(Kept(HttpResponse(204)), entry, no_aws, ConsolePages()).outcome_event(outcome)
+    return HttpCallbacks(Kept(HttpResponse(204)), EventEncoding(entry, ConsolePages()), no_aws).outcome_event(outcome)
 
 
 def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
@@ -99,7 +99,10 @@ def test_a_notice_to_a_bus_is_an_event() -> None:
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)
     assert (
-        HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice) is None
+        HttpCallbacks(Kept(HttpResponse(204)), EventEncoding(entry, ConsolePages()), lambda: runner).notify(
+            DONE, BUS, notice
+        )
+        is None
     )
     (put,) = session.events.taken
     assert (put["EventBusName"], put["Source"], put["DetailType"]) == (BUS, "duetime", "task.late")
@@ -113,7 +116,9 @@ def test_a_notice_to_what_the_settings_do_not_allow_is_not_sent() -> None:
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns())
     notice = Notice(NoticeKind.FAILED, "1", NOW)
-    failed = HttpCallbacks(Kept(HttpResponse(204)), entry, lambda: runner, ConsolePages()).notify(DONE, BUS, notice)
+    failed = HttpCallbacks(Kept(HttpResponse(204)), EventEncoding(entry, ConsolePages()), lambda: runner).notify(
+        DONE, BUS, notice
+    )
     assert failed is not None
     assert (failed.error.type, failed.retriable) == ("TargetNotAllowed", False)
     assert session.events.taken == []
@@ -123,9 +128,11 @@ def test_an_event_links_to_the_page_of_its_task() -> None:
     """With a console, callbacks and notices have the address of the task's page; without one, neither has."""
     kept = Kept(HttpResponse(204))
     notice = Notice(NoticeKind.FAILED, "some-id", DONE.next_at)
-    callbacks = HttpCallbacks(kept, entry, no_aws, ConsolePages("https://example.org/console/index.html"))
+    callbacks = HttpCallbacks(
+        kept, EventEncoding(entry, ConsolePages("https://example.org/console/index.html")), no_aws
+    )
     callbacks.notify(DONE, URL, notice)
-    HttpCallbacks(kept, entry, no_aws, ConsolePages()).notify(DONE, URL, notice)
+    HttpCallbacks(kept, EventEncoding(entry, ConsolePages()), no_aws).notify(DONE, URL, notice)
     bodies = [callbacks.outcome_event(DONE), *(call.body for call in kept.calls)]
     page = f"https://example.org/console/index.html#/tasks/{DONE.id}"
     assert [json.loads(body).get("console_url") for body in bodies] == [page, page, None]

@@ -1,10 +1,11 @@
-"""Mistakes in the takeover by another Region."""
+"""Mistakes in the takeover by another Region, and of a restored table."""
 
 from __future__ import annotations
 
 from tests.simulation.mutations.mutant import Mutant
 
 _LOST_PLANS = "tests/simulation/test_two_regions.py -k replicated"
+_OF_BACKUP = "tests/simulation/test_restoring.py -k backup"
 
 MUTANTS = (
     Mutant(
@@ -89,23 +90,44 @@ MUTANTS = (
     Mutant(
         "nodes of a plan that was not replicated stay open",
         "services/region_takeover.py",
-        "        self._dismiss(left_over, report)\n",
-        "",
+        'report.tasks["cancelled"] += plans.dismiss()',
+        'report.tasks["cancelled"] += 0',
         test=_LOST_PLANS,
     ),
     Mutant(
         "nodes that were not replicated are not created",
-        "services/region_takeover.py",
+        "services/lost_plans.py",
         "opened=run.opened and not is_new",
         "opened=run.opened",
         test=_LOST_PLANS,
     ),
     Mutant(
         "nodes of a plan that was not replicated run",
-        "services/region_takeover.py",
+        "services/lost_plans.py",
         "task.state not in NOT_STARTED or",
         "task.state is not State.BLOCKED or",
         also=(("import NOT_STARTED\n", "import NOT_STARTED, State\n"),),
         test=_LOST_PLANS,
+    ),
+    Mutant(
+        "nodes of a plan that is not in the backup stay open",
+        "services/restore.py",
+        "report.cancelled += plans.dismiss()",
+        "report.cancelled += 0",
+        test=_OF_BACKUP,
+    ),
+    Mutant(
+        "a restore writes no timer of a task that the backup may lack",
+        "domain/restore.py",
+        "return None if is_at_home else",
+        "return None if True else",
+        test=_OF_BACKUP,
+    ),
+    Mutant(
+        "a restore writes no timers of schedules",
+        "services/restore.py",
+        "if stored.is_expandable:",
+        "if False:",
+        test=_OF_BACKUP,
     ),
 )

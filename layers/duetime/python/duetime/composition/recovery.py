@@ -39,13 +39,15 @@ def table_restore() -> TableRestore:
     return DynamoTableRestore(Platform().clients.dynamodb())
 
 
-def restore_of(
+def restore_of(  # noqa: PLR0913 - the tables, and what the operator has decided
     table: str,
     replaced: str,
     bucket: str,
     epoch: int,
     after: AfterRestore,
     report: Callable[[Mapping[str, str]], None],
+    *,
+    at: Millis,
     platform: Platform | None = None,
 ) -> Restore[DynamoRecords]:
     """The takeover of a restored table.
@@ -57,6 +59,7 @@ def restore_of(
         epoch: the new epoch.
         after: what happens to tasks that had run.
         report: called with each task that changed after the restore point.
+        at: the restore point; 0 if it is not known.
         platform: clients, clock and more; those of this process by default.
     """
     garbage_collection.resume()
@@ -69,9 +72,11 @@ def restore_of(
         replaced=DynamoRecords(client, replaced) if replaced else None,
         contents=stores.contents,
         switches=SwitchAdmin(stores, composition.runtime),
+        topologies=stores.topologies,
         runtime=composition.runtime,
         after=after,
         report=report,
+        at=at,
     )
 
 

@@ -160,11 +160,13 @@ class TaskServices(Part):
         runner = HttpRunner(self.part(HttpServices).caller)
         return TargetQueryService(self.reader, runner, self.runtime.random_source)
 
-    @property
-    def workloads(self) -> TaskWorkloads:
-        """The workloads of newly requested tasks."""
+    def workloads_of(self, owner: str) -> TaskWorkloads:
+        """The workloads of tasks that an owner requests."""
         from duetime.adapters.dynamodb.attribute_values import smaller
+        from duetime.adapters.targets.callbacks import EventEncoding
+        from duetime.contract.tasks.encoding import entry
         from duetime.domain.cost_estimates import Circumstances, TaskWorkloads
+        from duetime.domain.tasks.notices import ConsolePages
         from duetime.domain.times import MINUTE
         from duetime_common.cost_estimate import Workload
         from duetime_common.prices import DEFAULT_REGION, PRICES
@@ -179,11 +181,13 @@ class TaskServices(Part):
             region=settings.region if settings.region in PRICES else DEFAULT_REGION,
         )
         circumstances = Circumstances(
+            owner=owner,
             now=self.runtime.clock.now(),
             # The trigger reads whole minutes.
             soon=settings.look_ahead_ms + MINUTE,
             pulled_types=settings.pulled_queue_urls.keys(),
             stored_size=lambda payload: len(smaller(payload) or payload),
+            outcome_event=EventEncoding(entry, ConsolePages(settings.console_url)).of_outcome,
             workload=workload,
         )
         return TaskWorkloads(circumstances)

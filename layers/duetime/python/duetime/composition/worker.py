@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from duetime.adapters.targets import Targets, TopologyRunner
 from duetime.adapters.targets.aws_target import AwsRunner
-from duetime.adapters.targets.callbacks import HttpCallbacks
+from duetime.adapters.targets.callbacks import EventEncoding, HttpCallbacks
 from duetime.adapters.targets.http_target import HttpRunner
 from duetime.adapters.targets.job_calls import Resources
 from duetime.adapters.targets.python_handlers import HandlerRunner
@@ -149,7 +149,8 @@ class WorkerServices(Part):
     @cached_property
     def _callbacks(self) -> HttpCallbacks:
         caller, targets = self.part(HttpServices).caller, self.part(TargetServices)
-        return HttpCallbacks(caller, task_entry, lambda: targets.aws_runner, self._console_pages)
+        encoding = EventEncoding(task_entry, self._console_pages)
+        return HttpCallbacks(caller, encoding, lambda: targets.aws_runner)
 
     @cached_property
     def _notice_sender(self) -> NoticeSender:

@@ -1,7 +1,7 @@
 """Derives workloads from requests, to estimate the cost of their tasks.
 
 Each task is counted as in a deployment without other load, and its attempt as taking no time, unless a node has an
-expected duration. `docs/reference/costs.md` lists the units that are counted here, with their tests.
+expected duration, and without a result. `docs/reference/costs.md` lists the units that are counted here, with their tests.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from duetime.domain.limits import INLINE_CONTENT_BYTES
+from duetime.domain.ids import TaskId
+from duetime.domain.limits import INLINE_CONTENT_BYTES, INLINE_EVENT_BYTES
 from duetime.domain.operating_parameters import EDGES_PER_GROUP
 from duetime.domain.schedules.definition import Overlap
 from duetime.domain.schedules.forecast import planned_times
 from duetime.domain.schedules.occurrences import count_between
+from duetime.domain.tasks.attempt_records import AttemptOutcome
+from duetime.domain.tasks.attempt_run import Run as AttemptRun
 from duetime.domain.tasks.aws_jobs import is_job
+from duetime.domain.tasks.creation import new_task
+from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import (
     ApprovalTarget,
     EventTarget,
@@ -25,6 +30,7 @@ from duetime.domain.tasks.targets import (
     TopologyTarget,
     outlives_workers,
 )
+from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import HOUR, SECOND
 from duetime.domain.topologies.graph import Graph
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from duetime.domain.schedules.schedule import Schedule
+    from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.type_defaults import TaskSpec
     from duetime.domain.times import Millis
     from duetime.domain.topologies.graph import Node
@@ -54,6 +61,7 @@ _ORDER = 5
 """The same for an ordered key: number, place, turn, the place removed, the end of the follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
+_LIKE_RANDOM = 0x9E37, 0x79B97F4A7C15F39C
 _TOPOLOGY = 12 - TASK_WRITES
 """Additional write units of a topology's own task, which is executed and watched."""
 _NODE, _WAITING_NODE, _LAST_NODE, _INNER_TOPOLOGY = 2, 1, 1, 1
@@ -74,17 +82,21 @@ class Circumstances:
     """The deployment and time for which costs are estimated.
 
     Attributes:
+        owner: of the tasks.
         now: the time.
         soon: tasks that are due within this many milliseconds are sent by the API, later ones by the trigger.
         pulled_types: types that pull workers run.
         stored_size: returns the compressed size of a payload, in bytes.
+        outcome_event: returns the event of an ended task's callback.
         workload: of a plain task: the deployment's precision, summary, traces and region.
     """
 
+    owner: str
     now: Millis
     soon: Millis
     pulled_types: Collection[str]
     stored_size: Callable[[bytes], int]
+    outcome_event: Callable[[Task], bytes]
     workload: Workload
 
 
@@ -174,12 +186,12 @@ class TaskWorkloads:
         found += _PREPARE * (isinstance(target, HttpTarget) and Phase.PREPARE in target.phases)
         found += _JOB * (target is not None and is_job(target)) + _APPROVAL * isinstance(target, ApprovalTarget)
         found += _EVENT * isinstance(target, EventTarget)
-        return found + self._payload_writes(spec.payload)
+        return found + self._payload_writes(spec.payload, INLINE_CONTENT_BYTES)
 
-    def _payload_writes(self, payload: bytes) -> int:
+    def _payload_writes(self, payload: bytes, inline: int) -> int:
         """Write units of a payload: 0 inside the record; else three per KB, and one when the task ends."""
-        size = self.circumstances.stored_size(payload) if len(payload) > INLINE_CONTENT_BYTES else 0
-        return 3 * -(-size // _KILOBYTE) + 1 if size > INLINE_CONTENT_BYTES else 0
+        size = self.circumstances.stored_size(payload) if len(payload) > inline else 0
+        return 3 * -(-size // _KILOBYTE) + 1 if size > inline else 0
 
     def _of_graph(self, graph: Graph) -> Iterator[Workload]:
         """Workloads of all nodes of a graph, including nested ones."""
@@ -201,10 +213,15 @@ class TaskWorkloads:
                 yield from self._of_graph(inner)
 
     def _callbacks(self, specs: Iterable[TaskSpec]) -> list[Workload]:
-        """Workload of the tasks that post outcomes."""
-        count = sum(spec.callback_url is not None for spec in specs)
-        one = replace(self.circumstances.workload, per_request=0, ahead=False, extra_writes=_CALLBACK)
-        return [_many(one, count)] if count else []
+        """Workloads of the tasks that post outcomes."""
+        counts = Counter(self._event_writes(spec) for spec in specs if spec.callback_url is not None)
+        one = replace(self.circumstances.workload, per_request=0, ahead=False)
+        return [_many(replace(one, extra_writes=_CALLBACK + extra), count) for extra, count in counts.items()]
+
+    def _event_writes(self, spec: TaskSpec) -> int:
+        """Write units of a callback's event, if the task succeeds at once without a result."""
+        event = self.circumstances.outcome_event(_succeeded(spec, self.circumstances.owner, self._due_at(spec)))
+        return self._payload_writes(event, INLINE_EVENT_BYTES)
 
     def _due_at(self, spec: TaskSpec) -> Millis:
         due = self.circumstances.now + (spec.delay or 0) if spec.due_at is None else spec.due_at
@@ -217,6 +234,15 @@ def _planned(schedule: Schedule, now: Millis) -> int:
     times = planned_times(replace(schedule, remaining_runs=most), now, end)
     count = count_between(schedule, now - 1, end - 1) if times is None else len(times)
     return count if most is None else min(count, most)
+
+
+def _succeeded(spec: TaskSpec, owner: str, at: Millis) -> Task:
+    """The record of a task that succeeded as soon as it was due."""
+    # An id has random digits, which a compressed event cannot shorten.
+    task_id = TaskId.of(at, *_LIKE_RANDOM)
+    made = new_task(task_id, spec, owner, at, at, Content(ContentPlace.RECORD, "", b""))
+    ended = replace(made, state=State.SUCCEEDED, attempt=1, fence=made.fence + 1, version=3, started_at=at)
+    return replace(ended, attempt_history=(AttemptRun(ended, at, at).line(AttemptOutcome.SUCCEEDED),))
 
 
 def _many(one: Workload, count: int, together: int = 1) -> Workload:

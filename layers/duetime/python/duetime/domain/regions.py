@@ -12,23 +12,15 @@ from typing import TYPE_CHECKING
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.operating_parameters import RECOVERY_SCAN_DELAYS, REGION_OVERLAP
 from duetime.domain.restore import freed
-from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.states import LEASED, State
 from duetime.domain.tasks.task import fence_of_epoch
 from duetime.domain.times import minute_of
-from duetime.domain.topologies.node_status import Reason
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.dispatch.cursors import Cursors
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.domain.topologies.run_state import RunState
-
-PLAN_LOST = TaskError(
-    "PlanLost", "its topology, or the plan that created it, was not replicated before another Region took over"
-)
-"""The error of a node that no run of its topology would start."""
 
 
 @frozen
@@ -109,32 +101,6 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
         return TakenOver(free, None, was_cut_off=False)
     at = now if is_leased or task.is_terminal else max(free.next_at, now)
     return TakenOver(free, _timer(free, at), was_cut_off=runs)
-
-
-def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
-    """Whether no run of its topology will start or end a node.
-
-    Its topology, or the plan that created it, was not replicated; or another plan has replaced that one. Or the end of
-    its topology was replicated, and the node's own end was not.
-
-    Args:
-        node: a node.
-        topology: its topology; `None` if it is not there.
-        run_state: the progress of its topology, read after the node; `None` if it is not there.
-    """
-    if node.node_ref is None or node.is_terminal:
-        return False
-    if topology is None or run_state is None or not run_state.has_planned(node.id, node.node_ref):
-        return True
-    return topology.is_terminal and node.state is State.BLOCKED
-
-
-def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
-    """A leftover node, cancelled, and the timer by which a worker does the follow-up of its end."""
-    ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
-    raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
-    ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
-    return ended, _timer(ended, now)
 
 
 def has_attempt(task: Task, now: Millis) -> bool:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.enqueue_plan import Timer
 from duetime.domain.tasks.action_history import NO_ACTIONS, Action, ActionRecord, ActorType, Attribution
+from duetime.domain.tasks.attempt_records import TaskError
 from duetime.domain.tasks.attempt_run import claim_undone, waits_with
 from duetime.domain.tasks.aws_jobs import is_job
 from duetime.domain.tasks.states import LEASED, STARTABLE, State
 from duetime.domain.tasks.task import fence_of_epoch
-from duetime.domain.times import DAY, to_iso
+from duetime.domain.times import DAY, minute_of, to_iso
+from duetime.domain.topologies.node_status import Reason
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.topologies.run_state import RunState
 
 RESTORED = "restored: its attempt was cut off"
 """Wait reason of a task whose attempt the restored table no longer knows."""
@@ -29,6 +32,12 @@ HELD_TAG = "duetime/restored"
 """Tag of a task that is paused until the operator decides; its value is the state that the task had before."""
 _LEAST_KEPT = 2 * DAY
 """An outcome that is taken over can be read for at least this long."""
+
+
+PLAN_LOST = TaskError(
+    "PlanLost", "its topology, or the plan that created it, is lost: the write before was not replicated or restored"
+)
+"""The error of a node that no run of its topology would start."""
 
 
 class AfterRestore(StrEnum):
@@ -139,8 +148,20 @@ def take_over(
     # A topology continues from its nodes, each of which is held separately.
     if after is not AfterRestore.RERUN and change in _MAY_HAVE_RUN and not task.is_topology:
         task = _held(task, now)
-    needs_check = restored.state in LEASED or restored.is_terminal
-    return Takeover(task, change, _timer(task, now) if needs_check and task.state is not State.PAUSED else None)
+    return Takeover(task, change, _check_of(restored, task, now))
+
+
+def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
+    """The timer of a record that was taken over; `None` if it needs none, or the record is in the minute of its check.
+
+    A restored table may lack the timer: a backup does not keep the order of writes to different items.
+    """
+    if task.state in {State.PAUSED, State.BLOCKED}:
+        return None
+    if restored.state in LEASED or restored.is_terminal:
+        return _timer(task, now)
+    is_at_home = minute_of(task.next_at) == minute_of(task.id.home)
+    return None if is_at_home else _timer(task, max(task.next_at, now))
 
 
 def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: Millis) -> Takeover | None:
@@ -197,6 +218,32 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
         waits=waits_with(task, RESTORED, now),
         rate_places={},
     )
+
+
+def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
+    """Whether no run of its topology will start or end a node.
+
+    Its topology, or the plan that created it, was not replicated or restored; or another plan has replaced that one. Or
+    the end of its topology is there, and the node's own end is not.
+
+    Args:
+        node: a node.
+        topology: its topology; `None` if it is not there.
+        run_state: the progress of its topology, read after the node; `None` if it is not there.
+    """
+    if node.node_ref is None or node.is_terminal:
+        return False
+    if topology is None or run_state is None or not run_state.has_planned(node.id, node.node_ref):
+        return True
+    return topology.is_terminal and node.state is State.BLOCKED
+
+
+def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
+    """A node that is left over, cancelled, and the timer by which a worker does what follows its end."""
+    ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
+    raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
+    ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
+    return ended, _timer(ended, now)
 
 
 def _held(task: Task, now: Millis) -> Task:

@@ -47,6 +47,25 @@ class RecordPage:
     scanned: int
 
 
+@frozen
+class TakeoverPage:
+    """Some items of a segment of the table.
+
+    Attributes:
+        tasks: the readable ones.
+        schedules: schedules.
+        unreadable: sort keys of records that cannot be read.
+        cursor: where the next page begins; empty on the last page.
+        scanned: number of items of any kind that were read for it.
+    """
+
+    tasks: Sequence[Task]
+    schedules: Sequence[StoredSchedule]
+    unreadable: Sequence[str]
+    cursor: str
+    scanned: int
+
+
 class TableRestore(Protocol):
     """Restores tables from their continuous backup."""
 
@@ -86,16 +105,8 @@ class TableRestore(Protocol):
         ...
 
 
-class Records(Protocol):
-    """All records of one table."""
-
-    def open_page(self, segment: int, segments: int, cursor: str) -> RecordPage:
-        """The next records with unfinished work in one of the table's segments, read consistently."""
-        ...
-
-    def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
-        """The next records that were created, or retried after their end, since a time."""
-        ...
+class RecordChanges(Protocol):
+    """Reads and rewrites records of one table, outside of what functions do."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
         """Read records, consistently; missing and unreadable ones are left out."""
@@ -105,12 +116,28 @@ class Records(Protocol):
         """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
         ...
 
-    def insert(self, task: Task) -> bool:
-        """Write a record, unless its id exists."""
-        ...
-
     def add_timer(self, timer: Timer) -> None:
         """Write a timer; writing it again changes nothing."""
+        ...
+
+    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
+        """Write a schedule's timer; writing it again changes nothing."""
+        ...
+
+
+class Records(RecordChanges, Protocol):
+    """All records of one table."""
+
+    def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
+        """The next records with unfinished work in one of the table's segments, and schedules, read consistently."""
+        ...
+
+    def page_since(self, segment: int, segments: int, cursor: str, since: Millis) -> RecordPage:
+        """The next records that were created, or retried after their end, since a time."""
+        ...
+
+    def insert(self, task: Task) -> bool:
+        """Write a record, unless its id exists."""
         ...
 
     def copy_contents(self, task_id: TaskId, source: Self) -> None:
@@ -138,26 +165,7 @@ class RegionStore(Protocol):
         ...
 
 
-@frozen
-class TakeoverPage:
-    """Some items of a segment of the table.
-
-    Attributes:
-        tasks: the readable ones.
-        schedules: schedules.
-        unreadable: sort keys of records that cannot be read.
-        cursor: where the next page begins; empty on the last page.
-        scanned: number of items of any kind that were read for it.
-    """
-
-    tasks: Sequence[Task]
-    schedules: Sequence[StoredSchedule]
-    unreadable: Sequence[str]
-    cursor: str
-    scanned: int
-
-
-class RegionRecords(Protocol):
+class RegionRecords(RecordChanges, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
@@ -166,20 +174,4 @@ class RegionRecords(Protocol):
 
     def running_tasks(self, now: Millis) -> int:
         """The number of tasks with a running attempt, without topologies; reads the whole table."""
-        ...
-
-    def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records, consistently; missing and unreadable ones are left out."""
-        ...
-
-    def rewrite(self, before: Task, after: Task) -> bool:
-        """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
-        ...
-
-    def add_timer(self, timer: Timer) -> None:
-        """Write a timer; writing it again changes nothing."""
-        ...
-
-    def add_schedule_timer(self, timer: ScheduleTimer) -> None:
-        """Write a schedule's timer; writing it again changes nothing."""
         ...

@@ -8,40 +8,33 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from duetime.domain.dispatch.cursors import groups_of
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
-from duetime.domain.errors import RecordUnreadable
-from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REGION_SETTLES, RUN_STATE_LIFE
+from duetime.domain.operating_parameters import REGION_LIFE, REGION_OVERLAP, REGION_SETTLES
 from duetime.domain.regions import (
     ActiveRegion,
     cursors_behind,
-    dismissed,
-    is_left_over,
     is_taken_over,
     next_region,
     taken_over,
 )
-from duetime.domain.tasks.states import NOT_STARTED
 from duetime.domain.tasks.task import ContentPlace
 from duetime.domain.times import SECOND, Millis
+from duetime.services.lost_plans import LostPlans
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.task import Task
-    from duetime.domain.topologies.run_state import RunState
     from duetime.ports.restore import RegionRecords, RegionStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import CursorStore, ShardStore
     from duetime.ports.tasks import ContentStore
     from duetime.ports.topologies import TopologyStore
 
-Runs: TypeAlias = "dict[TaskId, tuple[Task | None, RunState | None]]"
-"""Topologies with their progress."""
 _TRIES = 5
 _LOOK = 5 * SECOND
 _PROBE_LOOK = 200
@@ -179,17 +172,14 @@ class RegionTakeover:
     ) -> TakeoverReport:
         """Take over the records in one of the table's segments; segments can run at the same time."""
         report, cursor, more = TakeoverReport(), "", True
-        left_over: list[TaskId] = []
+        plans = LostPlans(self.target.records, self.topologies, self.runtime, region.since)
         while more:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
-            # Read after the page, and once for all nodes in it.
-            runs: Runs = {}
             for task in page.tasks:
                 # First: once it is taken over, its run may go on.
-                self._reopen(task, region)
+                plans.reopen(task, is_taken_over=is_taken_over(task, region))
                 self._take_over(task, region, report)
-                if self._is_left_over(task, runs):
-                    left_over.append(task.id)
+            plans.note(page.tasks)
             for stored in page.schedules:
                 if stored.is_expandable:
                     now = self.runtime.now()
@@ -200,7 +190,10 @@ class RegionTakeover:
             report.unreadable += page.unreadable
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
-        self._dismiss(left_over, report)
+        if plans.is_any_left_over:
+            # The rest of their plan may only be replicated later.
+            self._sleep(REGION_SETTLES)
+            report.tasks["cancelled"] += plans.dismiss()
         return report
 
     def open(self, region: ActiveRegion) -> None:
@@ -244,50 +237,6 @@ class RegionTakeover:
             for content in task.contents_outside:
                 if content.place is ContentPlace.OBJECT:
                     self.contents.retain(task.id, content)
-
-    def _reopen(self, task: Task, region: ActiveRegion) -> None:
-        """Let the run of a topology continue: only some of its last writes may have arrived.
-
-        If its task is open, the run has not ended. A run that began shortly before the takeover is planned once more,
-        which creates the tasks of nodes that have not arrived.
-        """
-        run = self.topologies.read(task.id) if task.is_topology else None
-        if run is None:
-            return
-        is_new = run.begun_at >= region.since - REGION_OVERLAP and not is_taken_over(task, region)
-        changed = replace(run, opened=run.opened and not is_new)
-        if not task.is_terminal:
-            changed = replace(changed, stopped=False, ended=False, dissolved=False)
-        if changed != run:
-            expires_at = self.runtime.now() + RUN_STATE_LIFE if changed.ended or changed.dissolved else None
-            self.topologies.save(changed, self.runtime.nonce(), expires_at)
-
-    def _is_left_over(self, task: Task, runs: Runs) -> bool:
-        if task.node_ref is None or task.is_terminal:
-            return False
-        topology = task.node_ref.topology
-        try:
-            run = runs.get(topology) or runs.setdefault(topology, self.topologies.read_with_task(topology))
-        except RecordUnreadable:
-            return False
-        return is_left_over(task, *run)
-
-    def _dismiss(self, left_over: list[TaskId], report: TakeoverReport) -> None:
-        """Cancel nodes whose topology would never start them, unless the rest of it is only replicated later."""
-        if not left_over:
-            return
-        self._sleep(REGION_SETTLES)
-        for task_id in left_over:
-            for _ in range(_TRIES):
-                task = self.target.records.read_many([task_id]).get(task_id)
-                # One that has begun in a Region that works runs to its end.
-                if task is None or task.state not in NOT_STARTED or not self._is_left_over(task, {}):
-                    break
-                ended, timer = dismissed(task, self.runtime.now())
-                self.target.records.add_timer(timer)
-                if self.target.records.rewrite(task, replace(ended, nonce=self.runtime.nonce())):
-                    report.tasks["cancelled"] += 1
-                    break
 
     def _sleep(self, duration: Millis) -> None:
         self.runtime.clock.sleep_until(self.runtime.now() + duration)

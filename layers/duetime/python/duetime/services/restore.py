@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from duetime.domain.callers import Caller, Role
+from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.restore import (
     AfterRestore,
     Change,
@@ -17,7 +18,8 @@ from duetime.domain.restore import (
     take_over_occurrence,
 )
 from duetime.domain.switches import ALL_TASKS, Switch
-from duetime.domain.tasks.task import ContentPlace
+from duetime.domain.tasks.task import ContentPlace, fence_of_epoch
+from duetime.services.lost_plans import LostPlans
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
-    from duetime.ports.restore import RecordPage, Records
+    from duetime.ports.restore import RecordPage, Records, TakeoverPage
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore
+    from duetime.ports.topologies import TopologyStore
     from duetime.services.switch_admin import SwitchAdmin
 
 R = TypeVar("R", bound="Records")
@@ -46,11 +49,13 @@ class RestoreReport:
         scanned: number of items that were read.
         taken_over: number of records with a new fence.
         changes: number of tasks by their events, and by their fate.
+        cancelled: number of nodes that were cancelled, because no run of their topology would start them.
         unreadable: keys of records that no version of duetime can read; they stay as they are.
     """
 
     scanned: int = 0
     taken_over: int = 0
+    cancelled: int = 0
     changes: Counter[tuple[str, str]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
 
@@ -58,6 +63,7 @@ class RestoreReport:
         """Add the numbers of another segment."""
         self.scanned += other.scanned
         self.taken_over += other.taken_over
+        self.cancelled += other.cancelled
         self.changes.update(other.changes)
         self.unreadable += other.unreadable
 
@@ -74,18 +80,22 @@ class Restore(Generic[R]):
         replaced: the table that it replaces; `None` if it is lost.
         contents: contents outside the records of the restored table.
         switches: its switches.
+        topologies: progress of its topologies.
         runtime: the clock, and the new epoch.
         after: the fate of tasks that had run after the restore point.
         report: called with each task that changed after the restore point.
+        at: the restore point; 0 if it is not known.
     """
 
     restored: R
     replaced: R | None
     contents: ContentStore
     switches: SwitchAdmin
+    topologies: TopologyStore
     runtime: Runtime
     after: AfterRestore
     report: Callable[[Mapping[str, str]], None]
+    at: Millis
 
     def stop(self) -> None:
         """Stop all tasks by a switch, so that the new functions start none until the operator deletes it."""
@@ -96,17 +106,26 @@ class Restore(Generic[R]):
     ) -> RestoreReport:
         """Take over the open records in one of the table's segments; segments can run at the same time."""
         report, cursor, more = RestoreReport(), "", True
+        plans = LostPlans(self.restored, self.topologies, self.runtime, self.at)
         while more:
             page = self.restored.open_page(segment, segments, cursor)
             known = {} if self.replaced is None else self.replaced.read_many([task.id for task in page.tasks])
             for task in page.tasks:
+                plans.reopen(task, is_taken_over=task.fence == fence_of_epoch(task.fence, self.runtime.epoch))
                 self._take_over(task, known.get(task.id), report)
+            plans.note(page.tasks)
+            for stored in page.schedules:
+                # Its own may be lost: a backup does not keep the order of writes to different items.
+                if stored.is_expandable:
+                    now = self.runtime.now()
+                    timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
+                    self.restored.add_schedule_timer(timer)
             more, cursor = _next(page, report, progress)
+        report.cancelled += plans.dismiss()
         return report
 
     def compare(
         self,
-        since: Millis,
         segment: int = 0,
         segments: int = 1,
         progress: Callable[[int], None] = lambda _scanned: None,
@@ -116,17 +135,16 @@ class Restore(Generic[R]):
         Occurrences of schedules that had run are written into the restored table, unless they may run again.
 
         Args:
-            since: the restore point.
             segment: one of the segments of the replaced table.
             segments: how many there are.
             progress: called with the number of items that were read.
         """
         report, cursor, more = RestoreReport(), "", self.replaced is not None
         while more and self.replaced is not None:
-            page = self.replaced.page_since(segment, segments, cursor, since)
+            page = self.replaced.page_since(segment, segments, cursor, self.at)
             known = self.restored.read_many([task.id for task in page.tasks])
             for task in page.tasks:
-                self._compare(task, known.get(task.id), since, report)
+                self._compare(task, known.get(task.id), report)
             more, cursor = _next(page, report, progress)
         return report
 
@@ -157,9 +175,9 @@ class Restore(Generic[R]):
                     self.contents.retain(before.id, content)
         return self.restored.rewrite(before, replace(done.task, nonce=self.runtime.nonce()))
 
-    def _compare(self, task: Task, restored: Task | None, since: Millis, report: RestoreReport) -> None:
+    def _compare(self, task: Task, restored: Task | None, report: RestoreReport) -> None:
         if restored is not None:
-            if task.created_at < since and restored.finished_at is not None:
+            if task.created_at < self.at and restored.finished_at is not None:
                 self._note(task, Change.REOPENED, "ended", report)
             return
         effect = "lost"
@@ -178,7 +196,7 @@ class Restore(Generic[R]):
             self.report(facts(task, change, effect))
 
 
-def _next(page: RecordPage, report: RestoreReport, progress: Callable[[int], None]) -> tuple[bool, str]:
+def _next(page: RecordPage | TakeoverPage, report: RestoreReport, progress: Callable[[int], None]) -> tuple[bool, str]:
     report.scanned += page.scanned
     report.unreadable += page.unreadable
     progress(page.scanned)

@@ -39,6 +39,10 @@ _VERSION, _FINISHED, _CREATED, _REOPENED = (
 )
 
 
+_NEVER: Millis = 1 << 60
+"""After the end of every task."""
+
+
 class DynamoTableRestore:
     """`duetime.ports.restore.TableRestore`: the control plane of DynamoDB."""
 
@@ -122,11 +126,9 @@ class DynamoRecords:
         self._client = client
         self._table = table
 
-    def open_page(self, segment: int, segments: int, cursor: str) -> RecordPage:
-        """The next records with unfinished work in one of the table's segments, read consistently."""
-        names = {"#z": schema.STATE, "#f": _FINISHED}
-        condition = "attribute_exists(#z) AND attribute_not_exists(#f)"
-        return self._page(segment, segments, cursor, FilterExpression=condition, ExpressionAttributeNames=names)
+    def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
+        """The next records with unfinished work in one of the table's segments, and schedules, read consistently."""
+        return self.takeover_page(segment, segments, cursor, _NEVER)
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
         """The next open tasks, tasks that have ended since a time, and schedules, read consistently."""

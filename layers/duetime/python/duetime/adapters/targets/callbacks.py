@@ -31,33 +31,23 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "duetime"}
 
 
 @frozen
-class HttpCallbacks:
-    """Encodes the events of outcomes; sends notices.
+class EventEncoding:
+    """Encodes events about tasks.
 
     Attributes:
-        caller: makes the calls.
         entry: encodes a task as in the API's lists.
-        aws: sends notices to AWS resources.
         pages: links of events to the console.
     """
 
-    caller: Caller
     entry: Callable[[Task], Mapping[str, object]]
-    aws: Callable[[], AwsRunner]
     pages: ConsolePages
 
-    def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
-        """Send a notice to an address once; returns the error, if any."""
-        body = self._event(notice.kind.value, notice.at, task, audience_of(address), id=notice.id)
-        if is_notice_arn(address):
-            return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)
-        return self._post(task, address, notice.id, body)
-
-    def outcome_event(self, task: Task) -> bytes:
+    def of_outcome(self, task: Task) -> bytes:
         """The outcome of a task, as JSON."""
-        return self._event(f"task.{task.state}", task.outcome_at, task, audience_of(task.callback_url or ""))
+        return self.event(f"task.{task.state}", task.outcome_at, task, audience_of(task.callback_url or ""))
 
-    def _event(self, kind: str, at: Millis, task: Task, audience: str, **more: str) -> bytes:
+    def event(self, kind: str, at: Millis, task: Task, audience: str, **more: str) -> bytes:
+        """An event about a task, as JSON."""
         event = {
             "type": kind,
             "timestamp": to_iso(at),
@@ -68,6 +58,32 @@ class HttpCallbacks:
             "data": self.entry(task),
         }
         return json.dumps(event, separators=(",", ":")).encode()
+
+
+@frozen
+class HttpCallbacks:
+    """Encodes the events of outcomes; sends notices.
+
+    Attributes:
+        caller: makes the calls.
+        encoding: encodes the events.
+        aws: sends notices to AWS resources.
+    """
+
+    caller: Caller
+    encoding: EventEncoding
+    aws: Callable[[], AwsRunner]
+
+    def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
+        """Send a notice to an address once; returns the error, if any."""
+        body = self.encoding.event(notice.kind.value, notice.at, task, audience_of(address), id=notice.id)
+        if is_notice_arn(address):
+            return self.aws().notify(address, notice.kind.value, task, body, NOTICE_TIMEOUT / SECOND)
+        return self._post(task, address, notice.id, body)
+
+    def outcome_event(self, task: Task) -> bytes:
+        """The outcome of a task, as JSON."""
+        return self.encoding.of_outcome(task)
 
     def _post(self, task: Task, url: str, event_id: str, body: bytes) -> Failed | None:
         reply = self.caller.call(

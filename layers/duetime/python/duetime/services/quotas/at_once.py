@@ -226,6 +226,10 @@ class AttemptQuota:
         with suppress(Unavailable):
             place = taken_place(self.use, self.runtime, wanted, limit)
             if place is None:
+                # What is past is forgotten: there may be any number of owners. Other threads do the same.
+                for owner, full_until in list(self._full_until.items()):
+                    if full_until <= now:
+                        self._full_until.pop(owner, None)
                 self._full_until[task.owner] = self.runtime.now() + _FULL
                 return self._postponed(task, limit)
             self._places[task.id, task.fence] = replace(wanted, number=place)

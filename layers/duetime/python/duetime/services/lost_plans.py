@@ -1,0 +1,97 @@
+"""Plans of topologies of which a part is missing, after a restore or a takeover by another Region.
+
+Neither keeps the order of writes to different items. A plan stores the state of its run first, then its nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from duetime.domain.errors import RecordUnreadable
+from duetime.domain.operating_parameters import REGION_OVERLAP, RUN_STATE_LIFE
+from duetime.domain.restore import dismissed, is_left_over
+from duetime.domain.tasks.states import NOT_STARTED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duetime.domain.ids import TaskId
+    from duetime.domain.tasks.task import Task
+    from duetime.domain.times import Millis
+    from duetime.domain.topologies.run_state import RunState
+    from duetime.ports.restore import RecordChanges
+    from duetime.ports.runtime import Runtime
+    from duetime.ports.topologies import TopologyStore
+
+_TRIES = 5
+_Runs: TypeAlias = "dict[TaskId, tuple[Task | None, RunState | None]]"
+"""Topologies with their progress."""
+
+
+@dataclass(slots=True)
+class LostPlans:
+    """Repeats plans that may lack nodes, and cancels nodes that no run of their topology would start.
+
+    Attributes:
+        since: the restore point, or the beginning of the takeover: plans of the last minutes before are repeated.
+    """
+
+    records: RecordChanges
+    topologies: TopologyStore
+    runtime: Runtime
+    since: Millis
+    _left_over: list[TaskId] = field(default_factory=list, init=False)
+
+    def reopen(self, task: Task, *, is_taken_over: bool) -> None:
+        """Let the run of a topology go on: only some of its last writes may be there.
+
+        If its task is open, the run has not ended. A run that began in the last minutes is planned once more, which
+        creates the tasks of nodes that are missing.
+        """
+        run = self.topologies.read(task.id) if task.is_topology else None
+        if run is None:
+            return
+        is_new = run.begun_at >= self.since - REGION_OVERLAP and not is_taken_over
+        changed = replace(run, opened=run.opened and not is_new)
+        if not task.is_terminal:
+            changed = replace(changed, stopped=False, ended=False, dissolved=False)
+        if changed != run:
+            expires_at = self.runtime.now() + RUN_STATE_LIFE if changed.ended or changed.dissolved else None
+            self.topologies.save(changed, self.runtime.nonce(), expires_at)
+
+    def note(self, tasks: Sequence[Task]) -> None:
+        """Note which of these tasks are nodes that are left over; the states of runs are read after them."""
+        runs: _Runs = {}
+        self._left_over += [task.id for task in tasks if self._is_left_over(task, runs)]
+
+    @property
+    def is_any_left_over(self) -> bool:
+        """Whether a node is left over."""
+        return bool(self._left_over)
+
+    def dismiss(self) -> int:
+        """Cancel the nodes that were noted, unless the rest of their plan has come since; returns their number."""
+        return sum(self._is_dismissed(task_id) for task_id in self._left_over)
+
+    def _is_dismissed(self, task_id: TaskId) -> bool:
+        for _ in range(_TRIES):
+            task = self.records.read_many([task_id]).get(task_id)
+            # One that has begun in a Region that works runs to its end.
+            if task is None or task.state not in NOT_STARTED or not self._is_left_over(task, {}):
+                return False
+            ended, timer = dismissed(task, self.runtime.now())
+            self.records.add_timer(timer)
+            if self.records.rewrite(task, replace(ended, nonce=self.runtime.nonce())):
+                return True
+        return False
+
+    def _is_left_over(self, task: Task, runs: _Runs) -> bool:
+        if task.node_ref is None or task.is_terminal:
+            return False
+        topology = task.node_ref.topology
+        try:
+            run = runs.get(topology) or runs.setdefault(topology, self.topologies.read_with_task(topology))
+        except RecordUnreadable:
+            return False
+        return is_left_over(task, *run)
