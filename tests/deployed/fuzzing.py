@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500
-"""For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
 _REST_SECONDS, _LONGEST_REST_SECONDS = 2.0, 60.0
 """In the first whatever writes at all writes again; after the second nobody waits for it any longer."""
 _PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))

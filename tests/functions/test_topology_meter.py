@@ -67,7 +67,7 @@ class Graphs:
         return str(made.body["id"])
 
     def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Have a state of an attempt's run done, of the first one by default."""
+        """Do a state of an attempt's run, by default of the first attempt."""
         return dict(
             self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, "looks": 0, **more})
         )

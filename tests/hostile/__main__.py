@@ -15,7 +15,7 @@ from tests.hostile.fuzz_report import told
 from tests.hostile.grounds import InProcess
 
 _A_DRAWN = 2_000
-"""For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
 
 
 def main() -> int:

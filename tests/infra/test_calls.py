@@ -61,7 +61,7 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
 
 
 def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None:
-    """The API refuses by them, and the worker again when it calls."""
+    """The API checks targets against them, and the worker does so again before a call."""
     for function in ("api", "worker"):
         variables = variables_of(calling, function)
         assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "customer-17"
 FREQUENT = [(100, 150), (50, 150), (100, 60), (25, 300)]
-"""Uses of a key, and deliveries, that come every so many milliseconds: hundreds of requests a case."""
+"""Uses of a key, and deliveries, that come every this many milliseconds: hundreds of requests a case."""
 
 
 def unique(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON

@@ -68,33 +68,33 @@ _LARGE_RESULTS = 0.1
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""Of so many seeds one is watched for months afterwards, at so many moments."""
+"""One of this many seeds is watched for months afterwards, at this many moments."""
 _STREAMED = 5
-"""In one of so many seeds the table's stream is read: in those that are watched for months, when TTL removes tasks."""
+"""In one of this many seeds the table's stream is read: in those watched for months, while TTL removes tasks."""
 _JOBS = 5
-"""In one of so many seeds users have AWS run jobs as well."""
+"""In one of this many seeds users have AWS run jobs as well."""
 _RETENTIONS = 3
-"""One seed in as many keeps ended tasks of some types for another time."""
+"""In one of this many seeds some types have another retention."""
 _HOT_KEYS = 4
-"""In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+"""In one of this many seeds with tasks some keys get new tasks faster than messages are delivered."""
 _GROUPS = 3
-"""In one of so many seeds with tasks there are groups."""
+"""In one of this many seeds with tasks there are groups."""
 _SIGNALS = 3
-"""In one of so many seeds with tasks there are tasks that wait for events."""
+"""In one of this many seeds with tasks there are tasks that wait for events."""
 _DEPENDENCIES = 3
-"""In one of so many seeds with tasks there are tasks that start after others."""
+"""In one of this many seeds with tasks there are tasks that start after others."""
 _SLOW_BULK = 3
-"""In one of so many seeds with tasks and faults there are bulk operations that last for minutes."""
+"""In one of this many seeds with tasks and faults there are bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
 """Before how many of its calls a process that carries out such an operation stands still."""
 _ORDERED = 3
-"""In one of so many seeds with tasks users create many tasks of ordered keys."""
+"""In one of this many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
-"""In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
+"""In one of this many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _RATES_CONTROLLED = 5
-"""In one of so many seeds with tasks rates are paused, pinned and reset."""
+"""In one of this many seeds with tasks rates are paused, pinned and reset."""
 _SILENCES = 6
-"""In one of so many seeds with faults everything stands still for days before the calm."""
+"""In one of this many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
@@ -148,7 +148,7 @@ _ERRORS: list[Callable[[], BaseException]] = [
 ]
 """What handlers raise by chance."""
 _REPORTS = 0.1
-"""How many calls of handlers report such a text as their progress."""
+"""The share of calls of handlers that report such a text as their progress."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
 """One of this many simulations has tasks of a batch handler."""

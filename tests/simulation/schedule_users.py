@@ -31,7 +31,7 @@ _MOVED = 0.3
 _ROLLED = 0.25
 """How many of those that then name none name a calendar that rolls times of other days to this one, and is replaced."""
 _ONLY_FILLED = 2
-"""Of so many schedules one is only filled back."""
+"""One of this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"
 _DAYS = "/v1/calendars/days"
 _ANSWERED = range(200, 500)

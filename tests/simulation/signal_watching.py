@@ -78,7 +78,7 @@ class SignalUsers:
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 3])):
-                # Most come while the workers let the tasks wait.
+                # Most signals arrive while workers put the tasks back to wait.
                 pause = draw.choice([*4 * [draw.randrange(600)], SECOND, 2 * SECOND, 20 * SECOND])
                 self._begin(draw.choice([self.send, self.send, self._put_event]), key, pause)
 

@@ -506,7 +506,7 @@ def leased(duetime: Duetime, **options: Any) -> Attempt:  # noqa: ANN401 - field
 
 
 def leased_again(duetime: Duetime) -> Attempt:
-    """The next attempt of it."""
+    """The next attempt of the task."""
     (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
     return Attempt(duetime.client, lease, 30)
 

@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_goes_on_after_the_stored_steps(duetime: Duetime, ba
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Half a year is no problem for a task that is tried now and then; each attempt that reads them extends them."""
+    """They are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)

@@ -38,7 +38,7 @@ class Tried:
 
 
 def of(body: object, says: str, status: int = 422) -> Tried:
-    """A creation by a body."""
+    """A creation with a body."""
     return Tried("POST", TASKS, status, says, body)
 
 

@@ -30,7 +30,7 @@ _ALL_STEPS = 1_000_000
 """Maximum number of steps on all signals together: of about 50 000 small signals, and a second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
-"""Reading a signal takes about as long as so many steps, and one more for so many bytes."""
+"""Reading a signal takes about as long as this many steps, and one more for this many bytes."""
 
 
 @frozen

@@ -110,7 +110,7 @@ class WaitingRequests:
 
 @frozen
 class Place:
-    """A place that is wanted, or taken.
+    """A wanted or taken place.
 
     Attributes:
         nonce: identifies the taker.
