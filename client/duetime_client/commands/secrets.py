@@ -25,7 +25,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 Owner = Annotated[str | None, typer.Option(help="Change the secret of this owner only.")]
 EveryDays = Annotated[
     int | None,
-    typer.Option(min=0, max=MOST_DAYS, help="Rotate all secrets again after this many days, repeatedly; 0: only by command."),
+    typer.Option(min=0, max=MOST_DAYS, help="Rotate all secrets every this many days; 0: only by command."),
 ]
 
 
