@@ -377,7 +377,7 @@ def test_a_page_is_full_although_the_index_lists_schedules_that_were_deleted(mot
 
 
 def test_schedules_are_listed_by_their_names(schedule_store: ScheduleStore) -> None:
-    """In order, page by page, one owner's only."""
+    """The list is in order, has pages, and is of one owner only."""
     names = [f"job-{number:03}" for number in range(23)]
     for name in reversed(names):
         schedule_store.save(replace(PLAIN, spec=replace(PLAIN.spec, name=name)), name)

@@ -64,7 +64,7 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
     "PROD": PROD,
     "LOCAL_STACK": LOCAL_STACK,
 }
-"""What settings import, for those that pages show."""
+"""The imports of the settings that pages show."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 """About when the outputs were recorded that pages show."""
 NOT_RUN: Mapping[str, str] = {

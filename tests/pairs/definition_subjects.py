@@ -33,7 +33,7 @@ def _put(node: str, world: World, headers: Mapping[str, str] | None = None) -> R
         known, number = world.about["versions"], reply.body["version"]
         other = known.get(number, node)
         world.watching.check(other == node, f"version {number} was given to {other} and to {node}")
-        # The saved world's own is left as it is.
+        # The saved world's own definition is not changed.
         world.about["versions"] = {**known, number: node}
     return reply
 

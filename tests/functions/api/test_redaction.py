@@ -113,7 +113,7 @@ def test_no_marker_is_written_in_place_of_a_value(
     made = writer.send("POST", "/v1/tasks", body_of(delay_seconds=600)).body["id"]
     refused = writer.send(method, path.replace("{id}", made), body)
     assert refused.status in {400, 422}, refused.body
-    assert "was not shown" in refused.faults[field]
+    assert "the marker of a hidden value" in refused.faults[field]
     assert writer.send("GET", f"/v1/tasks/{made}").body["payload"] == PAYLOAD
 
 
