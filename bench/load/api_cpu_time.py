@@ -18,7 +18,7 @@ from duetime.settings import Authentication
 from duetime_local import emulator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 WARM = 50
 _BODY = json.dumps({"type": "echo", "payload": {"load": 1}, "delay_seconds": 3600})
@@ -51,7 +51,7 @@ class Served:
 
 
 def served(count: int) -> list[Served]:
-    """Time creations, then polls, one after another."""
+    """Time creations, then polls with status 200 and with 304, one after another."""
     with emulator.running(port=0) as engine:
         os.environ.update(engine.environ)
         urls: dict[str, str] = {
@@ -66,6 +66,7 @@ def served(count: int) -> list[Served]:
             return [
                 _timed("creates", count, lambda _: _sent("POST", "/v1/tasks", HTTPStatus.CREATED)),
                 _timed("polls", count, lambda index: _sent("GET", f"/v1/tasks/{ids[index % WARM]}", HTTPStatus.OK)),
+                _timed("polls of unchanged tasks", count, lambda index: _unchanged(ids[index % WARM])),
             ]
         finally:
             composition.use(None)
@@ -80,7 +81,12 @@ def _timed(what: str, count: int, send: Callable[[int], object]) -> Served:
     return Served(what, (time.process_time() - cpu) * 1000 / count, (time.perf_counter() - whole) * 1000 / count)
 
 
-def _sent(method: str, path: str, status: HTTPStatus) -> Any:  # noqa: ANN401 - any JSON
+def _unchanged(task: str) -> None:
+    """Poll a task that was not changed since its creation."""
+    _sent("GET", f"/v1/tasks/{task}", HTTPStatus.NOT_MODIFIED, {"if-none-match": '"1"'})
+
+
+def _sent(method: str, path: str, status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Any:  # noqa: ANN401 - any JSON
     # Imported late, because the function reads environment variables on import, as in Lambda.
     from functions.api.handler import handler  # noqa: PLC0415 - see the line above
 
@@ -88,7 +94,7 @@ def _sent(method: str, path: str, status: HTTPStatus) -> Any:  # noqa: ANN401 - 
         "version": "2.0",
         "rawPath": path,
         "rawQueryString": "",
-        "headers": {"content-type": "application/json"},
+        "headers": {"content-type": "application/json", **(headers or {})},
         "requestContext": {"http": {"method": method, "path": path}, "requestId": "bench", "stage": "$default"},
         "isBase64Encoded": False,
         **({"body": _BODY} if method == "POST" else {}),
@@ -96,4 +102,4 @@ def _sent(method: str, path: str, status: HTTPStatus) -> Any:  # noqa: ANN401 - 
     answer = handler(event, _CONTEXT)
     if answer["statusCode"] != status:
         raise RequestFailed(answer["body"])
-    return json.loads(answer["body"])
+    return json.loads(answer["body"] or "null")

@@ -81,7 +81,7 @@ def _node_faults(node: GraphNode, names: Collection[str]) -> Iterator[GraphFault
 def _reference_faults(
     field: str, names: Sequence[str], known: Collection[str], code: str, absent: str
 ) -> Iterator[GraphFault]:
-    for name, times in Counter(names).items():
+    for name, times in Counter(names).items() if names else ():
         if name not in known:
             yield GraphFault(field, f"names {_short(name)}, {absent}", code)
         if times > 1:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, FaultyRequest, FieldsInvalid
-from duetime.contract.http.request_json import faults_in, read
+from duetime.contract.http.request_json import Reader, faults_in, read
 from duetime.domain.limits import MAX_BODY_BYTES, MAX_JSON_DEPTH
 from tests.contract.properties import JSON, unhurried
 
@@ -150,6 +150,35 @@ def test_a_key_that_appears_twice_is_named() -> None:
     """Duplicate keys are refused, because the effective value would be ambiguous."""
     assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
     assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
+    # As many colons as names are left, one of them escaped before.
+    assert faults_of(r'{"payload": "\u003A", "x": 1, "x": 1}') == {"x": "appears more than once"}
+
+
+_NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,4})?", fullmatch=True)
+_KEYS = st.sampled_from(["a", "b", ":", r"\u003a", r"\":", "é"])
+
+
+def _object(members: list[tuple[str, str]]) -> str:
+    return "{" + ", ".join(f'"{key}": {value}' for key, value in members) + "}"
+
+
+_TEXTS = st.recursive(
+    _NUMBERS | _KEYS.map('"{}"'.format) | st.sampled_from(["NaN", "null", r'"\ud800"']),
+    lambda parts: (
+        st.lists(parts).map(lambda each: "[" + ", ".join(each) + "]") | st.lists(st.tuples(_KEYS, parts)).map(_object)
+    ),
+    max_leaves=8,
+)
+
+
+@unhurried
+@given(_TEXTS)
+def test_the_fast_parser_finds_what_the_exact_one_finds(text: str) -> None:
+    """Repeated keys, numbers and surrogates are refused alike, and all other values are equal and of the same types."""
+    document, exact = read(text), Reader().parse(text)
+    assert faults_in(document.value) == faults_in(exact)
+    assert faults_in(exact) or repr(document.value) == repr(exact)
+    assert document.marked or not faults_in(exact)
 
 
 def test_names_of_places_are_safe_to_print() -> None:

@@ -35,6 +35,7 @@ def main() -> None:
     from ministack.services import dynamodb  # noqa: PLC0415 - same
 
     dynamodb._batch_execute_statement = _module_beside("batch_inserts").BatchInserts(dynamodb).execute  # noqa: SLF001
+    _module_beside("table_speed").speed_up(dynamodb)
     app.main()
 
 

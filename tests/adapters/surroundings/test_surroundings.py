@@ -4,14 +4,13 @@ import json
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from functools import partial
+
+import pytest
 
 from duetime.adapters.runtime.process import SystemClock, SystemRandom, Threads
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
 from duetime.domain.times import SECOND
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_a_sleep_never_ends_early() -> None:
@@ -78,6 +77,54 @@ def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []
+
+
+def test_a_map_raises_its_works_error_and_begins_no_more() -> None:
+    """An error ends the map: the items that no thread has begun are left."""
+    threads = Threads(SystemClock())
+    begun: list[int] = []
+    met, ended, let_go = threading.Barrier(17), threading.Barrier(16), threading.Event()
+
+    def work(number: int) -> None:
+        begun.append(number)
+        met.wait(60)
+        if not number:
+            raise ZeroDivisionError
+        let_go.wait(120)
+
+    def work_on_all() -> None:
+        with pytest.raises(ZeroDivisionError):
+            threads.map(work, range(1000))
+
+    job = threads.start(work_on_all)
+    met.wait(60)
+    # Needs the thread that met the error, and then all of them.
+    assert threads.map(lambda number: number, [1, 2]) == [1, 2]
+    let_go.set()
+    threads.map(lambda _: ended.wait(60), range(16))
+    threads.wait([job], SystemClock().now() + 60 * SECOND)
+    assert job.done
+    assert sorted(begun) == list(range(16))
+
+
+def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
+    """It ends when its work is done, though another map holds all other threads."""
+    threads = Threads(SystemClock())
+    held, let_go = threading.Barrier(16), threading.Event()
+
+    def hold(_: int) -> None:
+        held.wait(60)
+        let_go.wait(120)
+
+    other = threads.start(partial(threads.map, hold, range(15)))  # type: ignore[arg-type]  # its results are not used
+    held.wait(60)
+    try:
+        assert threads.map(lambda number: number, range(50)) == list(range(50))
+        assert not other.done
+    finally:
+        let_go.set()
+    threads.wait([other], SystemClock().now() + 60 * SECOND)
+    assert other.done
 
 
 def test_a_map_within_a_map_needs_no_further_thread() -> None:

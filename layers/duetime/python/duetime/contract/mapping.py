@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from duetime.domain.times import to_iso
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from _typeshed import DataclassInstance
 
@@ -62,6 +63,8 @@ def value_of(kind: type[D], body: Body | None, /, **given: object) -> D | None:
     """
     if body is None:
         return None
+    if not given:
+        return kind(*_values(kind)(body))
     return kind(**{name: getattr(body, name) for name in _fields(kind) if name not in given}, **given)
 
 
@@ -76,6 +79,12 @@ def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequen
     names = [name for name in blank if name not in given]
     instants = [name for name in names if name.endswith(INSTANTS)]
     return blank, [name for name in names if name not in instants], instants
+
+
+@cache
+def _values(kind: type[DataclassInstance]) -> Callable[[object], tuple[Any, ...]]:
+    """Reads the values of a dataclass with several fields from a body, in their order."""
+    return attrgetter(*_fields(kind))
 
 
 @cache

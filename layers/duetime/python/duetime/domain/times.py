@@ -35,7 +35,7 @@ def start_of(minute: int) -> Millis:
 
 def label_of(minute: int) -> str:
     """A minute as shown in the table: `2026-11-21T02:33`, in UTC."""
-    return to_datetime(start_of(minute)).strftime("%Y-%m-%dT%H:%M")
+    return to_datetime(start_of(minute)).isoformat(timespec="minutes").removesuffix("+00:00")
 
 
 def to_datetime(at: Millis) -> datetime:

@@ -64,8 +64,8 @@ class Work:
         inputs: for a node of a topology, the results of the parents that it names; for a task that runs after a group,
             the counts of its members: one JSON object in UTF-8.
         step_keeper: creates the store for the results of the handler's steps; `None` if there is none.
-        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if there is
-            no store.
+        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if there
+            is no store.
         batch_groups: brings it together with other attempts of its delivery; `None` if it runs alone.
         is_leased: whether its lease has time left, by this process's clock.
         reload_checkpoint: reads the stored checkpoint again, which another function may have saved.

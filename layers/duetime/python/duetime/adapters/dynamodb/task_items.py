@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import attribute_values, field_codecs, schema
@@ -125,6 +126,8 @@ ATTRIBUTES: dict[str, Attribute] = {
 }
 """Every field of `Task` except `id` and `owner`, which are the keys."""
 _BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
+_VALUES = attrgetter(*ATTRIBUTES)
+_ENCODERS = [(attribute.name, attribute.encode) for attribute in ATTRIBUTES.values()]
 
 
 def encoded(field: str, value: object) -> Value | None:
@@ -177,9 +180,9 @@ def item_of(task: Task) -> Item:
     item[schema.VERSION_OF_SCHEMA] = attribute_values.number(schema.SCHEMA_VERSION)
     if task.state is State.FAILED:
         item[schema.FAILED_KEY] = owner
-    for field, attribute in ATTRIBUTES.items():
-        if (stored := encoded(field, getattr(task, field))) is not None:
-            item[attribute.name] = stored
+    for value, (name, encode) in zip(_VALUES(task), _ENCODERS, strict=True):
+        if value is not None and (stored := encode(value)) is not None:
+            item[name] = stored
     return item
 
 
@@ -190,8 +193,8 @@ def task_of(item: StoredItem) -> Task:
         SchemaUnknown: a newer or much older duetime wrote it.
         RecordUnreadable: a value is not valid in any version of duetime.
     """
-    require_readable(item)
     with unreadable_as_error(item):
+        _check_version(item)
         return Task(id=TaskId(item[schema.SORT_KEY]["S"]), owner=owner_of(item), **decoded_record(item))
 
 
@@ -203,9 +206,13 @@ def require_readable(item: StoredItem) -> None:
         RecordUnreadable: the item has no version.
     """
     with unreadable_as_error(item):
-        version = item[schema.VERSION_OF_SCHEMA]["N"]
-        if int(version) not in _READABLE:
-            raise SchemaUnknown(sort_key_of(item), version)
+        _check_version(item)
+
+
+def _check_version(item: StoredItem) -> None:
+    version = item[schema.VERSION_OF_SCHEMA]["N"]
+    if int(version) not in _READABLE:
+        raise SchemaUnknown(sort_key_of(item), version)
 
 
 @contextmanager

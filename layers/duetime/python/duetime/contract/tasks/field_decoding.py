@@ -64,6 +64,8 @@ _MADE = {"retry", "lock", "locks", "rate", "notify_on"}
 _ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
 _OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
+_MAY_CONTRADICT = frozenset({"delay_seconds", "locks", "rollback_on_failure", "debounce"})
+"""A request that gives none of them does not contradict itself."""
 _DEFAULTED = frozenset(DEFAULTED)
 _DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
 """Options that are not given."""
@@ -75,9 +77,10 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     Raises:
         FieldsInvalid: they contradict each other, or the payload is too large.
     """
-    _reject_contradictions(body, place)
-    _reject_contradicting_keys(body, place)
     given = body.model_fields_set
+    if not given.isdisjoint(_MAY_CONTRADICT):
+        _reject_contradictions(body, place)
+        _reject_contradicting_keys(body, place)
     fields = _given(body)
     if not given.isdisjoint(_OF_CREATIONS):
         fields |= _of_creation(body, place)
@@ -91,8 +94,8 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     if "delay_seconds" in given:
         fields["delay"] = delay_of(body)
     # Given options that have the value that they have anyway.
-    explicit = frozenset(name for name in _DEFAULTED & given if fields[name] == _DEFAULTS[name])
-    return TaskSpec(type=body.type, explicit=explicit, **fields)
+    explicit = [name for name in _DEFAULTED & given if fields[name] == _DEFAULTS[name]]
+    return TaskSpec(type=body.type, explicit=frozenset(explicit), **fields)
 
 
 def _of_creation(body: TaskCreate, place: Place) -> dict[str, Any]:

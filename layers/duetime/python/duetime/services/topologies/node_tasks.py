@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from duetime.domain.topologies.maps import map_payload
 from duetime.domain.topologies.run_state import creation_order, starts_at_once
 from duetime.services.tasks.creation_rules import PAYLOAD
 from duetime.services.topologies.repository import TopologyRun
-from duetime_common.frozen_classes import frozen
+from duetime_common.frozen_classes import frozen, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -132,25 +131,24 @@ class NodeTasks:
         spec = _map_spec(node.spec, node.map) if node.map is not None else self._spec(topology_run, node, target)
         task_id = topology_run.run_state.task_id(key)
         content = self.stores.contents.keep(task_id, PAYLOAD, spec.payload)
-        task = new_task(task_id, spec, topology_run.task.owner, begun, begun, content, self.runtime.epoch)
-        if task.fair_key is None:
-            topology = topology_run.task
-            task = replace(task, fair_key=topology.fair_key, fair_weight=topology.fair_weight)
-        node_ref = NodeRef(topology_run.task.id, topology_run.run_state.number, key, inputs=bool(node.inputs))
+        topology = topology_run.task
+        fair = topology if spec.fair_key is None else spec
         return replace(
-            task,
+            new_task(task_id, spec, topology.owner, begun, begun, content, self.runtime.epoch),
             state=State.BLOCKED,
             name=spec.name or key,
-            node_ref=node_ref,
-            topology_schedule_ref=topology_run.task.schedule_run,
-            traceparent=topology_run.task.traceparent,
+            node_ref=NodeRef(topology.id, topology_run.run_state.number, key, inputs=bool(node.inputs)),
+            topology_schedule_ref=topology.schedule_run,
+            traceparent=topology.traceparent,
+            fair_key=fair.fair_key,
+            fair_weight=fair.fair_weight,
             nonce=self.runtime.nonce(),
         )
 
     def _spec(self, topology_run: TopologyRun, node: Node, target: Callable[[TaskSpec], Target]) -> TaskSpec:
         """The task of a node that is not a map, with the defaults of its type; nodes have no unique key."""
-        spec = replace(self.types.completed(topology_run.task.owner, node.spec), unique=None)
-        return replace(spec, target=target(spec))
+        spec = self.types.completed(topology_run.task.owner, node.spec)
+        return replace(spec, unique=None, target=target(spec))
 
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
