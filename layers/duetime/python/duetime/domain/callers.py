@@ -22,11 +22,11 @@ class Role(StrEnum):
     """The role of a caller.
 
     Attributes:
-        READER: may read the owner's data, except secrets and values that the settings redact.
-        WRITER: may read, create, change and delete the owner's data.
+        READER: reads the owner's data, except secrets and values that the settings redact.
+        WRITER: reads, creates, changes and deletes the owner's data.
         WORKER: lease tasks of pulled types, report on them, and create tasks for them.
-        OPERATOR: may do all that a writer may, and see, stop and limit the tasks of all owners.
-        ADMIN: may do everything, including to create and revoke API keys, and to read other owners' data.
+        OPERATOR: as a writer, and sees, stops and limits the tasks of all owners.
+        ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
     """
 
     READER = "reader"
