@@ -24,7 +24,7 @@ class Role(StrEnum):
     Attributes:
         READER: reads the owner's data, except secrets and values that the settings redact.
         WRITER: reads, creates, changes and deletes the owner's data.
-        WORKER: lease tasks of pulled types, report on them, and create tasks for them.
+        WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
         OPERATOR: as a writer, and sees, stops and limits the tasks of all owners.
         ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
     """
