@@ -20,7 +20,7 @@ BROWSER := build/.browser
 # Simulations walk sets, whose order Python draws anew for each process: a red test can be run again only if it does not.
 PYTEST := PYTHONHASHSEED=0 $(BIN)/python -m pytest
 # Three processes for two processors: the one with the deployed stack waits for most of its time.
-SPREAD := -n 3 --no-loadscope-reorder
+SPREAD := -n 3
 
 # uv finds the environment by this name, whatever is activated in the caller's shell.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -220,8 +220,9 @@ functions/console/static/index.html: console/node_modules/.installed console/bui
 # Tests of the console need a browser. Debian's is installed where that is possible; else they are skipped, and say so.
 build/.browser:
 	@mkdir -p build
-	@command -v chromium > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
-		&& apt-get update -qq > /dev/null && apt-get install -qq -y --no-install-recommends chromium > /dev/null; } \
+	@command -v chromium-headless-shell > /dev/null || { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+		&& apt-get update -qq > /dev/null && apt-get install -qq -y --no-install-recommends chromium-headless-shell > /dev/null 2>&1; } \
+		|| command -v chromium > /dev/null || command -v google-chrome > /dev/null \
 		|| echo 'There is no Chromium, and it could not be installed: tests of the console will be skipped'
 	@touch $@
 

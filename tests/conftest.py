@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it ships no types
 
 from duetime_local import emulator
 from tests import grants
@@ -16,6 +16,7 @@ from tests.aws_connections import close_connections, remember_connections
 from tests.botocore_model_cache import share_service_models
 from tests.parts import ALL, Part, read_part
 from tests.server_dates import drop_server_dates
+from tests.spreading import Spread, is_collected_elsewhere, rank, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,6 +39,9 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
 
 # A client without credentials would request some over the network.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+# The CDK's own check of a template only warns, and takes longer than all else that it does; `tests/infra/test_lint.py`
+# has cfn-lint check the same templates.
+os.environ["CDK_VALIDATION"] = "false"
 drop_server_dates()
 share_service_models()
 remember_connections()
@@ -86,32 +90,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         for fixture in {"engine", "deployed"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(fixture)
-    folders = list(TOGETHER)
-
-    def rank(item: pytest.Item) -> int:
-        return next((number for number, folder in enumerate(folders) if item.nodeid.startswith(folder)), len(folders))
-
-    items.sort(key=rank)
+    items.sort(key=lambda item: rank(item.nodeid))
 
 
-TOGETHER = {"tests/deployed/": "deployed", "tests/infra/": "infra", "tests/docs/": "infra"}
-"""Folders whose tests share something slow: one deployment, and the templates of every environment."""
-
-
-def scope_of(nodeid: str) -> str:
-    """The key by which tests are distributed: their shared fixture, else their file."""
-    folders = (scope for folder, scope in TOGETHER.items() if nodeid.startswith(folder))
-    return next(folders, nodeid.split("::", 1)[0])
-
-
-class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
-    """Sends tests that share a slow fixture to one process of pytest-xdist, and the tests of any other file to one.
-
-    pytest-xdist 3.8 has a mark for this, `xdist_group`, which pytest 9.2 silently ignores.
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        return scope_of(nodeid)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """In a whole run, leave tests that one process collects to that one."""
+    if collection_path.parent != Path(__file__).parent:
+        return None
+    return is_collected_elsewhere(f"tests/{collection_path.name}/", config) or None
 
 
 def pytest_collection_finish() -> None:
@@ -121,9 +107,9 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByWhatIsShared:
+def pytest_xdist_make_scheduler(config: pytest.Config) -> Spread:
     """Distribute tests by their shared fixtures."""
-    return ByWhatIsShared(config, log)
+    return Spread(config)
 
 
 _USED: set[grants.Use] = set()

@@ -62,7 +62,7 @@ class Circumstances:
     def command(self, report: Path, only: Sequence[str]) -> list[str]:
         """The command line of pytest that runs the suite so."""
         order = [f"--random-order-seed={self.number}", "--random-order-bucket=module"] if self.is_shuffled else []
-        spread = ["-n", str(self.processes), "--no-loadscope-reorder"]
+        spread = ["-n", str(self.processes)]
         return [sys.executable, "-m", "pytest", "-q", *spread, *order, f"--junit-xml={report}", *only]
 
 

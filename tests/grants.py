@@ -25,7 +25,7 @@ from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
 from duetime_testing.fakes.statements import inserted_item
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Hashable, Iterator, Mapping
 
     import boto3
 
@@ -55,8 +55,8 @@ Use = tuple[str, str, str]
 """A function, an action, and the ARN of the resource."""
 USED: set[Use] = set()
 """What the functions have done in this process, and were allowed to."""
-_CHECKED: set[tuple[str, str, str | None, str | None, str | None]] = set()
-"""Functions, their calls of one table, the table and the index."""
+_CHECKED: set[tuple[str, str, str | None, Hashable]] = set()
+"""Functions, their calls of DynamoDB, and the tables and indexes of these."""
 ELSEWHERE = {
     ("api", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
     ("worker", "lambda:InvokeFunction", f"arn:aws:lambda:{PLACE}:function:egress"),
@@ -111,9 +111,10 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     Raises:
         ClientError: the function's role does not allow it.
     """
-    # A call on a single table needs the same each time; nearly all calls of a scenario are of that kind.
-    repeated = (name, operation, environ.get(Variable.TABLE), request.get("TableName"), request.get("IndexName"))
-    if repeated in _CHECKED:
+    # A call on the same tables needs the same each time; nearly all calls of a scenario are of that kind.
+    places = _places(request) if service == "dynamodb" else None
+    repeated = (name, operation, environ.get(Variable.TABLE), places)
+    if places is not None and repeated in _CHECKED:
         return
     if service == "secretsmanager" and not environ.get(Variable.EGRESS_FUNCTION):
         name = "egress"  # a test in which a function makes the HTTP calls itself
@@ -126,8 +127,17 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
             said = f"{name} is not authorized to perform: {action} on resource: {resource}"
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, operation)
         USED.add((name, action, resource))
-        if service == "dynamodb" and "TableName" in request:
-            _CHECKED.add(repeated)
+    if places is not None:
+        _CHECKED.add(repeated)
+
+
+def _places(request: Mapping[str, Any]) -> Hashable:
+    """All of a call of DynamoDB that its actions follow from; `None` if that is not known at once."""
+    if "TransactItems" in request:
+        return tuple((kind, one["TableName"]) for each in request["TransactItems"] for kind, one in each.items())
+    if "RequestItems" in request:
+        return tuple(request["RequestItems"])
+    return (request["TableName"], request.get("IndexName")) if "TableName" in request else None
 
 
 def forget(use: Use) -> None:

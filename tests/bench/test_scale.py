@@ -16,6 +16,7 @@ from bench.scale.discrete_model import starts
 from bench.scale.fair_queue_model import Key, waits
 from bench.scale.tables import case_table, counted, fair_table, step_table
 from duetime.domain.limits import MAX_FAIR_WEIGHT
+from tests.parts import others_slow
 
 if TYPE_CHECKING:
     from bench.scale.cohort_model import Series
@@ -135,7 +136,7 @@ def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
     assert first["3"] == pytest.approx(3 * first["1"], rel=0.02)
 
 
-@pytest.mark.parametrize("weight", range(1, MAX_FAIR_WEIGHT + 1))
+@pytest.mark.parametrize("weight", others_slow(range(MAX_FAIR_WEIGHT, 0, -1)))
 def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
     """While other keys use nearly half of the workers, no weight makes small keys wait."""
     others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
@@ -153,6 +154,7 @@ def test_a_key_alone_has_all_workers() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_page_and_the_results_have_what_is_simulated() -> None:
     """`docs/scale.md` has the three tables, `results.json` both figures, which are below their goals."""
     page = (ROOT / "docs/scale.md").read_text("utf-8")

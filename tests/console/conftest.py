@@ -26,8 +26,12 @@ PATIENCE_MS = 60_000
 
 
 def chromium() -> str | None:
-    """The browser of this machine, if there is one."""
-    names = (os.environ.get("DUETIME_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
+    """The browser of this machine, if there is one.
+
+    The headless shell comes first: it takes a third of the processor time, as it starts no windows of a browser.
+    """
+    installed = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+    names = (os.environ.get("DUETIME_CHROMIUM", ""), *installed)
     return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
@@ -37,7 +41,7 @@ def browser() -> Iterator[Browser]:
     """Chromium, without a window; tests that need it are skipped where there is none."""
     path = chromium()
     if path is None:
-        pytest.skip("no Chromium: install Debian's `chromium`, or name a browser in DUETIME_CHROMIUM")
+        pytest.skip("no Chromium: install Debian's `chromium-headless-shell`, or name a browser in DUETIME_CHROMIUM")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         # The sandbox would need another user, and these pages are our own.

@@ -213,7 +213,9 @@ def main(tasks: int) -> int:
     """Measure; 1 if there is no browser."""
     path = chromium()
     if path is None:
-        sys.stderr.write("There is no Chromium: install Debian's `chromium`, or name a browser in DUETIME_CHROMIUM.\n")
+        sys.stderr.write(
+            "There is no Chromium: install Debian's `chromium-headless-shell`, or name a browser in DUETIME_CHROMIUM.\n"
+        )
         return 1
     told: dict[str, str] = {}
     world = World(told)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -14,6 +13,7 @@ import pytest
 from docs.site import build, llms, operations
 from docs.site.navigation import DOCS, OUTSIDE, ROOT, Page, name_of, pages
 from duetime.contract.openapi.document import OPERATIONS
+from tests.console.conftest import chromium
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +119,7 @@ def browser() -> Iterator[Browser]:
     """Chromium, without a window."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - for these tests only
 
-    path = shutil.which("chromium") or shutil.which("google-chrome")
+    path = chromium()
     if path is None:
         pytest.skip("no Chromium")
     with sync_playwright() as playwright:

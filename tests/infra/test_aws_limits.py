@@ -15,6 +15,7 @@ from duetime.settings import Settings, with_settings_module
 from duetime_cdk.aws_limits import LimitExceeded, split_variables, variables_size
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis
+from tests.parts import others_slow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,27 +123,32 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("environment", "told"),
-    [
-        (replace(DEV, pulled_types={f"type-{n}": ("*",) for n in range(200)}), "resources; CloudFormation allows 500"),
-        (
-            replace(
-                DEV,
-                aws_targets=tuple(
-                    f"arn:aws:glue:eu-west-1:123456789012:job/{LONGEST}-{LONGEST}-{n:03}" for n in range(30)
-                ),
+    others_slow(
+        [
+            (
+                replace(DEV, pulled_types={f"type-{n}": ("*",) for n in range(200)}),
+                "resources; CloudFormation takes 500",
             ),
-            "event pattern of .* EventBridge allows 2048",
-        ),
-        (
-            replace(
-                DEV,
-                aws_targets=tuple(
-                    f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:56]}-{n:04}" for n in range(600)
+            (
+                replace(
+                    DEV,
+                    aws_targets=tuple(
+                        f"arn:aws:glue:eu-west-1:123456789012:job/{LONGEST}-{LONGEST}-{n:03}" for n in range(30)
+                    ),
                 ),
+                "event pattern of .* EventBridge takes 2048",
             ),
-            "the role .* would have .* IAM allows 61440",
-        ),
-    ],
+            (
+                replace(
+                    DEV,
+                    aws_targets=tuple(
+                        f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:56]}-{n:04}" for n in range(600)
+                    ),
+                ),
+                "the role .* would have .* IAM takes 61440",
+            ),
+        ]
+    ),
     ids=["resources", "pattern", "policies"],
 )
 def test_what_is_too_large_is_refused_before_a_deploy(

@@ -93,9 +93,13 @@ def upload_rules(synthesis: Synthesis) -> list[dict[str, Any]]:
     return [rule for each in buckets for rule in each.get("CorsConfiguration", {}).get("CorsRules", [])]
 
 
-def test_the_console_may_upload_payloads(cloud: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """It may also read them: the bucket allows its origin, and the policy names the bucket; only with a console."""
+def test_without_a_console_no_page_may_upload_payloads(cloud: Synthesis) -> None:
+    """No bucket allows another origin."""
     assert upload_rules(cloud) == []
+
+
+def test_the_console_may_upload_payloads(layers: Layers, tmp_path: Path) -> None:
+    """And read them: the bucket allows its origin, and the policy of the console names the bucket."""
     synthesis = Synthesis(replace(environment_named("dev"), console=True, api_keys=True), layers, tmp_path)
     apis = synthesis.properties("AWS::ApiGatewayV2::Api")
     (api,) = [name for name, each in apis.items() if each["ProtocolType"] == "HTTP"]

@@ -16,6 +16,7 @@ from duetime_cdk.errors import UnsafeEnvironment
 from duetime_cdk.handlers_packages import HandlersPackage
 from infra.environments import environment_named
 from tests.infra.synthesis import Synthesis, referred
+from tests.parts import others_slow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,20 +75,21 @@ def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
             assert name.value not in variables or f":{LIVE}" in json.dumps(variables[name.value])
 
 
-def test_the_local_stack_replaces_code_in_place(layers: Layers, tmp_path: Path) -> None:
+def test_the_local_stack_replaces_code_in_place(local: Synthesis) -> None:
     """There, a saved handler must run at once, so it has neither versions nor aliases."""
-    local = Synthesis(environment_named("local"), layers, tmp_path)
     assert not local.of_type("AWS::Lambda::Version")
     assert not local.of_type(ALIAS)
 
 
 @pytest.mark.parametrize(
     ("change", "publishes"),
-    [
-        ({"lease_seconds": 60}, {"worker"}),
-        ({"alarm_email": "ops@example.org"}, set()),
-        ({"shards": 32}, {"api", "trigger", "topology", "bulk", "worker", "deadletter"}),
-    ],
+    others_slow(
+        [
+            ({"lease_seconds": 60}, {"worker"}),
+            ({"alarm_email": "ops@example.org"}, set()),
+            ({"shards": 32}, {"api", "trigger", "topology", "bulk", "worker", "deadletter"}),
+        ]
+    ),
     ids=["lease", "email", "shards"],
 )
 def test_a_changed_setting_publishes_versions_of_the_functions_that_have_it(

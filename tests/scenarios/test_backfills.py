@@ -9,6 +9,7 @@ import pytest
 
 from duetime.domain.tasks.task import Cause
 from duetime.domain.times import to_iso
+from tests.parts import others_slow
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND
 from tests.scenarios.schedules import PATH, Schedules
 from tests.scenarios.test_moved_occurrences import is_a_save
@@ -47,7 +48,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
     return list(range(start, end, MINUTE))
 
 
-@pytest.mark.parametrize("overlap", ["skip", "buffer_one"])
+@pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
     """Some of it was placed, the rest follows after the change: each time once; the timing continues as well."""

@@ -68,7 +68,7 @@ def record_of(number: int, now: int, old: Item | None, new: Item | None) -> Reco
     """Build one record of a stream."""
     item = new or old or {}
     keys = {name: item[name] for name in (schema.PARTITION_KEY, schema.SORT_KEY)}
-    images = {name: _as_json(image) for name, image in (("NewImage", new), ("OldImage", old)) if image is not None}
+    images = {name: _image(image) for name, image in (("NewImage", new), ("OldImage", old)) if image is not None}
     return {
         "eventID": f"{number:032x}",
         "eventName": "REMOVE" if new is None else "INSERT" if old is None else "MODIFY",
@@ -108,6 +108,11 @@ def _fulfils(rule: Any, value: Any) -> bool:  # noqa: ANN401 - any JSON
         case {"prefix": prefix}:
             return isinstance(value, str) and value.startswith(prefix)
     return bool(rule == value)
+
+
+def _image(item: Item) -> dict[str, Any]:
+    """An item as JSON. Nearly all attributes are texts and numbers, which are the same in both."""
+    return {name: value if "S" in value or "N" in value else _as_json(value) for name, value in item.items()}
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - an attribute value, or what it holds

@@ -7,6 +7,7 @@ and storage are exact, and it is the resolution that duetime promises.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TypeAlias
 
 Millis: TypeAlias = int
@@ -33,6 +34,7 @@ def start_of(minute: int) -> Millis:
     return minute * MINUTE
 
 
+@lru_cache(maxsize=64)  # the trigger asks for the same minute with every page
 def label_of(minute: int) -> str:
     """A minute as shown in the table: `2026-11-21T02:33`, in UTC."""
     return to_datetime(start_of(minute)).isoformat(timespec="minutes").removesuffix("+00:00")
