@@ -18,7 +18,7 @@ class ProxyServer(ThreadingHTTPServer):
     """Forwards requests, unless a subclass responds itself.
 
     Attributes:
-        port: of the embedded AWS.
+        port: port of the embedded AWS.
     """
 
     port: int

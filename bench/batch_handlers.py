@@ -32,11 +32,11 @@ RATES = (0.4, 1.0, 10.0)
 
 @dataclass(frozen=True)
 class Used:
-    """What one task used of workers, on average.
+    """Average usage of workers by one task.
 
     Attributes:
-        calls: of its handler.
-        lateness: the mean of its start, in milliseconds.
+        calls: number of calls of its handler.
+        lateness: mean lateness of its start, in milliseconds.
         dollars: of a million tasks: invocations and time of the worker, and requests of its queue.
     """
 
@@ -82,7 +82,7 @@ def handlers(account: MeteredAccount, calls: list[int], *, computes: bool) -> di
 
 
 def used(dues: Sequence[Millis], delivery: tuple[int, Millis], *, in_batches: bool, computes: bool = False) -> Used:
-    """What tasks that are due at these times, in milliseconds from a first one, use of workers."""
+    """Worker usage of tasks that are due at these times, in milliseconds from a first one."""
     calls: list[int] = []
     with _Polled(Precision.NORMAL) as account:
         account.worker_batch = delivery
@@ -113,7 +113,7 @@ def _dollars(account: _Polled, count: int) -> float:
 
 
 def rows() -> Iterator[tuple[str, str, str, Used]]:
-    """Every measurement: what is due, the delivery, the handler, and what it used."""
+    """Every measurement: due times, delivery, handler, and usage."""
     spread = {f"{rate:g} tasks/s": [round(number * SECOND / rate) for number in range(200)] for rate in RATES}
     for name, dues in {"1 000 at once": [0] * 1_000, **spread}.items():
         for delivery, value in DELIVERIES.items():

@@ -143,7 +143,7 @@ def measured_in_fake(contents: Contents, progress: Progress) -> dict[str, Used]:
 
 
 def faked(settings: dict[str, str] = SETTINGS) -> tuple[Stack, Callable[[Sequence[Item]], None], FakeMeter]:
-    """A deployment over fakes of AWS, what stores items in its table, and a meter of its calls."""
+    """A deployment over fakes of AWS, the writer of its table's items, and a meter of its calls."""
     stack = Stack.faked(settings)
     client: Any = stack.cloud.dynamodb
     table = client.fake.tables[stack.environ[Variable.TABLE]]
@@ -182,8 +182,8 @@ def _measured(
 class FakeMeter:
     """Counts the calls of fakes and their units by DynamoDB's documented rules.
 
-    The fakes filter nothing that they have read; of a projection, only the returned attributes count. Writes of indexes
-    and rejected writes are not counted.
+    The fakes do not filter the items that they read; for a projection, only the returned attributes count. Writes of
+    indexes and rejected writes are not counted.
     """
 
     session: Any
@@ -236,7 +236,7 @@ class PackedItems(dict[str, Any]):
 
 
 _USUAL = marshal.dumps(item_of(example()), 2)
-"""Most of an item's bytes are those of every other one."""
+"""Most bytes of an item are the same in every item."""
 
 
 def put_packed(table: FakeTable, item: Item) -> None:

@@ -54,7 +54,7 @@ class Used:
     """The resources of an operation in its most expensive repetition.
 
     Attributes:
-        calls: of AWS.
+        calls: number of calls of AWS.
         cpu: CPU seconds of this process in the fastest repetition.
     """
 

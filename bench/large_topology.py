@@ -101,7 +101,7 @@ def running_topology(nodes: int, owner: str = _OWNER, number: int = 1) -> TaskId
 
     Args:
         nodes: number of nodes.
-        owner: whose it is.
+        owner: owner of the task.
         number: distinguishes it from others of the same millisecond.
     """
     graph = {f"n{number}": {"type": "bench.nothing", "depends_on": _parents(number)} for number in range(nodes)}

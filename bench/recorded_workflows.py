@@ -1,7 +1,7 @@
 """Makespan of recorded workflows on the local stack, compared with their critical paths.
 
-python -m bench.recorded_workflows FOLDER         (`make workflows`)
-python -m bench.recorded_workflows --made 1000    a graph of so many nodes, in levels of fifty
+python -m bench.recorded_workflows FOLDER (`make workflows`) python -m bench.recorded_workflows --made 1000 a graph with
+this many nodes, in levels of fifty
 
 Each graph is run by the `duetime` command, one after another, with times scaled to the same critical path. A node that
 ran more than once, or started before a parent had ended, fails the measurement.
@@ -160,8 +160,10 @@ def main() -> None:
     """Run all workflows and show a table; exit code 1 if one violated a guarantee."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=SOURCE, help="the recorded workflows")
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long each critical path shall take")
-    parser.add_argument("--made", type=int, default=0, metavar="NODES", help="a made graph instead, of so many nodes")
+    parser.add_argument("--seconds", type=float, default=20.0, help="target duration of each critical path")
+    parser.add_argument(
+        "--made", type=int, default=0, metavar="NODES", help="a generated graph with this many nodes instead"
+    )
     parser.add_argument("--only", default="", help="those whose names contain this")
     chosen = parser.parse_args()
     with TemporaryDirectory() as folder:

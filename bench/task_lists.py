@@ -2,11 +2,11 @@
 
 python -m bench.task_lists [TASKS …] [--engine]
 
-An owner gets so many tasks: nine of ten succeeded, the others are due from tomorrow on, and a few are running, waiting,
-paused or failed, of a rare type, with a rare tag or name, or runs of a schedule, spread over all of them. The lists are
-kept by the product's own code from the tasks' changes. Then the API answers each filter, ten tasks a page, and
-a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine; times are those of the
-whole process on this machine, so they only compare with each other.
+An owner gets this many tasks: nine of ten succeeded, the others are due from tomorrow on, and a few are running,
+waiting, paused or failed, of a rare type, with a rare tag or name, or runs of a schedule, spread over all of them. The
+lists are kept by the product's own code from the tasks' changes. Then the API answers each filter, ten tasks a page,
+and a GET for comparison. Reads are counted exactly, over a fake of DynamoDB or the embedded engine; times are those of
+the whole process on this machine, so they only compare with each other.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ FILTERS = (
     "topologies?state=running",
     "topologies?state=failed",
 )
-"""Those that the console offers; each finds tasks but the ninth, which must find nothing."""
+"""The filters that the console offers; each finds tasks except the ninth, which must find nothing."""
 RATES = (0.4, 1, 10, 100, 1_000)
 """Tasks a second for which the writes are counted."""
 
@@ -109,7 +109,7 @@ class Reads:
     """Reads of DynamoDB since the last reset.
 
     Attributes:
-        rounds: how many of them waited for one another: what is read in parallel is one round.
+        rounds: number of sequential rounds; parallel reads are one round.
     """
 
     requests: int = 0
@@ -150,7 +150,7 @@ class RoundExecutor:
         return found
 
     def start(self, work: Callable[[], None]) -> NoReturn:
-        """No list starts anything that it does not wait for."""
+        """Lists wait for everything that they start."""
         raise NotImplementedError
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> NoReturn:
@@ -268,7 +268,7 @@ class Row:
         hits: tasks of the page.
         reads: requests to DynamoDB.
         units: read units.
-        rounds: how many of the requests waited for one another; 0 on the engine, where threads make them.
+        rounds: number of sequential rounds; 0 on the engine, where threads send the requests.
         seconds: median time.
     """
 

@@ -28,7 +28,7 @@ DELIVERY = 3
 ALIGNED_WAIT = 0.92
 """Seconds that a tick waits for the best moments of 23 tasks."""
 BUILT_TICK = ALIGNED_WAIT + 0.05
-"""The same, and to read the last two minutes for lost messages."""
+"""The same, plus reading the last two minutes for lost messages."""
 MINUTE_OF_TRIGGER = 60.0
 
 
@@ -72,16 +72,16 @@ class Design:
 
 ALONE = SENT_ALONE + DELIVERY
 DESIGNS = (
-    Design("as it was: a worker of 1 GB holds 0.35 to 1.35 s", 0.85, 1.0, 1.0),
+    Design("original: a worker of 1 GB holds tasks for 0.35 to 1.35 s", 0.85, 1.0, 1.0),
     Design("a worker of 512 MB", 0.85, 0.5, 0.5, lateness="as before; half the processor for a full batch"),
     Design("a worker of 256 MB", 0.85, 0.25, 0.25, lateness="a full batch begins some 0.1 s late; slow imports"),
     Design(
         "a function of 128 MB holds, and invokes the worker", 0.85, 0.125, 1.0, invocations=2,
-        lateness="the time of an asynchronous invocation more",
+        lateness="an asynchronous invocation later",
     ),
     Design(
-        "the trigger lives all the time, holds, and invokes the worker", 0.0, 1.0, 1.0, queue_requests=0,
-        tick_seconds=MINUTE_OF_TRIGGER, lateness="the time of an invocation more; no message is left of a lost worker",
+        "the trigger runs all the time, holds, and invokes the worker", 0.0, 1.0, 1.0, queue_requests=0,
+        tick_seconds=MINUTE_OF_TRIGGER, lateness="an invocation later; a lost worker leaves no message",
     ),
     Design("the trigger sends at the best moment, 0.35 s early", 0.40, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),
     Design("the same, 0.15 s early", 0.19, 1.0, 1.0, ALONE, tick_seconds=ALIGNED_WAIT),

@@ -91,7 +91,7 @@ def section_of(changelog: str, wanted: str) -> Section:
 
 
 def reasons_not_to_tag(wanted: str, section: Section, changes: str, tags: Sequence[str]) -> list[str]:
-    """What has to be done before a version may be tagged.
+    """The obstacles to tagging a version.
 
     Args:
         wanted: the version.
@@ -155,7 +155,7 @@ def interpreter(python: str) -> str | None:
 def main() -> None:
     """Build, check and, if asked for, tag."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tag", action="store_true", help="create the tag, if nothing speaks against it")
+    parser.add_argument("--tag", action="store_true", help="create the tag if all checks pass")
     parser.add_argument("--pythons", default=" ".join(PYTHONS), help="versions or paths of interpreters")
     parser.add_argument("--all", action="store_true", help="fail if one of them is not installed")
     arguments = parser.parse_args()

@@ -17,7 +17,7 @@ _init = URLLib3Session.__init__
 
 
 def remember_connections() -> None:
-    """Remember the connections of all clients that are made in this process from now on."""
+    """Remember the connections of all clients that this process creates from now on."""
     URLLib3Session.__init__ = _remembering  # type: ignore[method-assign, assignment]
 
 
@@ -28,6 +28,6 @@ def _remembering(session: Any, *arguments: Any, **named: Any) -> None:  # noqa: 
 
 
 def close_connections() -> None:
-    """Close what is open; a client that is used again opens another."""
+    """Close open connections; a client opens another one when it is used again."""
     for session in list(_OPENED):
         session.close()

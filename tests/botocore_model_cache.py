@@ -1,4 +1,4 @@
-"""Tests make hundreds of sessions of botocore; what it knows of the services of AWS is read once in a process."""
+"""Tests create hundreds of botocore sessions; the service models are read once per process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _init = Loader.__init__
 
 
 def share_service_models() -> None:
-    """Let all sessions that are made in this process from now on share the descriptions of services that they read."""
+    """Share the service models among all sessions that this process creates from now on."""
     Loader.__init__ = _sharing  # type: ignore[method-assign, assignment]
 
 

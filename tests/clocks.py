@@ -16,11 +16,11 @@ NOW = 1_795_228_387_250
 
 @dataclass
 class StandingClock:
-    """A clock that moves only when it is told to, or when somebody sleeps, and then at once.
+    """A clock that only moves when it is set, or immediately when something sleeps.
 
     Attributes:
         slept: until when somebody slept, each time.
-        meanwhile: what happens while somebody sleeps.
+        meanwhile: called while somebody sleeps.
     """
 
     at: Millis = NOW

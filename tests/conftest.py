@@ -1,4 +1,4 @@
-"""Fixtures of every folder: the embedded AWS, started once a session and only if a test asks for it."""
+"""Fixtures of every folder: the embedded AWS, started once per session if a test needs it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from duetime_local.emulator import Emulator
 
-# Of properties: no time limits, for the machine may be busy, and the same examples each time, so that a red test can be
-# run again, and none turns red for a change that it has nothing to do with.
+# Property tests have no time limits, because the machine may be busy, and use the same examples each time, so that
+# failures are reproducible and unrelated changes cause none.
 QUICK, THOROUGH = 30, 300
 """Examples of each property in `make test`, and in `make test-slow` (`--hypothesis-profile=thorough`)."""
 for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
@@ -36,7 +36,7 @@ for profile, examples in (("thorough", THOROUGH), ("duetime", QUICK)):
     )
     settings.load_profile(profile)
 
-# A client without credentials asks the machine that it runs on for some, over the network.
+# A client without credentials would request some over the network.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 # The CDK's own check of a template only warns, and takes longer than all else that it does; `tests/infra/test_lint.py`
 # has cfn-lint check the same templates.
@@ -58,19 +58,19 @@ def engine() -> Iterator[Emulator]:
 
 @pytest.fixture(autouse=True)
 def _no_connection_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What a test opened to the engine is closed at its end; other tests reach none."""
+    """A test's connections to the engine are closed at its end, so that other tests do not use them."""
     yield
     if "engine" in request.fixturenames:
         close_connections()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--part` runs only some of the files, for what takes too long to run as a whole each time."""
+    """`--part` runs only some of the files, for slow suites."""
     parser.addoption("--part", default=str(ALL), help="Which part of how many: 3/10, or commit/10.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse what is no part before anything is collected."""
+    """Refuse an invalid part before collection."""
     try:
         config.stash[_PART] = read_part(config.option.part)
     except ValueError as refusal:
@@ -81,7 +81,7 @@ _PART = pytest.StashKey[Part]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what starts real processes, and begin with what takes longest: beside it, all else is done meanwhile."""
+    """Mark tests that start real processes, and run the longest first, in parallel with the others."""
     part = config.stash[_PART]
     left_out = [item for item in items if not part.has(scope_of(item.nodeid))]
     config.hook.pytest_deselected(items=left_out)
@@ -119,7 +119,7 @@ class ByWhatIsShared(LoadScopeScheduling):  # type: ignore[misc]  # same
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector never again look at what collection made, which lives to the end."""
+    """Freeze the collected tests for the garbage collector, because they live to the end."""
     gc.collect()
     gc.freeze()
 
@@ -138,7 +138,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail a run of the whole suite after which something that is granted was not used by any test."""
     told = getattr(session.config, "workeroutput", None)
     if told is not None:
-        # In a process of pytest-xdist: it knows a part only.
+        # In a process of pytest-xdist, which knows only a part.
         told["grants"] = sorted(grants.USED)
         return
     options = session.config.option
@@ -152,5 +152,5 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:  # noqa: ANN401, ARG001 - pytest-xdist's own
-    """Take over what a process of pytest-xdist has recorded."""
+    """Take over the recordings of a process of pytest-xdist."""
     _USED.update((name, action, resource) for name, action, resource in node.workeroutput.get("grants", ()))

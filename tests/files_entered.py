@@ -1,9 +1,9 @@
-"""How many files a reader enters who follows one task through the code: `python -m tests.files_entered [--spine]`.
+"""How many files a reader opens to follow one task through the code: `python -m tests.files_entered [--spine]`.
 
 Four walks over the unmodified functions, on fakes of AWS in virtual time: a task is created; a worker claims it, runs
 it and writes its end; the trigger places an occurrence of a schedule; a node of a topology ends and the next begins.
-A file counts if one of its functions is called. Each walk is repeated and only the last time counts, so that imports
-and what is set up once are left out. `--spine` prints the files of each walk in the order in which they are entered.
+A file counts if one of its functions is called. Each walk is repeated and only the last one counts, so that imports and
+setup are left out. `--spine` prints the files of each walk in the order in which they are entered.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Walk:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Count what is called meanwhile, and nothing that was called before."""
+        """Count the calls made meanwhile, and none before."""
         self.files.clear()
         self._strands.clear()
         sys.setprofile(self._called)
@@ -86,7 +86,7 @@ class Walk:
 
 
 def _is_watched(frame: FrameType | None) -> bool:
-    """Whether it is called by what watches the fakes of AWS, which decode what is written to check it."""
+    """Whether the caller is the watcher of the fakes of AWS, which decodes writes to check them."""
     while frame is not None and not frame.f_code.co_filename.startswith(_FAKES):
         frame = frame.f_back
     return frame is not None

@@ -1,7 +1,7 @@
-"""Runs the whole test suite many times, each time in other circumstances, and says which tests ever failed.
+"""Runs the whole test suite many times under different circumstances, and lists the tests that failed at least once.
 
-The circumstances of a run are drawn from its number: how many processes, how busy the machine is, in which order
-the tests run, and by which seed Python hashes. A run can be repeated by its number: `--first 7 --runs 1`.
+A run's number decides its circumstances: how many processes, how busy the machine is, the order of tests, and Python's
+hash seed. A run can be repeated by its number: `--first 7 --runs 1`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one run.
+    """The outcome of one run.
 
     Attributes:
         code: pytest's exit code.
@@ -85,7 +85,7 @@ class Outcome:
 
 @contextmanager
 def busy_machine(load: int) -> Iterator[None]:
-    """Keep the machine busy with so many processes."""
+    """Keep the machine busy with this many processes."""
     with ExitStack() as stack:
         for _ in range(load):
             process = subprocess.Popen([sys.executable, "-c", BUSY])  # noqa: S603 - our own
@@ -95,7 +95,7 @@ def busy_machine(load: int) -> Iterator[None]:
 
 
 def run(circumstances: Circumstances, only: Sequence[str], log: Path) -> Outcome:
-    """Run the suite once; its output goes to `log`."""
+    """Run the suite once, with its output in `log`."""
     with tempfile.TemporaryDirectory() as folder, busy_machine(circumstances.load), log.open("wb") as output:
         report = Path(folder) / "report.xml"
         began = time.monotonic()
@@ -113,7 +113,7 @@ def run(circumstances: Circumstances, only: Sequence[str], log: Path) -> Outcome
 
 
 def read_report(report: Path) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """How many tests a JUnit report has, and which of them failed, with the first line of the reason."""
+    """The number of tests in a JUnit report, and the failed ones with the first line of their reasons."""
     cases = list(ET.parse(report).getroot().iter("testcase"))  # noqa: S314 - pytest has just written it
     failed = [
         (f"{case.get('classname')}::{case.get('name')}", (trouble.get("message") or "").split("\n")[0])
@@ -124,8 +124,8 @@ def read_report(report: Path) -> tuple[int, tuple[tuple[str, str], ...]]:
 
 
 def main() -> int:
-    """Run the suite as often as asked; 1 if any test ever failed."""
-    # Ended by a signal, it leaves nothing behind that keeps the machine busy.
+    """Run the suite as often as asked; exit with 1 if any test failed at least once."""
+    # If it is ended by a signal, its load processes end too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20)

@@ -1,8 +1,8 @@
-"""What each function may do, as AWS decides it: a call that its role does not allow is refused in the tests, too.
+"""The permissions of each function, as AWS decides on them: tests refuse a call that its role does not allow.
 
 `grants.json` holds the policies of the synthesised stack for the account of the tests; a test compares both, and
-`python -m tests.grants` writes it anew. Each call that a function makes, in the simulation and in the functions' tests,
-is looked up there first. What was allowed is kept in `USED`, so that a test can tell what is granted for nothing.
+`python -m tests.grants` writes it anew. Each call of a function, in the simulation and in the functions' tests, is
+looked up there first. Allowed calls are kept in `USED`, so that a test can find unused grants.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ def allows(name: str, action: str, resource: str) -> bool:
 
 
 def check(name: str, environ: Mapping[str, str], service: str, operation: str, request: Mapping[str, Any]) -> None:
-    """Note what a function does, or refuse it as AWS does.
+    """Note a call of a function, or refuse it as AWS does.
 
     Args:
         name: the function's.
-        environ: its environment: it says what the resources are called in this test.
+        environ: its environment, which has the names of resources in this test.
         service: boto3's name of the service.
         operation: of the call, as a method of a client is called.
         request: its arguments.
@@ -111,7 +111,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
     Raises:
         ClientError: the function's role does not allow it.
     """
-    # Of the same tables a call needs the same each time; nearly all calls of a scenario are such.
+    # A call on the same tables needs the same each time; nearly all calls of a scenario are of that kind.
     places = _places(request) if service == "dynamodb" else None
     repeated = (name, operation, environ.get(Variable.TABLE), places)
     if places is not None and repeated in _CHECKED:
@@ -122,7 +122,7 @@ def check(name: str, environ: Mapping[str, str], service: str, operation: str, r
         if (name, action, resource) in USED:
             continue
         if any(fnmatchcase(resource, pattern) for pattern in _of_targets(environ)):
-            continue  # what tasks call: each environment's settings name it, and `tests/infra/test_calls.py` tests that
+            continue  # services that tasks call: the settings name them, and `tests/infra/test_calls.py` tests that
         if not allows(name, action, resource):
             said = f"{name} is not authorized to perform: {action} on resource: {resource}"
             raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, operation)
@@ -141,13 +141,13 @@ def _places(request: Mapping[str, Any]) -> Hashable:
 
 
 def forget(use: Use) -> None:
-    """Forget that a function has done something, so that a test can tell whether it does it again."""
+    """Forget a call of a function, so that a test can tell whether it is repeated."""
     USED.discard(use)
     _CHECKED.clear()
 
 
 def _of_targets(environ: Mapping[str, str]) -> list[str]:
-    """What tasks call, and the jobs that are run there."""
+    """The services that tasks call, and the jobs that run there."""
     patterns = environ.get(Variable.AWS_TARGETS, "").split()
     grants = [grant for row in JOB_SERVICES.values() for grant in row.grants if grant.on != "*"]
     found = [(re.fullmatch(grant.of, each), grant.on) for each in patterns for grant in grants]
@@ -158,7 +158,7 @@ def _of_targets(environ: Mapping[str, str]) -> list[str]:
 def acting(name: str) -> Iterator[None]:
     """While this lasts, the calls of sessions that are watched are those of a function.
 
-    The first that is invoked is whose calls they are in any thread, one that is invoked by it only in its own thread.
+    Calls in any thread belong to the first invoked function; one that it invokes has those in its own thread.
     """
     entry = (get_ident(), name)
     _ACTING.append(entry)
@@ -170,7 +170,7 @@ def acting(name: str) -> Iterator[None]:
 
 
 def acting_function() -> str | None:
-    """The function whose call this thread makes, or `None`: the test's own."""
+    """The function that makes the call in this thread, or `None` for the test itself."""
     acting = list(_ACTING)
     ours = [name for thread, name in acting if thread == get_ident()]
     if ours:
@@ -188,7 +188,7 @@ def _check_call(params: dict[str, Any], model: Any, **_: Any) -> None:  # noqa: 
 
 
 def check_acting(service: str, operation: str, request: Mapping[str, Any]) -> None:
-    """Check a call if a function makes it, of those that tests invoke.
+    """Check a call if a function makes it that tests invoke.
 
     Raises:
         ClientError: the function's role does not allow it.
@@ -228,7 +228,7 @@ def needed(
 
 
 def _of_items(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A transaction needs what each of its writes needs, and so does a batch of insertions."""
+    """A transaction needs the permissions of each of its writes, and so does a batch of insertions."""
     if action == "BatchExecuteStatement":
         tables = {inserted_item(each["Statement"], each["Parameters"])[0] for each in request["Statements"]}
         yield from (("dynamodb:PartiQLInsert", arn) for name in tables for arn in _tables(environ, {"TableName": name}))
@@ -246,9 +246,9 @@ def _tables(environ: Mapping[str, str], request: Mapping[str, Any]) -> Iterator[
 
 
 def _of_objects(environ: Mapping[str, str], action: str, request: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """A copy reads its source; tags need an action of their own; to learn that an object is gone takes the list's."""
+    """A copy reads its source; tags need a separate action; seeing that an object is missing needs the list's."""
     if action == "GeneratePresignedUrl":
-        # Signing needs nothing; the signed request is made with the function's role.
+        # Signing needs no permission; the signed request is made with the function's role.
         action, request = "".join(map(str.capitalize, request["ClientMethod"].split("_"))), request["Params"]
     bucket = ARCHIVE if request["Bucket"] == environ.get(Variable.ARCHIVE_BUCKET) else BUCKET
     if action == "CopyObject":
@@ -271,7 +271,7 @@ def _of_function(environ: Mapping[str, str], action: str, request: Mapping[str, 
 
 
 def _of_job(service: str, request: Mapping[str, Any]) -> Iterator[str]:
-    """What a call of a service that runs jobs is on; what Batch allows on everything or nothing is on nothing."""
+    """The resource of a call of a service that runs jobs; for actions without single resources, none."""
     place = f"arn:aws:{service}:{PLACE}"
     if service == "batch":
         yield from (request[field] for field in ("jobDefinition", "jobQueue") if "jobDefinition" in request)
@@ -290,7 +290,7 @@ def _function_arn(environ: Mapping[str, str], name: str) -> str:
 
 
 def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:
-    """The state machine, one of its executions, or the machine whose token is answered."""
+    """The state machine, one of its executions, or the machine of a reported token."""
     known = environ.get(Variable.TOPOLOGY_MACHINE) or MACHINE
     arn: str = request.get("stateMachineArn") or request.get("executionArn") or known
     executions = known.replace(":stateMachine:", ":execution:")
@@ -298,7 +298,7 @@ def _states_arn(environ: Mapping[str, str], request: Mapping[str, Any]) -> str:
 
 
 def _queue_name(environ: Mapping[str, str], url: str) -> str:
-    """What a queue is called in the kept policies."""
+    """The name of a queue in the kept policies."""
     names = {environ[variable]: priority.value for priority, variable in QUEUE_VARIABLES.items()}
     names |= dict.fromkeys(json.loads(environ.get(Variable.PULLED_QUEUES, "{}")).values(), "pulled")
     names[environ.get(Variable.INTAKE_REJECTS, "")] = "rejects"
@@ -306,7 +306,7 @@ def _queue_name(environ: Mapping[str, str], url: str) -> str:
 
 
 def unused(used: Collection[Use]) -> list[Use]:
-    """What is granted, and is not among what was used; of the queues of work one stands for all.
+    """Grants without those in use; one queue of work stands for all.
 
     Args:
         used: by the functions, in all tests together.
@@ -328,7 +328,7 @@ def _is_for_lambda(name: str, action: str) -> bool:
 
 def _is_known(known: Collection[Use], grant: Use) -> bool:
     name, action, pattern = grant
-    # The executions of a distributed map are those of the machine: the tests' tokens do not tell them apart.
+    # The executions of a distributed map belong to the machine: the tests' tokens do not distinguish them.
     pattern = MACHINE if pattern == f"{MACHINE}/*" else _kind(pattern)
     return any(use[:2] == (name, action) and fnmatchcase(use[2], pattern) for use in known)
 

@@ -55,10 +55,10 @@ def _number_size(number: str) -> int:
 
 
 def write_units(size: int) -> int:
-    """Write units of writing an item of so many bytes (the larger of its two images)."""
+    """Write units of writing an item of this many bytes (the larger of its two images)."""
     return max(1, -(-size // WRITE_UNIT_BYTES))
 
 
 def read_units(size: int, *, consistent: bool) -> float:
-    """Read units of reading so many bytes: half of them if eventually consistent."""
+    """Read units of reading this many bytes: half of them if eventually consistent."""
     return max(1, -(-size // READ_UNIT_BYTES)) * (1.0 if consistent else 0.5)

@@ -1,4 +1,4 @@
-"""All that lies in one shard of a minute, for tests that look at a store directly."""
+"""All items of one shard of a minute, for tests that look at a store directly."""
 
 from __future__ import annotations
 

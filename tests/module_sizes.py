@@ -1,6 +1,6 @@
 """Lists modules that a reader might want longer or shorter: `python -m tests.module_sizes`.
 
-It lists and never fails: no limit decides what one module is, a reader does (CONTRIBUTING.md).
+It lists and never fails: no limit decides how large a module may be, a reader does (CONTRIBUTING.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A part of what takes too long to run as a whole each time: `3/10`, or `commit/10` for the commit's own part.
 
-What is in a part follows from its name alone; as commits follow each other, CI comes to all parts.
+A name alone decides its part; as commits follow each other, CI runs all parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of so many parts, counted from 1."""
+    """One of this many parts, counted from 1."""
 
     number: int
     parts: int
@@ -37,7 +37,7 @@ ALL = Part(1, 1)
 
 
 def others_slow(parameters: Iterable[Any]) -> list[Any]:
-    """Parameters of a test that takes long: `make test` runs the first one, `make test-slow` the others."""
+    """Parameters of a slow test: `make test` runs the first one, `make test-slow` the others."""
     first, *others = parameters
     rows = [each if isinstance(each, tuple) else (each,) for each in others]
     return [first, *(pytest.param(*row, marks=pytest.mark.slow) for row in rows)]
@@ -58,7 +58,7 @@ def read_part(text: str) -> Part:
 
 
 def part_of_commit(commit: str, parts: int) -> Part:
-    """Which of so many parts is run for a commit, by its hash."""
+    """The part that is run for a commit, by its hash."""
     return Part(int(commit, 16) % parts + 1, parts)
 
 

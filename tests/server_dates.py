@@ -1,4 +1,4 @@
-"""Tests at a time of their own: the servers that they ask live today, so what these say of the time is dropped."""
+"""Tests at a different time: their servers live today, so the times in responses are ignored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from botocore import handlers
 
 
 def drop_server_dates() -> None:
-    """Let answers of DynamoDB say nothing of the time, in all sessions that are made in this process from now on."""
+    """Ignore the time in DynamoDB's responses, in all sessions made in this process from now on."""
     entry = ("after-call.dynamodb", _without_date)
     if entry not in handlers.BUILTIN_HANDLERS:
         handlers.BUILTIN_HANDLERS.append(entry)

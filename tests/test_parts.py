@@ -1,4 +1,4 @@
-"""Parts of what takes too long to run as a whole each time."""
+"""Parts of tests that take too long as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.parts import Part, part_of_commit, read_part
 
 
 def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
-    """The same commit runs the same part again; a few hundred commits come to all forty."""
+    """The same commit runs the same part again; a few hundred commits run all forty."""
     commits = [sha256(str(number).encode()).hexdigest()[:40] for number in range(400)]
     parts = [part_of_commit(commit, 40) for commit in commits]
     assert parts == [part_of_commit(commit, 40) for commit in commits]
@@ -18,24 +18,24 @@ def test_each_commit_has_a_part_and_every_part_has_its_turn() -> None:
 
 
 def test_every_name_is_in_one_part() -> None:
-    """What is cut into parts is in them once, whole."""
+    """Every name is in one part, whole."""
     parts = [Part(number, 3) for number in (1, 2, 3)]
     assert all(sum(part.has(f"name {number}") for part in parts) == 1 for number in range(100))
 
 
 @pytest.mark.parametrize("text", ["3/10", "1/1"])
 def test_a_part_is_read_as_it_is_written(text: str) -> None:
-    """Its number, and of how many."""
+    """Its number, and the number of parts."""
     assert str(read_part(text)) == text
 
 
 def test_the_checked_out_commit_has_a_part() -> None:
-    """Which one is the commit's affair."""
+    """The commit decides which one."""
     assert read_part("commit/3").number in {1, 2, 3}
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "commit/0", "a/b"])
 def test_what_is_no_part_is_refused(text: str) -> None:
-    """With what would be one."""
+    """The error shows a valid one."""
     with pytest.raises(ValueError, match="is no part such as 3/10 or commit/10"):
         read_part(text)

@@ -1,8 +1,7 @@
 """For how long each kind of item is needed, and who writes or decides when it may be removed.
 
-No item's TTL lies before the last moment at which anybody may need the item. Whoever writes the attribute, or decides
-on its value, is listed here with the rule that it keeps and the test that shows it; `test_time_to_live` fails for one
-that is not.
+No item's TTL is before the last moment at which it may be needed. All code that writes the attribute, or decides on its
+value, is listed here with its rule and the test of the rule; `test_time_to_live` fails for unlisted code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Waiting for a real process: look again and again, with a deadline, and never sleep for a fixed time."""
+"""Waiting for a real process: check repeatedly, with a deadline, and never sleep for a fixed time."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def main() -> int:
     """Measure, and show tables; returns 1 if an accepted task was lost or a response broke the API's contract."""
     parser = argparse.ArgumentParser(prog="load", description="Load a local stack, and overload it.")
     parser.add_argument("--seconds", type=int, default=12, help="of each step")
-    parser.add_argument("--most", type=int, default=STEPS[-1], help="requests a second that are not gone beyond")
+    parser.add_argument("--most", type=int, default=STEPS[-1], help="highest rate to try, in requests a second")
     asked = parser.parse_args()
     console = Console()
     console.print(_handled(served(ALONE)))

@@ -81,7 +81,9 @@ def steady() -> Case:
     """120 000 tasks a second for a minute of steady load."""
     deployment = replace(LARGE, batch_seconds=HOLD + 0.1)
     run = simulate(deployment, _even(120_000, 60, 0.01), 0.01)
-    return _case("120 000 a second, steadily", run, "10 billion a day, with what the last row above asks for")
+    return _case(
+        "120 000 a second, steadily", run, "10 billion a day, with the quotas and settings of the last row above"
+    )
 
 
 def burst() -> Case:
@@ -182,10 +184,10 @@ class Step:
     """A deployment for a number of tasks a day.
 
     Attributes:
-        tasks: a day.
+        tasks: number of tasks per day.
         bill: dollars a month by the price table; for a default deployment, including the idle cost.
         workers: concurrent workers, for tasks of 0.1 s.
-        writes: units a second of the table.
+        writes: write units per second of the table.
         shards: number of shards needed.
         raises: quotas and settings to raise.
     """
@@ -210,7 +212,7 @@ _SIZES = (
     (10, 1, 1, "nothing"),
     (10_000, 1, 1, "nothing"),
     (1_000_000, 1, 1, "nothing"),
-    (100_000_000, 10, 100, "nothing, if they come evenly"),
+    (100_000_000, 10, 100, "nothing, if they arrive evenly"),
     (1_000_000_000, 10, 100, _BILLION),
     (10_000_000_000, 10, 100, _TEN_BILLION),
 )

@@ -37,8 +37,8 @@ class Key:
         key: the key; `None` for none.
         tasks: how many.
         over: seconds over which they become due; 0 if all are due at once.
-        weight: of the key.
-        kind: under which the waits are reported.
+        weight: weight of the key.
+        kind: label under which the waits are reported.
     """
 
     key: str | None

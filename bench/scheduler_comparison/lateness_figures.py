@@ -73,8 +73,8 @@ class SchedulerFigures:
     """The figures of one scheduler.
 
     Attributes:
-        spread: of tasks at random milliseconds.
-        burst: of tasks due in the same one.
+        spread: figures of tasks at random milliseconds.
+        burst: figures of tasks due in the same millisecond.
     """
 
     spread: CaseFigures

@@ -55,7 +55,7 @@ class Outcome:
     """When the tasks of a case were due, and when they started.
 
     Attributes:
-        case: its name.
+        case: name of the case.
         due_ms: due times, in milliseconds since 1970.
         started_ms: first starts, rounded down to a millisecond, in the same order; `None` for a lost task.
         processor_seconds: CPU seconds of all processes of the scheduler and its storage, from the creation on.

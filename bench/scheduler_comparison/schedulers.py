@@ -39,7 +39,7 @@ class Scheduler:
     """One scheduler in one form.
 
     Attributes:
-        key: in `results.json`.
+        key: key in `results.json`.
         package: name of its package in `requirements.txt`.
         program: file in `programs`, with arguments.
         title: row title, without the version.

@@ -38,7 +38,7 @@ class ArchiveQuery:
     Attributes:
         first: the first day, in UTC, on which they ended.
         last: the last one.
-        where: a condition of SQL, as DuckDB takes it, over `archive_columns.COLUMNS`.
+        where: a condition in DuckDB's SQL over `archive_columns.COLUMNS`.
         columns: the columns to return.
         limit: the maximum number of tasks; those that ended last come first.
     """
@@ -98,7 +98,7 @@ class Archive:
             if size > MOST_BYTES:
                 raise ArchiveQueryInvalid(
                     f"the objects of these days have {size / 1e9:.1f} GB, and {MOST_BYTES / 1e9:.0f} GB are allowed:"
-                    " name fewer days, or use Athena"
+                    " choose fewer days, or use Athena"
                 )
 
             def download(numbered: tuple[int, ArchivedObject]) -> tuple[Path, int]:

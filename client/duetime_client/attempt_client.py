@@ -1,7 +1,7 @@
 """`context.client`: the clients of a running attempt, whose tasks are children of the attempt's task.
 
 A repeated attempt creates nothing twice: each creation has an idempotency key that does not depend on the attempt. The
-API keeps the keys of each task apart. Without a key of its author, a request has the digest of its path and body, and
+API keeps the keys of each task apart. Without an explicit key, a request's key is the digest of its path and body, with
 the number of equal requests before it in the same phase.
 """
 
@@ -143,7 +143,7 @@ def clients_of_lease(client: Client, lease: str) -> AttemptClients:
 
 
 def is_in_coroutine() -> bool:
-    """Whether the caller runs in an event loop of this thread; without an import of asyncio, none does."""
+    """Whether the caller runs in an event loop of this thread; it does not if asyncio was never imported."""
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         return False

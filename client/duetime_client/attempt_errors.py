@@ -20,7 +20,7 @@ class AttemptCancelled(Exception):
 
 
 class Unavailable(Exception):
-    """The result of a step, or a checkpoint, could not be stored: the API does not answer. The task is retried."""
+    """The result of a step, or a checkpoint, could not be stored: the API does not respond. The task is retried."""
 
 
 class StepInvalid(ValueError):

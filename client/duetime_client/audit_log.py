@@ -18,8 +18,8 @@ class AuditFilter:
     """Selects records; a record must match every given field.
 
     Attributes:
-        caller: a part of the name of who sent the request, such as a role or a session.
-        subject: a part of the path of what it concerns, such as a task's id.
+        caller: a part of the caller's name, such as a role or a session.
+        subject: a part of the path of the affected resource, such as a task's id.
     """
 
     owner: str = ""
@@ -59,7 +59,7 @@ def audit_records(
     since_ms: int,
     until_ms: int | None = None,
 ) -> Iterator[Mapping[str, Any]]:
-    """The records of a time, oldest first, page by page.
+    """The records of a period, oldest first, page by page.
 
     Args:
         logs: botocore's client of CloudWatch Logs.

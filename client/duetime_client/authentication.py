@@ -21,7 +21,7 @@ class Authentication(StrEnum):
 
 
 def authenticated(authentication: Authentication, token: str) -> httpx.Auth | None:
-    """The authentication for a chosen method, but for that of an API key, which also changes the address.
+    """The authentication for a chosen method other than an API key, which also changes the address.
 
     Raises:
         CredentialsMissing: The token, the AWS credentials or a package is missing.

@@ -21,7 +21,7 @@ class BearerToken(httpx.Auth):
     """
 
     def __init__(self, token: str) -> None:
-        # As an unset variable of the environment gives it.
+        # An unset environment variable results in an empty token.
         if not token or token.isspace():
             raise CredentialsMissing("the bearer token is empty; BearerToken needs the token of the identity provider")
         self._headers = sendable({"Authorization": f"Bearer {token}"})

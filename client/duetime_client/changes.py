@@ -207,7 +207,7 @@ def _address(session: Session) -> Steps[str]:
     """Where to connect.
 
     Raises:
-        Unreachable: The API is older than its WebSocket: there is nothing to connect to.
+        Unreachable: This version of the API has no WebSocket.
     """
     try:
         ticket = yield from session.send(create_watch_ticket())

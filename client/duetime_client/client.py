@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from duetime_common.payload_codecs import PayloadCodec
 
 OWNER_HEADER = "X-Duetime-Owner"
-"""Names the owner to act for: the caller itself, or a team of its; on the local stack, any."""
+"""Names the owner to act for: the caller itself, or one of its teams; on the local stack, any."""
 TIMEOUT_SECONDS = 35.0
 """The API's gateway times out after 30 seconds, so waiting much longer is useless."""
 
@@ -206,21 +206,21 @@ class Client:
 
     @cached_property
     def signals(self) -> Signals:
-        """Messages that an event has happened, for the tasks that wait for it."""
+        """Signals: wake the tasks that wait for an event."""
         from duetime_client.signals import Signals
 
         return Signals(self._runner)
 
     @cached_property
     def intake_rules(self) -> IntakeRules:
-        """What events create, cancel and wake."""
+        """Intake rules: which tasks events create, cancel or wake."""
         from duetime_client.intake_rules import IntakeRules
 
         return IntakeRules(self._runner)
 
     @cached_property
     def quotas(self) -> Quotas:
-        """What each owner may use, and what it uses."""
+        """Quotas of owners, and their use."""
         from duetime_client.quotas import Quotas
 
         return Quotas(self._runner)
@@ -248,14 +248,14 @@ class Client:
 
     @cached_property
     def summary(self) -> SummaryResource:
-        """How many tasks there are."""
+        """Counts of tasks."""
         from duetime_client.summary import SummaryResource
 
         return SummaryResource(self._runner)
 
     @cached_property
     def settings(self) -> SettingsResource:
-        """What the deployment allows its callers."""
+        """Settings of the deployment that matter to its callers."""
         from duetime_client.deployment_settings import SettingsResource
 
         return SettingsResource(self._runner)
@@ -269,14 +269,14 @@ class Client:
 
     @cached_property
     def exports(self) -> Exports:
-        """Exports: everything that you have."""
+        """Exports of everything that the caller has."""
         from duetime_client.exports import Exports
 
         return Exports(self._runner)
 
     @cached_property
     def purges(self) -> Purges:
-        """Purges: removal of all that is stored of tasks, or of an owner."""
+        """Purges: removal of all stored data of tasks, or of an owner."""
         from duetime_client.purges import Purges
 
         return Purges(self._runner)

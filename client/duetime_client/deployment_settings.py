@@ -27,7 +27,7 @@ class UsableSecret(ResponseModel):
 
 
 class TypeRetention(ResponseModel):
-    """How long ended tasks of some types can be read, in days; `types` is a pattern of types."""
+    """Retention of ended tasks of some types, in days; `types` is a pattern of types."""
 
     types: str
     days: float
@@ -42,7 +42,7 @@ class LogLocation(ResponseModel):
 
 
 class OwnQuota(ResponseModel):
-    """A quota of the caller, and what it uses of it: in a second, or at once."""
+    """A quota of the caller and its use: per second, or concurrent."""
 
     quota: str
     limit: int
@@ -55,7 +55,7 @@ class DeploymentSettings(ResponseModel):
     Attributes:
         owner: The owner that the caller acts for; by default, its own identity.
         owners: All owners that it may act for.
-        roles: What it may do.
+        roles: The caller's roles.
         handler_types: Types with a Python handler; `None` if unknown.
         quotas: The quotas that limit the caller; `None` if the deployment has no quotas.
     """

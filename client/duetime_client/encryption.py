@@ -65,7 +65,7 @@ def decrypted_response(readable: Callable[[Any], Any], response: httpx.Response)
         return response
     headers = [(name, value) for name, value in response.headers.items() if name.lower() not in _OF_THE_CONTENT]
     content = json.dumps(readable(document)).encode()
-    # Another response cannot be imported here: the session is, before httpx.
+    # This response cannot be imported here: the session is imported before httpx.
     return type(response)(response.status_code, headers=headers, content=content, request=response.request)
 
 

@@ -25,7 +25,7 @@ class HeaderInvalid(ClientError, ValueError):
 
 
 class NotJson(ClientError, ValueError):
-    """A value of a request is not JSON. The message names its field and says what to write; it never has the value."""
+    """A value of a request is not JSON. The message names the field and a replacement, never the value."""
 
 
 class CredentialsMissing(ClientError):
@@ -33,7 +33,7 @@ class CredentialsMissing(ClientError):
 
 
 class DecryptionFailed(ClientError):
-    """The codec cannot decrypt a value of a response: it has another key, or its key service does not answer."""
+    """The codec cannot decrypt a value of a response: it has another key, or its key service does not respond."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(f"the codec cannot decrypt the response: {type(error).__name__} {error}".rstrip())

@@ -41,7 +41,7 @@ class TaskExplanation(ResponseModel):
     overdue_ms: int
     gates: Sequence[Gate]
     steps: Sequence[str] = ()
-    """Names of the steps that its handler has done, which the next attempt does not repeat."""
+    """Names of the steps that its handler has completed, which the next attempt does not repeat."""
 
 
 class StartPreview(ResponseModel):

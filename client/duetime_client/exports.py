@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime_client.io_operations import Items, Steps
 
 CURSOR, END = "cursor", "end"
-"""Kinds of lines that hold no object: after it, an export can be continued; it is complete."""
+"""Kinds of lines without an object: a point at which an export can continue, and the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class _Part:
     Attributes:
         entries: field of the list's responses that holds the objects; empty for a single object.
         query: parameters of the list.
-        is_summarized: whether the list leaves fields out, so that each object is read by its name.
+        is_summarized: whether the list omits fields, so that each object is read by its name.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""`client.intake_rules`: what events create, cancel and wake, for operators."""
+"""`client.intake_rules`: which tasks events create, cancel or wake, for operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTAKE_RULES = "/v1/intake-rules"
 
 
 class IntakeRule(ResponseModel):
-    """An intake rule: what events that match a pattern do.
+    """An intake rule: the effect of events that match a pattern.
 
     Attributes:
         pattern: event pattern of EventBridge.

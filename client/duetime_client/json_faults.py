@@ -1,4 +1,4 @@
-"""Finds the value of a request that is not JSON, and says what to write instead."""
+"""Finds the value of a request that is not JSON, and suggests a replacement."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class OrderedTask(ResponseModel):
 
 
 class OrderedKeyLine(ResponseModel):
-    """An ordered key: the task that has the turn and, except in lists, the tasks that wait behind it in their order."""
+    """An ordered key: the task that has the turn and, except in lists, the waiting tasks in their order."""
 
     key: str
     turn: OrderedTask | None

@@ -239,7 +239,7 @@ class Attempt:
         Raises:
             CheckpointInvalid: it is too large.
             LeaseLost: the lease is over.
-            Unavailable: the API does not answer, or the codec has failed.
+            Unavailable: the API does not respond, or the codec has failed.
         """
         from duetime_client.pulled_steps import stored  # noqa: PLC0415 - for handlers that save checkpoints only
 

@@ -30,7 +30,7 @@ class LeasedSteps:
 
     def load(self) -> Mapping[str, bytes]:
         """The stored results by step name."""
-        # No attempt was before the first one.
+        # There is no attempt before the first one.
         return {} if self._context.fence == 1 else self.load_run()
 
     def load_run(self) -> Mapping[str, bytes]:
@@ -56,7 +56,7 @@ def stored() -> Iterator[None]:
 
     Raises:
         LeaseLost: the lease is over.
-        Unavailable: the API does not answer, also after the client's own retries.
+        Unavailable: the API does not respond, even after the client's own retries.
         StepInvalid: the API rejects the value.
     """
     try:

@@ -1,4 +1,4 @@
-"""`client.purges`: removal of all that is stored of tasks, or of an owner."""
+"""`client.purges`: removal of all stored data of tasks, or of an owner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PurgeLeftover(ResponseModel):
 
 
 class PurgeReceipt(ResponseModel):
-    """What a purge has removed, by kind, and what is left."""
+    """The data that a purge has removed, by kind, and what is left."""
 
     owner: str
     removed: Mapping[str, int] = Field(default_factory=dict)
@@ -59,7 +59,7 @@ class PurgeOperations(Resource):
         per_second: float | None = None,
         reason: str = "",
     ) -> Request[Purge]:
-        """Start to remove all that is stored of some tasks, or with `all` of an owner, which cannot be undone.
+        """Start to remove all stored data of some tasks, or with `all` of an owner; this cannot be undone.
 
         Give one of `task_ids`, `filter` and `all`. Only operators name another `owner`. Tasks that have not ended are
         left, unless `open_tasks` is `cancel`. Use `follow` to wait for the receipt.

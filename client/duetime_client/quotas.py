@@ -1,4 +1,4 @@
-"""`client.quotas`: what each owner may use, and what it uses."""
+"""`client.quotas`: the quotas of each owner, and their use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class OwnQuotas(ResponseModel):
 
 
 class OwnerQuotas(OwnQuotas):
-    """The quotas of an owner: those in force, and what it uses of them."""
+    """The quotas of an owner: those in force, and their use."""
 
     limits: Mapping[str, int | None]
     used: Mapping[str, float]
@@ -48,12 +48,12 @@ class QuotaOperations(Resource):
 
     @Operation
     def get(self, owner: str) -> Request[OwnerQuotas]:
-        """The quotas of one owner, and what it uses; callers who are not operators get only their own."""
+        """The quotas of one owner, and their use; callers who are not operators get only their own."""
         return Request("GET", _path_of(owner), one(OwnerQuotas))
 
     @Operation
     def put(self, owner: str, limits: Mapping[str, int], *, reason: str = "") -> Request[OwnerQuotas]:
-        """Set the quotas of one owner, such as `{"creates_per_second": 100}`; the defaults hold for the others.
+        """Set the quotas of one owner, such as `{"creates_per_second": 100}`; the defaults apply to the others.
 
         Replaces the owner's existing quotas completely.
         """
@@ -62,7 +62,7 @@ class QuotaOperations(Resource):
 
     @Operation
     def delete(self, owner: str) -> Request[OwnerQuotas]:
-        """Delete the quotas of one owner and return them; the defaults are in force then."""
+        """Delete the quotas of one owner and return them; the defaults apply from then on."""
         return Request("DELETE", _path_of(owner), one(OwnerQuotas))
 
 

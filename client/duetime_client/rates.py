@@ -38,10 +38,10 @@ class RateWaiter(ResponseModel):
 
 
 class Rate(ResponseModel):
-    """A rate: the limit that holds, its use and, except in lists, the first waiting tasks in their order.
+    """A rate: the limit in force, its use and, except in lists, the first waiting tasks in their order.
 
-    `limit` is that of `pinned`, or else of `asked`: what the latest task asked for. `used` starts count at present, and
-    `available` more are possible at once. `waiting` and `next_free_at` are `None` while it is paused.
+    `limit` is that of `pinned`, or else of `asked`: the limit that the latest task requested. `used` starts count at
+    present, and `available` more are possible at once. `waiting` and `next_free_at` are `None` while it is paused.
     """
 
     key: str
@@ -61,7 +61,7 @@ class Rate(ResponseModel):
 class RateOperations(Resource):
     """Rates.
 
-    What is paused or pinned stays so until it is resumed or unpinned. The audit log has the reasons.
+    A paused or pinned rate stays so until it is resumed or unpinned. The reasons are in the audit log.
     """
 
     @Stream
@@ -76,13 +76,13 @@ class RateOperations(Resource):
 
     @Operation
     def pin(self, key: str, limit: int, *, per_seconds: int = 1, burst: int = 0, reason: str = "") -> Request[Rate]:
-        """Set a limit that holds instead of those that tasks ask for."""
+        """Set a limit that replaces those that tasks request."""
         body: dict[str, Any] = {"limit": limit, "per_seconds": per_seconds, "burst": burst, "reason": reason}
         return Request("PUT", path_of(key), one(Rate), body=body, repeatable=True)
 
     @Operation
     def unpin(self, key: str) -> Request[Rate]:
-        """Let the limits that tasks ask for hold again."""
+        """Apply the limits that tasks request again."""
         return Request("DELETE", path_of(key), one(Rate))
 
     @Operation
@@ -97,7 +97,7 @@ class RateOperations(Resource):
 
     @Operation
     def reset(self, key: str, *, reason: str = "") -> Request[Rate]:
-        """Forget the starts that count, and the line."""
+        """Forget the counted starts and the waiting line."""
         return _action(key, "reset", reason)
 
 

@@ -1,4 +1,4 @@
-"""What the handler of a pull worker learns about its attempt, and how it reports back."""
+"""The handler's view of a pull worker's attempt, and how it reports back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RunSchedule:
     """The schedule run that a task, or its topology, belongs to.
 
     Attributes:
-        name: of the schedule.
+        name: name of the schedule.
         scheduled_at: the run's nominal time, before jitter and calendars; also in a backfill.
         previous_at: the schedule's time before that one; `None` if there is none.
         next_at: the schedule's time after that one; `None` if there is none.
@@ -206,7 +206,7 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that the handler calls: the same in all attempts, and another one inside each step."""
+        """A key for services that the handler calls: the same in all attempts, and a different one inside each step."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)

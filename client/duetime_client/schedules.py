@@ -177,8 +177,8 @@ class ScheduleOperations(Resource):
     ) -> Request[Task]:
         """Run a schedule's task once, regardless of its timing; returns the task.
 
-        It is due now, unless `due_at` or `delay_seconds` says otherwise, and has the schedule's payload, unless one is
-        given.
+        It is due now, unless `due_at` or `delay_seconds` says otherwise, and has the schedule's payload unless another
+        is given.
 
         A retried request never runs it twice: it carries an idempotency key, by default a random one.
         `traceparent` (W3C Trace Context) is passed on to the task's handler or target, and to its callback.

@@ -137,7 +137,7 @@ class Session:
         Args:
             call: The request.
             repeatable: Whether it may be sent twice.
-            accepted: Statuses besides 2xx that are no errors.
+            accepted: Statuses other than 2xx that are not errors.
 
         Raises:
             ApiError: It was rejected, or all of its retries.

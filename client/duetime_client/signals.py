@@ -1,4 +1,4 @@
-"""`client.signals`: messages that an event has happened, for the tasks that wait for it."""
+"""`client.signals`: notifications of events, for the tasks that wait for them."""
 
 from __future__ import annotations
 

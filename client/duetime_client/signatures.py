@@ -24,7 +24,7 @@ TOLERANCE_SECONDS = 300
 KEY_BYTES = 32
 """Length of an Ed25519 public key."""
 MOST_SIGNATURES = 20
-"""Maximum number of signatures of a call that are looked at; duetime sends four."""
+"""Maximum number of signatures of a call that are examined; duetime sends four."""
 _SECRET, _PUBLIC = "whsec_", "whpk_"
 _TIME = re.compile("[0-9]{1,12}")
 

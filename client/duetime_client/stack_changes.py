@@ -88,7 +88,7 @@ class StackChanges:
         return [each for each in self.resources if each.loss is not None and each.type in CONTENTS]
 
     def counts(self) -> Mapping[str, int]:
-        """The number of resources added, changed, replaced and removed; zeros are omitted."""
+        """The numbers of resources added, changed, replaced and removed; zeros are omitted."""
         names = [_kind_of(each) for each in self.resources]
         return {
             name: names.count(name) for name in ("added", "imported", "changed", "replaced", "removed") if name in names
@@ -101,7 +101,7 @@ class StackChanges:
         return [f"{_kind_of(each):<8}  {each.type}  {each.logical_id}" for each in ordered]
 
     def loss_lines(self) -> list[str]:
-        """What is lost, and why."""
+        """The lost content, and why."""
         lines = []
         for each in self.losses:
             name = f"{each.type} {each.physical_id or each.logical_id}"

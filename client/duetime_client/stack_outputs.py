@@ -34,8 +34,8 @@ def api_url_of(stack: str) -> str:
 def change_signing_keys(stack: str, change: Callable[[SigningKeys], SigningKeys]) -> None:
     """Change the signing keys of a stack, in the account and region of the environment.
 
-    A change that is made at the same moment is not lost: the id of the new version follows from that of the present
-    one, and a version is written once (Source: Secrets Manager API Reference, PutSecretValue).
+    Concurrent changes are not lost: the id of the new version is derived from that of the current one, and a version is
+    written only once (Source: Secrets Manager API Reference, PutSecretValue).
 
     Raises:
         StackUnreadable: they cannot be read or changed, or others keep changing them.

@@ -26,7 +26,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 """The time of all files in archives, so that the same contents are the same archive."""
 _PARAMETERS = {
     BUCKET: {"Type": "String", "Description": "Bucket in the stack's Region that holds the assets."},
-    PREFIX: {"Type": "String", "Default": "", "Description": "What the assets' keys begin with, such as duetime/1/."},
+    PREFIX: {"Type": "String", "Default": "", "Description": "Prefix of the assets' keys, such as duetime/1/."},
 }
 
 
@@ -67,7 +67,7 @@ def write_standalone(assembly: Path, stack: str, output: Path) -> StandaloneTemp
         _pack(assembly / each["source"]["path"], output / ASSETS / destination["objectKey"])
     made = json.dumps(standalone(template, keys), indent=1)
     if len(made) > LARGEST_TEMPLATE:
-        raise StackNotStandalone(f"the template has {len(made)} bytes; CloudFormation takes {LARGEST_TEMPLATE}")
+        raise StackNotStandalone(f"the template has {len(made)} bytes; CloudFormation allows {LARGEST_TEMPLATE}")
     (output / TEMPLATE).write_text(made, encoding="utf-8")
     return StandaloneTemplate(output / TEMPLATE, len(files), len(made))
 

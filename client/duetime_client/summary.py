@@ -1,4 +1,4 @@
-"""`client.summary`: how many tasks there are."""
+"""`client.summary`: counts of tasks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUMMARY = "/v1/summary"
 
 
 class TypeSummary(ResponseModel):
-    """How many tasks of one type there are."""
+    """Counts of tasks of one type."""
 
     type: str
     total: int

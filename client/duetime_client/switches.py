@@ -1,4 +1,4 @@
-"""`client.switches`: what is stopped or limited, and the circuit breakers of HTTP hosts."""
+"""`client.switches`: stops and limits, and the circuit breakers of HTTP hosts."""
 
 from __future__ import annotations
 

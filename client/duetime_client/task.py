@@ -114,7 +114,7 @@ class Attempt(ResponseModel):
 
 
 class TaskStep(ResponseModel):
-    """A step that a handler has done; later attempts get its result and do not repeat it."""
+    """A step that a handler has completed; later attempts get its result and do not repeat it."""
 
     phase: str
     name: str
@@ -182,12 +182,12 @@ class TargetReply(ResponseModel):
 
 
 class CancelledChildren(BaseModel):
-    """What a cancellation has done with the children of a task.
+    """The effect of a cancellation on the children of a task.
 
     Attributes:
-        cancelled: how many it has cancelled.
+        cancelled: how many were cancelled.
         stopping: how many running ones are asked to stop.
-        running: how many running ones it has left alone, as `force` was not given.
+        running: how many running ones were not stopped, because `force` was not given.
         has_more: whether it must be repeated to cancel the rest.
     """
 
@@ -264,7 +264,7 @@ class Task(ResponseModel):
     estimate: RequestEstimate | None = None
     """Estimated cost, if requested at its creation."""
     children: CancelledChildren | None = None
-    """What was done with its children, if a cancellation included them."""
+    """The effect on its children, if a cancellation included them."""
     content_expired: tuple[str, ...] = ()
     """The large fields (`payload`, `result`) that expired before the task; they are `None` here."""
 

@@ -49,7 +49,7 @@ class TaskActions(Resource):
 
     @Operation
     def rollback(self, task_id: str, *, reason: str = "", if_match: str | None = None) -> Request[Task]:
-        """Have the target undo a task that has ended."""
+        """Ask the target to undo a task that has ended."""
         return _action(task_id, "rollback", reason, if_match)
 
     @Operation

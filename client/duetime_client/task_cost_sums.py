@@ -21,7 +21,7 @@ class CostKey:
     """The attribute by which costs are summed.
 
     Attributes:
-        field: of a task; `tag` for one of its tags.
+        field: a field of a task; `tag` for one of its tags.
         tag: the tag's key.
     """
 
@@ -57,7 +57,7 @@ class CostSum:
     Attributes:
         name: the group; `None` for tasks without a schedule or the tag.
         tasks, attempts: how many.
-        dollars: of all of them.
+        dollars: their total cost.
     """
 
     name: str | None

@@ -47,7 +47,7 @@ class CreatedTaskLink(TaskLink):
 
 
 class LinkedTask(ResponseModel):
-    """What a link shows of its task."""
+    """The part of its task that a link shows."""
 
     name: str | None = None
     type: str
@@ -58,7 +58,7 @@ class LinkedTask(ResponseModel):
 
 
 class OpenedTaskLink(ResponseModel):
-    """What the holder of a link sees.
+    """The content of a link's page.
 
     Attributes:
         is_awaited: Whether the task waits for one of the actions now.
@@ -112,14 +112,14 @@ class TaskLinkOperations(Resource):
 
     @Operation
     def get(self, token: str) -> Request[OpenedTaskLink]:
-        """What a link is for, by the last part of its address; needs no credentials, and changes nothing."""
+        """The purpose of a link, by the last part of its address; needs no credentials, and changes nothing."""
         return Request("GET", f"{LINKS}/{segment(token)}", one(OpenedTaskLink))
 
     @Operation
     def use(
         self, token: str, action: LinkAction | None = None, payload: object = None, *, reason: str = ""
     ) -> Request[OpenedTaskLink]:
-        """Use a link, by the last part of its address; needs no credentials. The link then does nothing more."""
+        """Use a link, by the last part of its address; needs no credentials. The link is then used up."""
         body: dict[str, Any] = {} if action is None else {"action": action}
         if payload is not None:
             body["payload"] = payload

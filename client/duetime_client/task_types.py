@@ -35,7 +35,7 @@ class TypeInfo(ResponseModel):
         defaults: the options that its tasks have unless their creation gives them.
         sources: where each default comes from: `handler` or `owner`.
         retention_days: how long an ended task can be read.
-        redacted: what callers that can only read, and the archive, do not get of payloads and results.
+        redacted: the parts of payloads and results that are hidden from read-only callers and the archive.
         updated_at: when the owner set defaults; `None` for never.
     """
 

@@ -142,7 +142,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def list_steps(self, task_id: str) -> Request[TaskSteps]:
-        """The steps that the task's handler has done, in the order in which they ended."""
+        """The steps that the task's handler has completed, in the order in which they ended."""
         return Request("GET", f"{path_of(task_id)}/steps", several(TaskStep, "steps"))
 
     @Operation

@@ -187,7 +187,7 @@ class TopologyOperations(Resource):
         """Run a topology again; nodes that succeeded are not repeated.
 
         Args:
-            task_id: Of the topology.
+            task_id: Id of the topology.
             nodes: Names of nodes to run again with all their dependents, even if the topology succeeded.
             reason: Why, for its history.
             if_match: The required version (ETag) of its task.

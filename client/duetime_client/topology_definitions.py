@@ -124,7 +124,7 @@ class TopologyDefinitionOperations(Resource):
 
     @Operation
     def delete(self, name: str, *, if_match: str | None = None) -> Request[TopologyDefinition]:
-        """Delete a definition with all of its versions and return it. Existing runs are not changed.
+        """Delete a definition with all of its versions and return it. Existing runs do not change.
 
         Raises:
             Conflict: A schedule runs it.

@@ -65,7 +65,7 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
         raise PayloadTooLarge(len(sent))
     content_type = sent.content_type if isinstance(sent, Binary) else OCTET_STREAM
     if session.step_keys is not None and isinstance(key, RandomKey):
-        # The key will depend on the body, and so on the id.
+        # The key will depend on the body, and therefore on the id.
         key = ""
     plain = payload if isinstance(payload, bytes) else json.dumps(payload, sort_keys=True).encode()
     digest = sha256(b"\0".join((key.encode(), content_type.encode(), plain))).hexdigest()
@@ -78,7 +78,7 @@ def uploaded(session: Session, sent: bytes, payload: object, key: str) -> Steps[
 
 
 def downloaded(session: Session, payload: object) -> Steps[Any]:
-    """A payload as it is in a response; of an uploaded one, which is only linked there, the bytes."""
+    """A payload as it is in a response; for an uploaded one, which is only linked there, its bytes."""
     match payload:
         case {"$binary": {"url": str(url), "content_type": str(content_type)}}:
             response = yield from session.exchange(HttpCall("GET", url, None, {}, is_signed_url=True))

@@ -171,7 +171,7 @@ def secret(name: str, *, fresh: bool = False) -> str:  # noqa: ARG001 - the same
     The function of this name in `duetime.handlers` reads the same variable in a pull worker.
 
     Args:
-        name: its name.
+        name: name of the secret.
         fresh: no effect here; a worker function reads the secret again.
 
     Raises:
@@ -201,14 +201,14 @@ class Worker:
         """Create a worker.
 
         Args:
-            client: of the deployment; may also be given to `run`.
+            client: client of the deployment; may also be given to `run`.
             concurrency: how many tasks run at a time, each in a thread.
             lease_seconds: duration of a lease, after which another worker gets the task; renewed every third of it.
             wait_seconds: how long a request waits for a task; if shorter than `stop_seconds`, a stopped worker releases
             the tasks of the last request.
             pause_seconds: pause after a response without tasks.
             stop_seconds: how long `stop` may take; must be less than the time after which the process is killed.
-            name: for the attempt history; host and process by default.
+            name: worker name in the attempt history; host and process by default.
             on_event: called with each event of the worker.
         """
         self.concurrency = 0
@@ -284,7 +284,7 @@ class Worker:
             once.
             batch: The function is called with several tasks: a list of `BatchItem`, at most as many as the worker's
             `concurrency`. It returns a list with the result of each, or with an exception for one that failed; or
-            `None`. Whatever it raises fails all of them.
+            `None`. An exception that it raises fails all of them.
             retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
             no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
 

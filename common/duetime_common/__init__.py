@@ -1,1 +1,1 @@
-"""What the client and the core share: the standard library is enough, except for conditions and classes of payloads."""
+"""Code shared by the client and the core; only conditions and payload classes need more than the standard library."""

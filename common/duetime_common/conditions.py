@@ -64,7 +64,7 @@ class Budget:
 
     def __init__(self, steps: int) -> None:
         self.left = steps
-        # With the values, which must stay alive: the id of a deleted one would be used again.
+        # Stored with the values, which must stay alive: the id of a deleted one would be reused.
         self._sizes: dict[int, tuple[object, int]] = {}
 
     def spend(self, steps: int) -> None:
@@ -149,8 +149,8 @@ def evaluate(expression: str, document: object, budget: Budget | None = None) ->
 
     Args:
         expression: the expression.
-        document: what it is about.
-        budget: its steps; `None` for the usual number.
+        document: the document that it applies to.
+        budget: its maximum number of steps; `None` for the default.
 
     Raises:
         BudgetSpent: the evaluation takes too many steps, or its result is too large.

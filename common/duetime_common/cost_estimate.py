@@ -32,7 +32,7 @@ STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
-"""Tasks of an owner from which on lists by type, state and end are kept."""
+"""Number of an owner's tasks from which lists by type, state and end are kept."""
 LISTS, LIST_BLOCK = 2, 45
 """Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
@@ -72,7 +72,7 @@ class Workload:
         has_lists: whether lists of tasks by state, type and end are kept (`task_lists` above 0).
         has_summary: whether tasks are counted (`summary_spread` above 0).
         has_traces: whether X-Ray tracing is on (`xray`).
-        region: of the price table.
+        region: region of the price table.
     """
 
     tasks: float
@@ -224,8 +224,8 @@ class CostLine:
     Attributes:
         part: what is billed.
         quantity: the billed quantity.
-        unit: of the quantity.
-        dollars: for the whole quantity.
+        unit: unit of the quantity.
+        dollars: cost of the whole quantity.
         note: additional explanation.
     """
 
@@ -303,7 +303,7 @@ def idle_month(prices: Prices) -> float:
 
 
 def watched_month() -> float:
-    """Monthly cost of the idle environment `prod` as it is watched: alarms, metrics, logs, and the signing secret."""
+    """Monthly cost of the idle environment `prod`: alarms, metrics, logs, and the signing secret."""
     return ALARM_METRICS * ALARM_METRIC_DOLLARS + IDLE_METRICS * METRIC_DOLLARS + IDLE_LOG_DOLLARS + SECRET_DOLLARS
 
 

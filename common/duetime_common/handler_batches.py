@@ -22,11 +22,11 @@ P = TypeVar("P")
 
 @frozen
 class Batch:
-    """Which tasks of a type a handler is called with at once.
+    """How tasks of a type are batched into calls of a handler.
 
     Attributes:
-        max_size: most tasks of one call, 1 to 1 000. A worker cannot call with more tasks than it holds: a worker
-            function has those of one delivery of its queue, a pull worker as many as its `concurrency`.
+        max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot call with more tasks than it holds: a
+            worker function has those of one delivery of its queue, a pull worker as many as its `concurrency`.
         max_wait_seconds: how long the first task may wait for others, 0 to 60. The time counts towards its timeout, of
             which at most half is used. A worker function does not wait if it holds no task that could still join.
         key: only tasks with the same key share a call: a function of the payload, or the name of one of its fields;
@@ -90,7 +90,7 @@ class BatchItem(Generic[C, P]):
     Attributes:
         context: the context of its attempt.
         payload: its payload.
-        error: the error that it was failed with; `None` if it was not.
+        error: the error passed to `fail`; `None` if there was none.
     """
 
     __slots__ = ("context", "error", "payload")

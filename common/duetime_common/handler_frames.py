@@ -1,4 +1,4 @@
-"""Which frames of a traceback belong to a handler."""
+"""Finds the frames of a traceback that belong to a handler."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _CALLERS = ("duetime.handlers.", "duetime_client.", "asyncio.")
-"""Begin the names of modules that call handlers."""
+"""Prefixes of the names of modules that call handlers."""
 
 
 def frames_of_handler(frames: TracebackType | None) -> TracebackType | None:
-    """The frames of a traceback without the leading ones of duetime and of the event loop; never none of several."""
+    """The frames of a traceback without the leading ones of duetime and of the event loop, but at least one."""
     frames = frames.tb_next if frames else None
     while frames and frames.tb_next and frames.tb_frame.f_globals.get("__name__", "").startswith(_CALLERS):
         frames = frames.tb_next

@@ -1,4 +1,4 @@
-"""What a handler decides about its retries: which exceptions are retried, and when."""
+"""A handler's rules for its retries: which exceptions are retried, and when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of requests and responses that the client keeps to, too; the others are in `duetime.domain.limits`."""
+"""Limits of requests and responses that the client also applies; the others are in `duetime.domain.limits`."""
 
 from __future__ import annotations
 

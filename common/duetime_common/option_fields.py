@@ -72,7 +72,7 @@ class NotifyOn(TypedDict, total=False):
 
 
 class TypeOptions(TypedDict, total=False):
-    """The options that a type can have defaults for; `None` switches a default of the handler off."""
+    """The options that a type can have defaults for; `None` disables a default of the handler."""
 
     priority: Literal["high", "normal", "low"] | None
     retry: RetryPolicy | None

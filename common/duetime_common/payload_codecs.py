@@ -1,8 +1,8 @@
 """Payloads of bytes in JSON, and codecs, which encrypt what users send before it leaves their process.
 
 Bytes with a content type are `{"$binary": {"base64": "…", "content_type": "…"}}`. An encrypted value is such a payload
-of the content type `ENCRYPTED`: its bytes are what the codec makes of the JSON text. An encrypted text, such as the
-message of an error, is `$encrypted:` with the base64 of what the codec makes of the text in JSON. duetime stores and
+of the content type `ENCRYPTED`: its bytes are the JSON text as encrypted by the codec. An encrypted text, such as the
+message of an error, is `$encrypted:` with the base64 of the text in JSON, as encrypted by the codec. duetime stores and
 passes both on, and cannot read them.
 """
 
@@ -58,7 +58,7 @@ def value_of(payload: Any) -> Any:  # noqa: ANN401 - any JSON
             try:
                 return Binary(base64.b64decode(text, validate=True), content_type)
             except binascii.Error:
-                # Stored by something else than a creation, which checks it.
+                # Not stored by a creation, which would have checked it.
                 return payload
     return payload
 
@@ -84,14 +84,14 @@ def binary_in(payload: bytes) -> Binary | None:
 ENCRYPTED = "application/vnd.duetime.encrypted"
 """Content type of encrypted values."""
 ENCRYPTED_TEXT = "$encrypted:"
-"""How an encrypted text begins."""
+"""Prefix of an encrypted text."""
 _TEXTS = re.compile(re.escape(ENCRYPTED_TEXT) + r"([A-Za-z0-9+/]+={0,2})")
 _CUT = "[cut]"
 _NOT_ENCRYPTED = "the text could not be encrypted"
 
 
 class PayloadCodec(Protocol):
-    """Encrypts and decrypts bytes, as `cryptography.fernet.Fernet` does with two methods of other names."""
+    """Encrypts and decrypts bytes, like `cryptography.fernet.Fernet`, whose two methods have other names."""
 
     def encode(self, data: bytes, /) -> bytes:
         """Encrypt bytes."""
@@ -173,8 +173,8 @@ def encrypted_text(
     Args:
         codec: encrypts it.
         text: the text.
-        most: how many characters the encrypted text may have: more is cut before it is encrypted.
-        keeps_end: whether the end of a text is kept that is too long, not its beginning.
+        most: maximum length of the encrypted text in characters; a longer text is cut before it is encrypted.
+        keeps_end: whether the end of a text that is too long is kept, instead of its beginning.
     """
     if codec is None or not text:
         return text
@@ -193,7 +193,7 @@ def encrypted_text(
 
 
 def decrypted_text(codec: PayloadCodec, text: str) -> str:
-    """A text in which encrypted ones are replaced by what they stand for; those of another key stay."""
+    """A text in which encrypted texts are decrypted; those encrypted with another key stay."""
 
     def plain(found: re.Match[str]) -> str:
         try:
@@ -210,7 +210,7 @@ def hidden_text(text: str) -> str:
 
 
 def decrypted_within(codec: PayloadCodec, document: Any) -> Any:  # noqa: ANN401 - any JSON
-    """JSON in which all encrypted values and texts, at any depth, are replaced by what they stand for."""
+    """JSON in which all encrypted values and texts, at any depth, are decrypted."""
     if is_encrypted(document):
         found = decrypted(codec, document)
         return json_of_bytes(found) if isinstance(found, bytes) else found

@@ -1,7 +1,7 @@
 """The price table: assumed AWS prices in three regions. All cost calculations use these figures.
 
 Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only those of DynamoDB and the
-HTTP API in us-east-1 were compared with a published list; all others are assumptions. Check your own.
+HTTP API in us-east-1 were compared with a published list; all others are assumptions. Check the prices of your account.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 VARIABLE_PREFIX = "DUETIME_SECRET_"
-"""Begins the environment variables with values of secrets outside AWS."""
+"""Prefix of the environment variables with values of secrets outside AWS."""
 
 
 class SecretMissing(LookupError):

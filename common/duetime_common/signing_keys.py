@@ -99,7 +99,7 @@ class SigningKeys:
                 )
             )
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError("the signing secret has another form") from error
+            raise ValueError("the signing secret has an unknown format") from error
 
     @property
     def text(self) -> str:

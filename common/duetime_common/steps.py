@@ -65,7 +65,7 @@ class MemorySteps:
     load_run = load
 
     def begin(self) -> Millis | None:
-        """No time passes."""
+        """Does not advance."""
         return 0
 
     def keep(self, name: str, result: bytes, _began: Millis) -> bytes:
@@ -83,8 +83,8 @@ class Steps:
         keeper: stores the results.
         encode: encodes a result as it is stored; raises `ValueError` if it is not JSON.
         decode: returns the JSON of a stored result.
-        invalid: makes the error of a step that cannot be used as it is called.
-        lost: makes the error of an attempt that has lost its lease.
+        invalid: creates the error for an invalid call of a step.
+        lost: creates the error for an attempt that has lost its lease.
     """
 
     def __init__(
@@ -145,8 +145,8 @@ class Steps:
         """Use a name in this attempt; it may be used again if the step raises."""
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise self._invalid(
-                f"{name!r} is no name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
-                "the first one is no . or -"
+                f"{name!r} is not a valid name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
+                "the first one is not . or -"
             )
         if (outer := _STEP.get()) is not None and outer[0] == self._task_id:
             raise self._invalid(f"the step {name!r} is inside another step: call it outside of that")

@@ -87,7 +87,7 @@ function Freshness() {
   const since = unreachableSince.value;
   if (since !== null) {
     return (
-      <span class="live live-unreachable" title="The API does not respond. It is asked again every 5 seconds." role="status">
+      <span class="live live-unreachable" title="The API does not respond. The page retries every 5 seconds." role="status">
         <i aria-hidden="true" />
         <span class="text">Not reachable</span> <span class="age" aria-hidden="true">{duration(Math.max(1000, now.value - serverNow() + Date.now() - since))}</span>
       </span>

@@ -1,4 +1,4 @@
-"""The calls of the API, what they take, and how they refuse: from the very document that the API serves."""
+"""The operations of the API, their inputs and their refusals, from the document that the API serves."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _USUAL = {
     "PATCH": ("update",),
     "DELETE": ("delete",),
 }
-"""The first words of summaries that the method says already."""
+"""First words of summaries that only repeat the method."""
 
 
 def calls() -> str:
-    """Each resource with its calls; one that its path does not explain has its summary."""
+    """Each resource with its operations; those that the path does not explain have their summary."""
     rows: dict[str, list[str]] = {}
     for one in sorted(OPERATIONS, key=lambda one: one.route.partition(" ")[2]):
         method, _, path = one.route.partition(" ")
@@ -47,7 +47,7 @@ def _resource(path: str) -> str:
 
 
 def _is_explained(method: str, below: str, summary: str) -> bool:
-    """Whether the path, or what the method usually does, says what the summary does."""
+    """Whether the path, or the usual meaning of the method, says the same as the summary."""
     words = summary.lower()
     if not below:
         return words.split()[0] in _USUAL[method]
@@ -92,7 +92,7 @@ def _number(value: float) -> str:
 
 
 def foreign_names() -> str:
-    """What other systems but Celery, which has a page of its own, call fields of requests: a line for each meaning."""
+    """Names of request fields in other systems, except Celery, which has a page of its own: a line for each meaning."""
     lines: dict[str, list[str]] = {}
     for system, meanings in SYSTEMS.items():
         if system == "Celery":
@@ -106,7 +106,7 @@ def foreign_names() -> str:
 
 
 def _here(meaning: Meaning) -> str:
-    """The fields of a meaning with what its text says after them; without fields, its text."""
+    """The fields of a meaning, followed by its text; without fields, only its text."""
     names = [each for each in meaning.fields if not each.startswith("task.")]
     if not names:
         return meaning.text

@@ -1,4 +1,4 @@
-"""Celery's options and what takes their place, as the import has them."""
+"""Celery's options and what takes their place, from the import."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def task_options() -> str:
 
 
 def call_options() -> str:
-    """The options of `apply_async` that are not options of `@app.task` with the same answer."""
+    """The options of `apply_async` that are not options of `@app.task` with the same counterpart."""
     own = {name: text for name, text in CALL_OPTIONS.items() if TASK_OPTIONS.get(name) != text}
     return _table("`apply_async`", own)
 

@@ -1,4 +1,4 @@
-"""The dialects of cron, and what crons read differently, as the parser has them."""
+"""The dialects of cron, and expressions that crons read differently, from the parser."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from docs.sections.markdown import code, table
 from duetime.domain.schedules.cron_dialects import DIFFERENCES, RULES, Days, Dialect, DialectRules
 
 _USERS = {
-    Dialect.CRON: "what crons agree on; the default",
+    Dialect.CRON: "expressions that crons agree on; the default",
     Dialect.VIXIE: "crontabs of Vixie cron, Debian, cronie and the BSDs",
-    Dialect.KUBERNETES: "Kubernetes, Prow and what else uses robfig/cron 3; also Airflow and GitLab, `*/1` apart",
+    Dialect.KUBERNETES: "Kubernetes, Prow and other users of robfig/cron 3; also Airflow and GitLab, `*/1` apart",
     Dialect.QUARTZ: "Quartz",
     Dialect.SPRING: "Spring; also NCRONTAB (Azure Functions) and Cronos (Hangfire) with seconds",
     Dialect.EVENTBRIDGE: "EventBridge and EventBridge Scheduler",
 }
 _DAYS = {
-    Days.AGREED: "either; what others read differently is rejected",
+    Days.AGREED: "either; expressions that others read differently are rejected",
     Days.STAR: "either; both, if one of the fields begins with `*`",
     Days.EITHER: "either; `*`, `?` and `*/1` are every day",
     Days.BOTH: "both",
@@ -23,7 +23,7 @@ _DAYS = {
 
 
 def dialect_table() -> str:
-    """Each dialect with its fields, its Sunday and what two fields of days mean."""
+    """Each dialect with its fields, its Sunday and the meaning of two day fields."""
     rows = [
         (code(dialect), _USERS[dialect], rules.words, _sunday(rules), _DAYS[rules.days])
         for dialect, rules in RULES.items()

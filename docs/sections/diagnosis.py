@@ -10,7 +10,7 @@ from duetime_client.doctor.checks import CHECKS
 
 
 def check_table() -> str:
-    """Each check, and the IAM actions that only reading needs."""
+    """Each check, and the read-only IAM actions that it needs."""
     stack = {action for action in CHECKS[-1].asks if action.startswith("cloudformation:")}
     rows = []
     for check in CHECKS:

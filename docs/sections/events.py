@@ -1,4 +1,4 @@
-"""The events on the bus: each kind with its JSON schema, made of the documents in the code."""
+"""The events on the bus: each kind with its JSON schema, built from the documents in the code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _own(kind: EventKind) -> list[str]:
         if known == names:
             return [f"those of {code(other.value)}"]
         if len(left_out := [code(one) for one in known if one not in names]) == len(known) - len(names) == 1:
-            return [f"those of {code(other.value)} but {left_out[0]}"]
+            return [f"those of {code(other.value)} except {left_out[0]}"]
     return [code(name) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""The limits, as the code has them."""
+"""The limits, from the code."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LIMITS = (shared_limits, limits)
 _MODULES = (*_LIMITS, operating_parameters)
 _UNIT_NAMES = frozenset({"DAY", "HOUR", "MINUTE", "SECOND"})
 _PLAIN_TIMES = frozenset({"CLAIM_LEAD", "LATEST_SEND", "SEND_STEP"})
-"""Lengths of time that the code writes as plain milliseconds, without a unit by which they could be known."""
+"""Durations that the code writes as plain milliseconds, without a unit that identifies them."""
 _NOTICED = frozenset({
     "ATTEMPTS_INLINE", "INLINE_CONTENT_BYTES", "ITEM_CONTENT_BYTES", "HANDLERS_RETRY", "LOCK_CHECK_INTERVAL",
     "LONGEST_NOT_SENT_WAIT", "MAX_HOLD", "MISSED_AFTER", "ON_TIME", "OVERLAP_CHECK_INTERVAL", "TOPOLOGY_MARGIN",
 })  # fmt: skip
-"""What users and operators notice of what records keep, and of the intervals by which duetime works."""
+"""Limits of records, and intervals of duetime's work, that users and operators notice."""
 _BOUNDS = frozenset({
     "DEFAULT_APPROVAL_SECONDS", "DEFAULT_BATCH_SIZE", "DEFAULT_BATCH_WAIT_SECONDS", "DEFAULT_EVENT_SECONDS",
     "MAX_ATTEMPTS", "MAX_BACKFILL_PER_MINUTE", "MAX_BULK_PACE", "MAX_CALENDARS", "MAX_CALENDAR_WINDOWS",
@@ -41,13 +41,13 @@ _BOUNDS = frozenset({
     "MAX_SUCCESS_STATUSES", "MAX_TAGS", "MAX_TIMINGS", "MAX_WAIT_SECONDS", "MIN_BULK_PACE",
     "MIN_EXPECT_DURATION_FACTOR", "MIN_EXPECT_EVERY_SECONDS", "MIN_LATE_SECONDS", "MIN_LEASE_SECONDS",
 })  # fmt: skip
-"""Bounds and defaults of single fields and parameters, which the OpenAPI document has."""
+"""Bounds and defaults of single fields and parameters, which are in the OpenAPI document."""
 _DESCRIBED = frozenset({
     "ACTIONS_INLINE", "BULK_RETENTION", "GROUP_LIFE", "IDEMPOTENCY_KEY_LIFE", "LEASE_SECONDS",
     "MAX_DEFINITION_VERSIONS", "MAX_EXAMINED", "MAX_EXPANDED_BYTES", "MAX_EXPANDED_PAGE", "MAX_INTAKE_RULES",
     "MAX_QUERY_ANSWER_BYTES", "MAX_TYPES_WITH_DEFAULTS", "PURGE_RETENTION", "QUERY_TIMEOUT", "SIGNAL_LIFE",
 })  # fmt: skip
-"""Limits that the OpenAPI document says where it describes the operation."""
+"""Limits that the OpenAPI document states in the description of the operation."""
 _UNNOTICED = frozenset({
     "ACTIONS_INLINE_BYTES", "LEAST_LEASE_SHARE", "MAX_ARCHIVE_DAYS", "MAX_BULK_PAGE", "MAX_COMPLETION_BYTES",
     "MAX_COUNTED_OPEN", "MAX_EXPLAINED_LINE", "MAX_EXPLAINED_PLACES", "MAX_EXPLAINED_TASKS", "MAX_METRIC_VALUES",
@@ -55,23 +55,23 @@ _UNNOTICED = frozenset({
     "MAX_STOPPED_OCCURRENCES", "MAX_SUMMARY_OWNERS", "MAX_SUMMARY_TYPES", "MAX_TRACEBACK_BYTES", "MAX_WORKER_BATCH",
     "SHORTEST_WORKER_LEASE_SECONDS",
 })  # fmt: skip
-"""Limits that no request meets, and bounds of settings, which the page of settings has."""
+"""Limits that no request meets, and bounds of settings, which are on the page of settings."""
 _SOURCE = re.compile(r" ?\(Source: .*?\)(?=[.;]|$)")
 _SECOND_SENTENCE = re.compile(r"\. .*$")
 _REASON = re.compile(r"(?:\. |; |(?<!`overlap): ).*$")
 
 
 class LimitUnexplained(LookupError):
-    """A limit has no sentence in the code that says what it limits."""
+    """A limit has no sentence in the code that explains it."""
 
 
 def limit_list() -> str:
-    """What requests may hold and what records keep, without the reasons, and without bounds of single fields."""
+    """Limits of requests and records, without the reasons, and without bounds of single fields."""
     return _list(_LIMITS, _REASON)
 
 
 def interval_list() -> str:
-    """The intervals and sizes by which duetime works that users and operators notice."""
+    """The intervals and sizes of duetime's work that users and operators notice."""
     return _list((operating_parameters,), _SECOND_SENTENCE)
 
 
@@ -93,7 +93,7 @@ def _list(modules: Iterable[ModuleType], rest: re.Pattern[str]) -> str:
 
 
 def _times() -> frozenset[str]:
-    """The limits that are lengths of time: written with a unit, or with another of them."""
+    """The limits that are durations: written with a unit, or in terms of another one."""
     found = set(_UNIT_NAMES | _PLAIN_TIMES)
     for node in (node for module in _MODULES for node in ast.parse(inspect.getsource(module)).body):
         if isinstance(node, ast.Assign) and found & {
@@ -120,10 +120,10 @@ def _is_length(name: str) -> bool:
 
 
 def _explained(name: str, text: str) -> str:
-    """What the code says of a limit.
+    """The text of a limit in the code.
 
     Raises:
-        LimitUnexplained: the code says nothing.
+        LimitUnexplained: there is none.
     """
     if not text:
         raise LimitUnexplained(name)

@@ -1,4 +1,4 @@
-"""Tables in Markdown, and the strings that stand under what they document."""
+"""Tables in Markdown, and the strings below the names that they document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def bullets(rows: Iterable[tuple[str, str, str]]) -> str:
-    """A list of names, each with what its value looks like and what it means."""
+    """A list of names, each with the form and the meaning of its value."""
     return "\n".join(f"* {name}{f' ({form})' if form else ''}: {meaning}" for name, form, meaning in rows)
 
 

@@ -20,7 +20,7 @@ _UNITS = {
     "log_gigabyte": ("CloudWatch Logs, a gigabyte written", 1),
     "state_transition": ("Step Functions, standard, a million state transitions", MILLION),
 }
-"""What each price is of, and of how many the table shows it."""
+"""The item of each price, and the quantity that the table shows it for."""
 
 
 def price_table() -> str:

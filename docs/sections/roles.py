@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def role_table() -> str:
-    """Each role: what it is for, and the operations that need it."""
+    """Each role: its purpose, and the operations that need it."""
     _, meanings = parts_of(inspect.getdoc(Role) or "")
     rows = []
     for role in Role:

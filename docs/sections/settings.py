@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z`0-9])")
 _NEEDED = re.compile(r"^[`0-9]|\b(?:never|Never|cannot|must)\b")
-"""Further sentences of a setting that a page has: what a special value means, and warnings."""
+"""Further sentences of a setting that the page includes: what a special value means, and warnings."""
 _APART = frozenset({"name", "sizes"})
 
 
@@ -36,7 +36,7 @@ def setting_list() -> str:
 
 
 def _short(meaning: str) -> str:
-    """Its first sentence, and those that are needed; editors show the others with the field."""
+    """Its first sentence, and the required ones; editors show the others with the field."""
     first, *others = _SENTENCE.split(meaning)
     return " ".join([first, *(each for each in others if _NEEDED.search(each))])
 
@@ -71,7 +71,7 @@ def _is_required(field: Field[Any]) -> bool:
 
 
 def difference_table() -> str:
-    """What the environments of a cloud set otherwise than the defaults."""
+    """The values of the cloud environments that differ from the defaults."""
     shown = {name: each for name, each in ENVIRONMENTS.items() if name != "local"}
     rows = []
     for field in fields(Environment):
@@ -82,7 +82,7 @@ def difference_table() -> str:
 
 
 def size_list() -> str:
-    """How large each function is by default."""
+    """The default size of each function."""
     return "; ".join(f"{code(name)} {size.memory_mb} MB, {size.timeout_seconds} s" for name, size in SIZES.items())
 
 
@@ -95,7 +95,7 @@ def _plain(value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as a reader would write it; the machine that this runs on is not named."""
+    """A value in readable form; the machine that this runs on is not named."""
     match value:
         case Target():
             return f"Python {value.python}, {value.architecture}" if value.wheels else "this machine's"

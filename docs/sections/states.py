@@ -35,7 +35,7 @@ def reached() -> frozenset[State]:
 
 
 def state_table() -> str:
-    """Each state and what it means."""
+    """Each state and its meaning."""
     _, meanings = parts_of(inspect.getdoc(State) or "")
     rows = []
     for state in State:

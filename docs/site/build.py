@@ -26,7 +26,7 @@ _SUFFIXES = frozenset({".md", ".json", ".svg", ".png", ".txt"})
 _FENCE = re.compile(r"(^ *(?P<mark>```|~~~).*?^ *(?P=mark)[ ]*$)", re.MULTILINE | re.DOTALL)
 _OPERATIONS = "<!-- on the site: operations -->"
 _OPERATIONS_LINK = " Here, [operations and models](operations.md) shows it."
-"""What a page of the site says where the checkout has the comment."""
+"""Text on the site in place of the comment in the checkout."""
 _LINK = re.compile(r"(?<!\\)(?P<image>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)")
 
 
@@ -50,7 +50,7 @@ def check_navigation() -> None:
 
 
 def staged(text: str, source: Path) -> str:
-    """A page as the site has it: its links lead to pages of the site, or are only text."""
+    """A page for the site: its links lead to pages of the site, or are only text."""
     here = Path(name_of(source) or "")
 
     def link(match: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def staged(text: str, source: Path) -> str:
         relative = os.path.relpath(name, here.parent)
         return f"{match['image']}[{match['label']}]({relative}{f'#{anchor}' if anchor else ''})"
 
-    # What is between fences is shown as it is.
+    # Fenced code is shown unchanged.
     parts = _FENCE.split(text)
     linked = "".join(
         part if position % 3 == 1 else "" if position % 3 == 2 else _LINK.sub(link, part)  # noqa: PLR2004 - of the groups
@@ -74,7 +74,7 @@ def staged(text: str, source: Path) -> str:
 
 
 def stage() -> None:
-    """Copy all pages and what they show to `build/pages`."""
+    """Copy all pages and the files that they show to `build/pages`."""
     shutil.rmtree(STAGED, ignore_errors=True)
     sources = [path for path in DOCS.rglob("*") if path.suffix in _SUFFIXES and DOCS / "site" not in path.parents]
     for source in [*sources, *(ROOT / name for name in OUTSIDE)]:

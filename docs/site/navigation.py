@@ -1,4 +1,4 @@
-"""The navigation of the site, as `mkdocs.yml` has it: what pages there are, in which order, under which heading."""
+"""The navigation of the site from `mkdocs.yml`: its pages, their order and their headings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OUTSIDE: Mapping[str, str] = {
     "infra/cdk/README.md": "constructs.md",
     "testing/README.md": "testing-kit.md",
 }
-"""Pages of the checkout that are not below `docs/`, and what they are called on the site."""
+"""Pages of the checkout outside `docs/`, and their names on the site."""
 BUILT = frozenset({"reference/operations.md"})
 """Pages that are written when the site is built."""
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -46,7 +46,7 @@ class Page:
     """A page of the site.
 
     Attributes:
-        heading: the part of the navigation that has it ("" for the first page).
+        heading: its heading in the navigation ("" for the first page).
         name: its path below the site's root, as Markdown.
         source: its file.
     """
@@ -90,7 +90,7 @@ def source_of(name: str) -> Path:
 
 
 def name_of(source: Path) -> str | None:
-    """What a file is called on the site, or None if the site does not have it."""
+    """The name of a file on the site, or None if the site does not have it."""
     path = source.relative_to(ROOT).as_posix()
     if path in OUTSIDE:
         return OUTSIDE[path]

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from duetime.contract.http.operation import Operation
 
 NAME = "reference/operations.md"
-"""What the page is called on the site."""
+"""The name of the page on the site."""
 _INTRODUCTION = """\
 # Operations and models
 
 Every operation, parameter and field of [the REST API](api.md), written from the OpenAPI document."""
 _REF = "#/components/schemas/"
 _OFTEN = 12
-"""A header that so many operations have is explained once."""
+"""A header that this many operations have is explained once."""
 _ERRORS_OF_SOME = ("404", "409", "410", "412", "422", "502", "504")
-"""The statuses of refusals that not every operation has."""
+"""The statuses of refusals that only some operations have."""
 
 
 def text() -> str:
@@ -73,7 +73,7 @@ def _operation(described: Mapping[str, Any], one: Operation, shared: Mapping[str
 
 
 def _about(found: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
-    """What an operation does, with its body and its parameters."""
+    """The description of an operation, with its body and its parameters."""
     named = [code(each["name"]) for each in found.get("parameters", []) if each["name"] in shared]
     lines = [_parameter(each) for each in found.get("parameters", []) if each["name"] not in shared]
     lines += [f"Headers: {', '.join(named)}"] if named else []
@@ -115,7 +115,7 @@ def _field(name: str, form: str, meaning: str) -> str:
 
 
 def _form(schema: Mapping[str, Any]) -> str:
-    """What a value looks like, with links to models."""
+    """The form of a value, with links to models."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(_REF)
         return f"[{name}](#{name.lower()})"

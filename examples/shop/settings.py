@@ -7,7 +7,7 @@ from dataclasses import replace
 from duetime_cdk import DEV, LOCAL_STACK, PROD, STAGING
 
 PULLED = {"stock.count": ("*",)}
-"""The types that workers outside pull, and who may."""
+"""The types that external workers pull, and the identities that may pull them."""
 
 ENVIRONMENTS = {
     # For trying things out: it is deleted with everything in it, and works in a new account.

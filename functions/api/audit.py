@@ -31,8 +31,8 @@ _MOST_OF_A_NAME = 256
 def record(event: Mapping[str, Any], response: Response) -> None:
     """Record a request, if it controls or administers something, or reads what another owner has.
 
-    The response is sent even if the log does not answer: its caller's change is made, and would be repeated. The record
-    is then in the function's log, and a metric counts it.
+    The response is sent even if the log does not respond: the caller's change is made, and would be repeated. The
+    record is then in the function's log, and a metric counts it.
     """
     path = path_within(event["rawPath"])
     try:

@@ -37,7 +37,7 @@ def explain_task(request: Request) -> Response:
 
 @route(PREVIEW_TASK)
 def preview_task(request: Request) -> Response:
-    """Tell when a task would start if it were created now."""
+    """Report when a task would start if it were created now."""
     from duetime.composition.api import LimitServices
     from duetime.contract.tasks.decoding import task_spec
     from duetime.domain.tasks.creation import Order

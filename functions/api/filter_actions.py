@@ -67,7 +67,7 @@ def update_tasks_by_filter(request: Request) -> Response:
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:
-    """Apply a body's action to the matching tasks: at once, one piece of it, or with a bulk operation."""
+    """Apply a body's action to the matching tasks: at once, for one page, or with a bulk operation."""
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)

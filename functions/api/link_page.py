@@ -120,7 +120,7 @@ def refusal(reason: str, *, is_over: bool) -> str:
 
     Args:
         reason: why.
-        is_over: whether the link is of no use any more.
+        is_over: whether the link can no longer be used.
     """
     text = f"{reason[:1].upper()}{reason[1:]}."
     if is_over:
@@ -142,8 +142,8 @@ def _title(link: OpenedLink) -> str:
 
 def _not_awaited(task: LinkedTask) -> str:
     if task["state"] in TERMINAL:
-        return "It is decided already, or has ended: there is nothing left to do."
-    return "It does not wait for you at the moment. This page looks again by itself."
+        return "It was already decided, or has ended: there is nothing left to do."
+    return "It does not wait for you at the moment. This page refreshes automatically."
 
 
 def _facts(task: LinkedTask) -> str:

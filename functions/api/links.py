@@ -53,7 +53,7 @@ def delete_task_link(request: Request) -> Response:
 
 @route(links.OPEN)
 def get_link(request: Request) -> Response:
-    """Read what a link is for; this changes nothing."""
+    """Read the purpose of a link; this changes nothing."""
     return _shown(request, lambda: composed(LinkServices).holders.read(request.parameters["token"]))
 
 

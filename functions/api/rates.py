@@ -44,7 +44,7 @@ def pin_rate(request: Request) -> Response:
 
 @route(rates.UNPIN)
 def unpin_rate(request: Request) -> Response:
-    """Let the limits that tasks ask for hold again."""
+    """Restore the limits that tasks request."""
     request.reject_body()
     return _answer(composed(LimitServices).rates.unpin(request.owner, _key(request), request.attributed("")))
 
@@ -65,7 +65,7 @@ def resume_rate(request: Request) -> Response:
 
 @route(rates.RESET)
 def reset_rate(request: Request) -> Response:
-    """Forget the starts that a rate has counted, and its line."""
+    """Forget the counted starts of a rate, and its line."""
     return _answer(composed(LimitServices).rates.reset(request.owner, _key(request), request.attribution))
 
 

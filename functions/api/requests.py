@@ -67,7 +67,7 @@ _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
 
 @frozen
 class Sender:
-    """Who sends a request, and for whom.
+    """The sender of a request, and the owner that it acts for.
 
     Attributes:
         caller: the caller, with the owner that the request acts for.
@@ -528,7 +528,7 @@ def admit_read(request: Request) -> None:
 
 
 def admit_tasks(request: Request, number: int = 1, *, nodes: int = 0) -> None:
-    """Admit a request that creates so many tasks, or a topology of so many nodes.
+    """Admit a request that creates this many tasks, or a topology of this many nodes.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.

@@ -1,1 +1,1 @@
-"""The attempts function: what handlers in packages of their own report while they run."""
+"""The attempts function: receives the reports of running handlers in packages of their own."""

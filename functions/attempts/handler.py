@@ -1,4 +1,4 @@
-"""Answers what packages of handlers report while they run."""
+"""Answers the reports of running handlers in packages of their own."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The watch function: the connections of the WebSocket API, and their subscriptions."""
+"""The authorizer function: checks API keys for API Gateway."""

@@ -1,6 +1,6 @@
 """Checks the API key of a request for API Gateway, which passes the key's owner and roles on to the API.
 
-The API function itself is never given a key (Source: API Gateway Developer Guide, "Control access to HTTP APIs with AWS
+The API function itself never receives a key (Source: API Gateway Developer Guide, "Control access to HTTP APIs with AWS
 Lambda authorizers", payload format 2.0 with simple responses).
 """
 

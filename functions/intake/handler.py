@@ -1,4 +1,4 @@
-"""Creates and cancels tasks as events say, and returns the failed events for redelivery."""
+"""Creates and cancels tasks for events, and returns the failed events for redelivery."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is deployed, with versions, licences and known vulnerabilities: `make sbom` and `make audit`."""
+"""Versions, licences and known vulnerabilities of the deployed packages: `make sbom` and `make audit`."""

@@ -1,6 +1,6 @@
 """Write software bills of materials of what an environment deploys, and audit it for known vulnerabilities.
 
-The layers are read as they are deployed, not as they were required. Lambda's own Python is AWS's.
+The layers are read as they are deployed, not as they were required. Lambda's own Python is maintained by AWS.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def _settings() -> Environment:
 
 
 def _metadata(kind: str) -> Any:  # noqa: ANN401 - any JSON
-    """What the synthesized stack says about itself; `None` if it says nothing of that kind."""
+    """Metadata of the synthesized stack; `None` if it has none of that kind."""
     for file in (project_folder() / ASSEMBLY).glob(f"*/{STACK}.metadata.json"):
         metadata: dict[str, list[dict[str, Any]]] = json.loads(file.read_text(encoding="utf-8"))
         for entry in metadata.get(f"/{STACK}", ()):

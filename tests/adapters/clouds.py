@@ -25,7 +25,7 @@ EXECUTOR = Threads(SystemClock())
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """Clients of one AWS, and what the stores need of it."""
+    """Clients of one AWS, and resources that the stores need from it."""
 
     dynamodb: DynamoDBClient
     s3: S3Client

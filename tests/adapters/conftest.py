@@ -60,7 +60,7 @@ IMPLEMENTATIONS = ["fake", "moto", pytest.param("engine", marks=pytest.mark.engi
 
 @pytest.fixture(scope="session")
 def moto_clients() -> Cloud:
-    """Clients that moto answers while it is active."""
+    """Clients that moto serves while it is active."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     return Cloud(session.client("dynamodb"), session.client("s3"), session.client("sqs"))
 
@@ -76,7 +76,7 @@ def moto_cloud(moto_clients: Cloud) -> Iterator[Cloud]:
 def engine_cloud(engine: Emulator) -> Cloud:
     """The embedded engine, shared by all tests, called with the settings of the deployed functions, but patiently.
 
-    On a busy machine it may answer after seconds, and what is sent again meanwhile is refused: a table that exists.
+    On a busy machine a response may take seconds, and a retried creation of the table fails because it exists.
     """
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     where: dict[str, Any] = {
@@ -88,7 +88,7 @@ def engine_cloud(engine: Emulator) -> Cloud:
 
 @pytest.fixture
 def fake_cloud(monkeypatch: pytest.MonkeyPatch) -> Cloud:
-    """An empty AWS of the fakes, for one test; like the other ones it says nothing of the time in its answers."""
+    """An empty AWS of fakes for one test; like the others, it leaves the time out of its responses."""
     monkeypatch.setattr(FakeDynamoDB, "_metadata", lambda _self: {"HTTPStatusCode": 200})
     began = time.monotonic_ns()
     session = FakeSession(lambda: NOW + (time.monotonic_ns() - began) // 1_000_000)
@@ -111,7 +111,7 @@ def task_store(request: pytest.FixtureRequest) -> TaskStore:
 
 @pytest.fixture(params=[each for each in IMPLEMENTATIONS if each != "moto"])
 def batch_store(request: pytest.FixtureRequest) -> TaskStore:
-    """An empty store of tasks that knows batches: moto knows no insertions with parameters."""
+    """An empty store of tasks that supports batches, because moto does not support insertions with parameters."""
     cloud = cloud_of(request)
     return DynamoTaskStore(cloud.dynamodb, cloud.table(), EXECUTOR, SILENT)
 

@@ -69,7 +69,7 @@ class SqsReceiver:
         self._client.send_message(QueueUrl=self._pull_queues[pull_queue], MessageBody=body)
 
     def record(self, message: Mapping[str, Any], priority: Priority) -> dict[str, Any]:
-        """A message as Lambda tells it (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
+        """A message as in Lambda's events (Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS")."""
         return {
             "messageId": message["MessageId"],
             "receiptHandle": message["ReceiptHandle"],

@@ -1,4 +1,4 @@
-"""Any task and any write, as Hypothesis draws them: every value that a store hands back as it was given."""
+"""Hypothesis strategies for tasks and writes with values that a store returns unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from duetime.domain.tasks.task import Cause, Content, ContentPlace, Progress, Re
 from duetime.domain.tasks.task_options import LockMode, LockScope, LockSpec, NotifyOn, Priority, Rate, RetryPolicy
 from duetime.domain.times import SECOND
 
-# Each property is run on three implementations; one store serves all examples, each under a task id of its own.
+# Each property runs on three implementations; one store serves all examples, each with its own task id.
 properties = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
@@ -101,7 +101,7 @@ JOBS_ONLY = {AwsService.ECS, AwsService.BATCH, AwsService.CODEBUILD, AwsService.
 
 
 def aws_targets(service: AwsService) -> st.SearchStrategy[AwsTarget]:
-    """Any resource of a service, with any option that the service knows."""
+    """Any resource of a service, with any supported option."""
     arns = st.from_regex(arn_pattern(service).removesuffix("$"), fullmatch=True, alphabet=ASCII)
     options: dict[str, st.SearchStrategy[Any]] = {}
     if service is AwsService.LAMBDA:
@@ -249,7 +249,7 @@ def writes_to(draw: st.DrawFn, task: Task) -> Write:
 
 
 def guards_near(task: Task) -> st.SearchStrategy[Guard]:
-    """Guards that hold of this task, or just do not."""
+    """Guards that hold for this task, or only just fail."""
 
     def near(value: int) -> st.SearchStrategy[int | None]:
         return st.none() | st.just(value) | st.sampled_from([value + 1, max(0, value - 1)])

@@ -113,7 +113,7 @@ def test_a_request_is_what_botocore_makes_of_it(service: str, operation: str, pa
 
 
 def test_the_table_is_written_and_read_by_these(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are what the clients of a function use, and not those of XML."""
+    """The clients of functions use these, and not those for XML."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()
     assert isinstance(_parser_of(clients.dynamodb()), AttributeParser)

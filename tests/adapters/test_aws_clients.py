@@ -35,7 +35,7 @@ MAKERS: dict[str, Callable[[Clients], object]] = {
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients], object]) -> None:
-    """Threads that had them made at once would each catch classes of their own, and let the others' pass."""
+    """Concurrent creation would produce different exception classes, so they are created with the client."""
     session = boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1")
     client = cast("Any", make(Clients(session)))
     client._load_exceptions = lambda: pytest.fail("the classes of errors are made when they are asked for")
@@ -43,17 +43,17 @@ def test_a_client_comes_with_the_classes_of_its_errors(make: Callable[[Clients],
 
 
 def test_a_request_names_duetime_and_the_sdk_in_few_words() -> None:
-    """AWS's logs tell whose request it was, and no request pays for the long text that names all of the SDK's parts."""
+    """AWS's logs show duetime in the user agent, without the long list of the SDK's components."""
     client, sent = _recorded(Clients.sqs)
     client.send_message(QueueUrl="https://example.com/queue", MessageBody="{}")
     (agent,) = [request.headers["User-Agent"].decode() for request in sent]
-    # What marks the text that botocore puts together itself; Powertools and a session of boto3 add some words.
+    # Marks the text that botocore composes; Powertools and a boto3 session add some words.
     assert agent.startswith(f"duetime Botocore/{botocore.__version__}")
     assert "ua/2.1" not in agent
 
 
 def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side() -> None:
-    """What a user wrote for a target is refused before it is sent; what duetime writes itself is not checked twice."""
+    """Users' target requests are validated before sending; duetime's own queue requests are not."""
     own, sent = _recorded(Clients.sqs)
     own.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
     assert len(sent) == 1
@@ -64,7 +64,7 @@ def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side()
 
 
 def _recorded(make: Callable[[Clients], object]) -> tuple[Any, list[Any]]:
-    """A client whose requests are recorded, and answered by nothing in particular."""
+    """A client whose requests are recorded, with arbitrary responses."""
     client = cast("Any", make(Clients(boto3.Session("AKIAEXAMPLE", "secret", region_name="eu-west-1"))))
     sent = []
 

@@ -1,4 +1,4 @@
-"""What the adapters make of AWS's own failures, which botocore's stubber answers in place of AWS."""
+"""The adapters' handling of AWS's failures, with responses from botocore's stubber."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class OneByOne(Threads):
 
 @pytest.fixture
 def cloud(moto_clients: Cloud) -> Cloud:
-    """Clients of nobody, as long as moto is not active: each request must be answered by a stubber."""
+    """Clients without AWS while moto is inactive: each request must be stubbed."""
     return moto_clients
 
 
 @pytest.fixture
 def dynamodb(cloud: Cloud) -> Iterator[Stubber]:
-    """Answers for DynamoDB; all of them must be asked for."""
+    """Responses of DynamoDB, all of which must be used."""
     with Stubber(cloud.dynamodb) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -73,7 +73,7 @@ def dynamodb(cloud: Cloud) -> Iterator[Stubber]:
 
 @pytest.fixture
 def sqs(cloud: Cloud) -> Iterator[Stubber]:
-    """Answers for SQS; all of them must be asked for."""
+    """Responses of SQS, all of which must be used."""
     with Stubber(cloud.sqs) as stubber:
         yield stubber
         stubber.assert_no_pending_responses()
@@ -91,7 +91,7 @@ def sqs(cloud: Cloud) -> Iterator[Stubber]:
     ],
 )
 def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: Stubber, code: str, status: int) -> None:
-    """What AWS may not answer with next time is `Unavailable`, with AWS's words in it."""
+    """A temporary failure of AWS is raised as `Unavailable`, with AWS's message."""
     dynamodb.add_client_error("get_item", code, "slow down", http_status_code=status)
     with pytest.raises(Unavailable, match="slow down"):
         DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
@@ -99,7 +99,7 @@ def test_throttling_and_server_errors_are_unavailable(cloud: Cloud, dynamodb: St
 
 @pytest.mark.parametrize("code", ["ValidationException", "AccessDeniedException", "ResourceNotFoundException"])
 def test_our_own_mistakes_are_not_unavailable(cloud: Cloud, dynamodb: Stubber, code: str) -> None:
-    """What a repetition would meet again stays AWS's error."""
+    """A permanent failure is raised as AWS's own error."""
     dynamodb.add_client_error("get_item", code)
     with pytest.raises(ClientError):
         DynamoTaskStore(cloud.dynamodb, "t", EXECUTOR, SILENT).read(numbered(1))
@@ -125,7 +125,7 @@ def test_an_unreachable_service_is_unavailable() -> None:
 
 
 def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
-    """Only what S3 says is not there is lost to its task."""
+    """Content is lost only if S3 reports that it does not exist."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     with Stubber(cloud.s3) as s3:
         s3.add_client_error("get_object", "NoSuchKey", http_status_code=404)
@@ -135,7 +135,7 @@ def test_an_object_that_is_gone_is_lost(cloud: Cloud) -> None:
 
 @pytest.mark.parametrize("operation", ["get_object", "copy_object", "put_object_tagging"])
 def test_an_object_that_a_policy_keeps_from_us_is_not_lost(cloud: Cloud, operation: str) -> None:
-    """A wrong policy is an error that somebody sees: no task goes on as if its content were gone."""
+    """An access error is raised: the task does not continue as if its content were lost."""
     store = SplitContentStore(cloud.dynamodb, "t", cloud.s3, "b")
     content = Content(ContentPlace.OBJECT, "payload")
     does: dict[str, Callable[[], object]] = {
@@ -159,7 +159,7 @@ def test_a_failing_s3_is_unavailable(cloud: Cloud) -> None:
 
 
 def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubber) -> None:
-    """A batch that DynamoDB answers in part is read to its end."""
+    """A batch with unprocessed keys is read completely."""
     tasks = [task(id=numbered(number)) for number in range(3)]
     keys = [key_of(each.id) for each in tasks]
     answers = [([tasks[0]], keys[1:]), ([tasks[1]], keys[2:]), ([tasks[2]], [])]
@@ -175,7 +175,7 @@ def test_keys_left_unprocessed_are_asked_for_again(cloud: Cloud, dynamodb: Stubb
 
 
 def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Not what exists, nor what was throttled, nor any of a request without a response: that may be written or not."""
+    """Records that exist, were throttled or were in a request without a response are not reported as written."""
     tasks = [task(id=numbered(number)) for number in range(2 * ITEMS_A_REQUEST + 1)]
     throttled = {"Error": {"Code": "ThrottlingError", "Message": "slow down"}}
     duplicate = {"Error": {"Code": "DuplicateItem", "Message": "exists"}}
@@ -195,7 +195,7 @@ def test_a_batch_says_which_records_it_wrote(cloud: Cloud, dynamodb: Stubber) ->
 
 
 def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Of two records of one id one is sent: nowhere is it said that DynamoDB takes an item twice in a request."""
+    """Of two records with one id only one is sent, because DynamoDB may not accept duplicates in a request."""
     twice = [task(id=numbered(1), nonce=nonce) for nonce in ("first", "second")]
     statements = [insertion("t", item_of(twice[1]))]
     dynamodb.add_response("batch_execute_statement", {"Responses": [{}]}, {"Statements": statements})
@@ -203,7 +203,7 @@ def test_a_batch_has_each_record_once(cloud: Cloud, dynamodb: Stubber) -> None:
 
 
 def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stubber) -> None:
-    """An answer with every key unprocessed ends the reading: it must not go round for ever."""
+    """A response with every key unprocessed ends the reading instead of an endless loop."""
     answer = {"Responses": {}, "UnprocessedKeys": {"t": {"Keys": [key_of(numbered(1))]}}}
     dynamodb.add_response("batch_get_item", answer)
     with pytest.raises(Unavailable):
@@ -211,7 +211,7 @@ def test_a_batch_that_does_not_get_on_is_unavailable(cloud: Cloud, dynamodb: Stu
 
 
 def test_a_minute_is_read_page_by_page(cloud: Cloud, dynamodb: Stubber) -> None:
-    """Each request goes on where the page before ended."""
+    """Each request continues where the previous page ended."""
     tasks = [task(id=numbered(number)) for number in range(2)]
     for page, start in ((tasks[0], None), (tasks[1], key_of(tasks[0].id))):
         expected = dict.fromkeys(_QUERY, ANY) | ({"ExclusiveStartKey": start} if start else {})
@@ -227,7 +227,7 @@ def outgoing(number: int) -> Outgoing:
 
 
 def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs: Stubber) -> None:
-    """Of a batch that SQS takes in part, exactly the rest comes back."""
+    """The entries that SQS does not acknowledge are returned."""
     taken = [{"Id": each, "MessageId": "m", "MD5OfMessageBody": "5"} for each in ("0", "2")]
     failed = [{"Id": "1", "SenderFault": False, "Code": "InternalError"}]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": failed})
@@ -236,12 +236,12 @@ def test_entries_that_sqs_does_not_acknowledge_are_handed_back(cloud: Cloud, sqs
 
 
 def test_a_failed_request_hands_back_all_of_its_entries(cloud: Cloud, sqs: Stubber) -> None:
-    """A request that fails as a whole does not raise: its ten messages come back, and no others."""
+    """A request that fails completely does not raise; exactly its ten messages are returned."""
     taken = [{"Id": str(each), "MessageId": "m", "MD5OfMessageBody": "5"} for each in range(10)]
     sqs.add_response("send_message_batch", {"Successful": taken, "Failed": []}, {"QueueUrl": ANY, "Entries": ANY})
     sqs.add_client_error("send_message_batch", "AWS.SimpleQueueService.NonExistentQueue")
     sent = [outgoing(number) for number in range(20)]
-    # The stubber answers in the order of requests, and two of a executor may come in either.
+    # The stubber responds in the order of requests, and two threads may send in either order.
     assert SqsQueues(cloud.sqs, URLS, EXECUTOR).send(sent) in (sent[:10], sent[10:])
 
 
@@ -259,7 +259,7 @@ def test_a_message_that_is_not_in_flight_is_no_failure(cloud: Cloud, sqs: Stubbe
 
 
 def test_a_wait_is_asked_for_within_what_sqs_allows(cloud: Cloud, sqs: Stubber) -> None:
-    """SQS refuses waits below zero and beyond twelve hours from the receipt: neither is ever sent."""
+    """A delay below zero, or beyond twelve hours after the receipt, is never sent."""
     entries = [
         {"Id": str(number), "ReceiptHandle": f"receipt {number}", "VisibilityTimeout": seconds}
         for number, seconds in enumerate((0, 30, 42_300))

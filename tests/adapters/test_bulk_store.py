@@ -35,7 +35,7 @@ ENDED = replace(FULL.ended(BulkState.SUCCEEDED, HOME + 4, "why"), progress=repla
 
 @pytest.fixture
 def store(moto_cloud: Cloud) -> DynamoBulkStore:
-    """Operations in a table of their own."""
+    """Bulk operations in a separate table."""
     return DynamoBulkStore(moto_cloud.dynamodb, moto_cloud.table())
 
 
@@ -49,7 +49,7 @@ def test_an_operation_comes_back_as_it_was_saved(store: DynamoBulkStore) -> None
 
 @pytest.mark.parametrize("kind", BulkKind)
 def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
-    """What a running operation does is known to whoever takes it up."""
+    """The progress of a running operation is stored for the process that continues it."""
     assert store.save(replace(NEW, kind=kind), "one")
     found = store.read(NEW.id)
     assert found is not None
@@ -57,7 +57,7 @@ def test_each_kind_comes_back(store: DynamoBulkStore, kind: BulkKind) -> None:
 
 
 def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> None:
-    """But not the same write that comes again."""
+    """A repeated write with the same nonce is not refused."""
     assert store.save(NEW, "one")
     assert store.save(NEW, "one")
     assert not store.save(FULL, "two")
@@ -65,7 +65,7 @@ def test_of_two_writes_of_one_version_one_is_refused(store: DynamoBulkStore) -> 
 
 
 def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
-    """Of one owner alone, and no more than asked for."""
+    """Only one owner's operations are listed, up to the limit."""
     operations = [replace(NEW, id=TaskId.of(HOME + number * SECOND, number, 5)) for number in range(5)]
     for operation in [*operations, replace(NEW, id=TaskId.of(HOME, 9, 9), owner="you")]:
         assert store.save(operation, "one")
@@ -73,7 +73,7 @@ def test_the_latest_are_listed_first(store: DynamoBulkStore) -> None:
 
 
 def test_the_latest_operation_on_a_topology_is_noted_once(store: DynamoBulkStore) -> None:
-    """Of two that start at once, one is refused."""
+    """Of two concurrent starts, one is refused."""
     nothing = store.latest_of(TOPOLOGY)
     assert nothing == Latest(TOPOLOGY)
     assert store.set_latest(replace(nothing, operation_id=NEW.id), "one", HOME + DAY)
@@ -82,7 +82,7 @@ def test_the_latest_operation_on_a_topology_is_noted_once(store: DynamoBulkStore
 
 
 def test_an_operation_costs_one_unit_and_expires_after_its_end(moto_cloud: Cloud) -> None:
-    """It has no expiry while it runs, and stays within a kilobyte."""
+    """An operation has no expiry while it runs, and stays within a kilobyte."""
     table = moto_cloud.table()
     store = DynamoBulkStore(moto_cloud.dynamodb, table)
     for operation, expires in ((FULL, False), (replace(ENDED, version=1), True)):

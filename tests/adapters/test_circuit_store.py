@@ -19,7 +19,7 @@ PROBED = replace(Circuit("an#n", "b.example.org:8443").opened("ReadTimeoutError"
 
 
 def test_a_host_that_never_failed_is_closed(circuit_store: CircuitStore) -> None:
-    """Reading what was never written finds a closed circuit at version 0, and nothing is listed."""
+    """An unknown circuit is read as closed at version 0, and is not listed."""
     assert circuit_store.read("ann", "example.org", consistent=False) == Circuit("ann", "example.org")
     assert circuit_store.list_open(10) == []
 
@@ -32,7 +32,7 @@ def test_a_circuit_comes_back_as_it_was_saved(circuit_store: CircuitStore) -> No
 
 
 def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
-    """Both saw the same version: the second is refused, and a save that is sent again is not."""
+    """Of two saves at one version the second is refused; a repeated save is not."""
     circuit_store.save(OPEN, "open", LATER)
     seen = circuit_store.read(OPEN.owner, OPEN.host, consistent=True)
     assert circuit_store.save(seen.probed(HOME + 90_000), "mine", LATER)
@@ -42,7 +42,7 @@ def test_of_two_probes_one_is_made(circuit_store: CircuitStore) -> None:
 
 
 def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) -> None:
-    """By their hosts, as many as are asked for; one that is closed again is no longer there."""
+    """Open circuits are listed by host up to the limit; closed ones are not."""
     for circuit in (OPEN, PROBED):
         circuit_store.save(circuit, f"open {circuit.host}", LATER)
     assert [circuit.host for circuit in circuit_store.list_open(10)] == [PROBED.host, OPEN.host]
@@ -55,7 +55,7 @@ def test_circuits_that_are_not_closed_are_listed(circuit_store: CircuitStore) ->
 
 
 def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
-    """It would crowd out the open ones: only these are in the index."""
+    """Only open circuits are in the index, so closed ones do not crowd them out."""
     table = moto_cloud.table()
     store = DynamoCircuitStore(moto_cloud.dynamodb, table)
     store.save(OPEN, "open", LATER)
@@ -67,7 +67,7 @@ def test_a_closed_circuit_takes_no_place_in_the_list(moto_cloud: Cloud) -> None:
 
 
 def test_each_owner_has_a_circuit_of_its_own(circuit_store: CircuitStore) -> None:
-    """What one owner's calls have opened is closed to nobody else's."""
+    """A circuit opened by one owner's calls is closed for other owners."""
     circuit_store.save(OPEN, "open", LATER)
     assert circuit_store.read("bob", OPEN.host, consistent=True) == Circuit("bob", OPEN.host)
     other = replace(OPEN, owner="bob")

@@ -48,7 +48,7 @@ def sizes(contents: list[tuple[bytes, ContentPlace]]) -> list[str]:
 def test_content_is_kept_where_its_size_says_and_fetched_whole(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
-    """Any bytes come back as they were, from the record, an item or an object by their compressed size."""
+    """Content is read back unchanged from the record, an item or an object, depending on its compressed size."""
     content = content_store.keep(TASK, "payload", data)
     assert content == Content(place, "payload", data if place is ContentPlace.RECORD else None)
     assert content_store.fetch(TASK, content) == data
@@ -56,7 +56,7 @@ def test_content_is_kept_where_its_size_says_and_fetched_whole(
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
 def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
-    """What is kept under one name of a task leaves other names, and other tasks, alone."""
+    """Content stored under one name of a task does not affect other names or tasks."""
     first = content_store.keep(TASK, "result.1", data)
     content_store.keep(TASK, "result.2", data[::-1])
     content_store.keep(numbered(2), "result.1", data[::-1])
@@ -66,14 +66,14 @@ def test_names_do_not_touch_each_other(content_store: ContentStore, data: bytes,
 
 @pytest.mark.parametrize("place", [ContentPlace.ITEM, ContentPlace.OBJECT])
 def test_lost_content_is_said_to_be_lost(content_store: ContentStore, place: ContentPlace) -> None:
-    """Content that a record says lies outside but does not is an error of its own name."""
+    """Missing content outside the record raises its own error."""
     with pytest.raises(ContentExpired):
         content_store.fetch(TASK, Content(place, "payload"))
 
 
 @pytest.mark.parametrize("place", ContentPlace)
 def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, place: ContentPlace) -> None:
-    """Expiring content that lies in the record, or is gone already, does nothing and brings nothing back."""
+    """Expiring content in the record, or missing content, has no effect."""
     data = b"1" if place is ContentPlace.RECORD else None
     content_store.expire(TASK, Content(place, "payload", data), Expiry(HOME))
     if data is None:
@@ -85,7 +85,7 @@ def test_what_is_gone_or_inside_expires_silently(content_store: ContentStore, pl
 def test_content_that_is_to_expire_can_still_be_fetched(
     content_store: ContentStore, data: bytes, place: ContentPlace
 ) -> None:
-    """Until its time comes, expiring content is there, and setting its end twice is setting it once."""
+    """Expiring content can be read until its expiry; setting the expiry twice has the same effect as once."""
     content = content_store.keep(TASK, "result", data)
     assert content.place is place
     content_store.expire(TASK, content, Expiry(HOME))
@@ -94,7 +94,7 @@ def test_content_that_is_to_expire_can_still_be_fetched(
 
 
 def test_the_attempt_records_of_a_task_are_found(content_store: ContentStore) -> None:
-    """Every line that was kept comes back as it was, once, beside contents and other tasks' lines."""
+    """Every stored attempt is read once and unchanged, beside contents and lines of other tasks."""
     lines = [AttemptRecord(fence, fence, "worker", HOME, 1, 2, AttemptOutcome.RETRIED) for fence in range(1, 121)]
     for line in [*lines, lines[0]]:
         content_store.store_attempt(TASK, line)
@@ -144,7 +144,7 @@ def test_a_attempt_record_is_kept_beside_the_record(moto_cloud: Cloud) -> None:
 
 @pytest.mark.parametrize(("data", "place"), OUTSIDE, ids=sizes(OUTSIDE))
 def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, data: bytes, place: ContentPlace) -> None:
-    """Content that was kept with an expiry is there before and after the expiry is taken away, also twice."""
+    """Content stored with an expiry can be read before and after the expiry is removed, even twice."""
     content = content_store.keep(TASK, "payload", data, Expiry(HOME, provisional=True))
     assert content.place is place
     for _ in range(2):
@@ -156,7 +156,7 @@ def test_content_with_an_expiry_can_be_retained(content_store: ContentStore, dat
 
 
 def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None:
-    """Whoever set another expiry since knows better; and keeping the same content again leaves it as it is."""
+    """An expiry that was set later is kept, and storing the same content again does not change it."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     given, ended = Expiry(HOME, provisional=True), Expiry(HOME + 1_000)
@@ -172,7 +172,7 @@ def test_only_the_expiry_that_was_given_is_taken_away(moto_cloud: Cloud) -> None
 
 
 def test_all_items_of_a_task_expire_together(moto_cloud: Cloud) -> None:
-    """Every item beside a record gets the expiry, unless it has a later one; another task's items are left alone."""
+    """Every item beside a record gets the expiry unless it has a later one; items of other tasks do not change."""
     table = moto_cloud.table()
     store = SplitContentStore(moto_cloud.dynamodb, table, moto_cloud.s3, moto_cloud.bucket())
     store.keep(TASK, "payload", noise(1_000))

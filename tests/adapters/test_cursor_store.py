@@ -28,19 +28,19 @@ def _moved(cursors: Cursors, minute: int) -> Cursors:
 
 
 def test_a_group_that_nobody_has_read_begins_at_the_first_cursors(cursor_store: CursorStore) -> None:
-    """Taking a new group gives the cursors that the taker proposes, at the first epoch."""
+    """A new group starts with the proposed cursors at the first epoch."""
     assert cursor_store.take(0, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
 
 
 def test_a_held_group_is_nobody_elses(cursor_store: CursorStore) -> None:
-    """Until the hold ends nobody else gets the group; from that instant on anybody does."""
+    """A group cannot be taken by another reader until its hold ends."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert cursor_store.take(0, "b", UNTIL - 1, UNTIL + MINUTE, FIRST) is None
     assert cursor_store.take(0, "b", UNTIL, UNTIL + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
-    """A resent request does not lock its own sender out; its answer holds the newest epoch."""
+    """A repeated request does not lock out its own sender; its response has the newest epoch."""
     cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     again = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert again is not None
@@ -48,7 +48,7 @@ def test_a_holder_may_take_its_group_again(cursor_store: CursorStore) -> None:
 
 
 def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
-    """Whoever takes the group next begins where it was advanced to, not at the cursors it proposes."""
+    """The next reader starts at the stored cursors, not at the ones that it proposes."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     assert cursor_store.advance(0, _moved(taken, 105).moved(2, ALL, Progress(44)), UNTIL)
@@ -56,7 +56,7 @@ def test_cursors_advance_and_stay(cursor_store: CursorStore) -> None:
 
 
 def test_advancing_keeps_the_hold_or_lets_it_go(cursor_store: CursorStore) -> None:
-    """An advance holds the group until the instant it names; one in the past frees it."""
+    """An advance holds the group until the given time; a past time frees it."""
     taken = cursor_store.take(0, "a", HOME, UNTIL, FIRST)
     assert taken is not None
     cursor_store.advance(0, taken, UNTIL + MINUTE)
@@ -66,7 +66,7 @@ def test_advancing_keeps_the_hold_or_lets_it_go(cursor_store: CursorStore) -> No
 
 
 def test_only_the_newest_epoch_moves_cursors(cursor_store: CursorStore) -> None:
-    """A reader whose hold was taken over moves nothing any more."""
+    """A reader whose hold was taken over cannot move the cursors."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     assert slow is not None
     cursor_store.take(0, "next", UNTIL, UNTIL + MINUTE, FIRST)
@@ -76,7 +76,7 @@ def test_only_the_newest_epoch_moves_cursors(cursor_store: CursorStore) -> None:
 
 
 def test_an_unknown_group_cannot_be_advanced(cursor_store: CursorStore) -> None:
-    """Advancing a group that was never taken moves nothing and creates nothing."""
+    """Advancing an unknown group changes and creates nothing."""
     assert not cursor_store.advance(5, FIRST, UNTIL)
     assert cursor_store.take(5, "a", HOME, UNTIL, FIRST) == _taken("a", 1)
 
@@ -97,7 +97,7 @@ def test_positions_inside_minutes_are_kept(cursor_store: CursorStore) -> None:
 
 
 def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore) -> None:
-    """It is joined with what the present holder has stored, who keeps the group and is told of it at its next save."""
+    """The overtaken reader's progress is merged; the present holder keeps the group and gets it at its next save."""
     slow = cursor_store.take(0, "slow", HOME, UNTIL, FIRST)
     quick = cursor_store.take(0, "quick", UNTIL, FAR, FIRST)
     assert slow is not None
@@ -111,13 +111,13 @@ def test_what_was_done_by_an_overtaken_reader_is_kept(cursor_store: CursorStore)
 
 
 def test_a_hold_that_seems_to_last_for_long_counts_for_nothing(cursor_store: CursorStore) -> None:
-    """It was taken by a clock that was ahead: the group is not lost until that time has come."""
+    """A hold taken with a clock that was ahead does not block the group until that time."""
     cursor_store.take(0, "ahead", HOME + 30 * MINUTE, HOME + 31 * MINUTE, FIRST)
     assert cursor_store.take(0, "b", HOME, HOME + MINUTE, FIRST) == _taken("b", 2)
 
 
 def test_each_region_has_cursors_of_its_own() -> None:
-    """A write that is replicated from one Region replaces nothing of the other; a takeover replaces its own."""
+    """A replicated write of one Region does not replace the cursors of the other; a takeover replaces its own."""
     client = FakeDynamoDB(lambda: HOME)
     table = new_table(client)  # type: ignore[arg-type]  # stands in for a client
     first, second = (DynamoCursorStore(client, table, FakeTelemetry(), region) for region in ("", "eu-central-1"))  # type: ignore[arg-type]  # same

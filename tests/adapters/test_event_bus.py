@@ -15,7 +15,7 @@ from tests.clocks import NOW
 
 
 def event(number: int, reason: str = "why") -> Event:
-    """An event that says its number."""
+    """An event with its number."""
     detail = ScheduleSkipped(
         id=str(number),
         owner="ann",
@@ -39,7 +39,7 @@ def numbers(fake: FakeEvents) -> list[int]:
 
 
 def test_events_are_put_in_requests_of_ten() -> None:
-    """Each with its kind as the detail type, and with duetime as its source: so that none becomes a task."""
+    """Each event has its kind as the detail type and duetime as its source, so that it does not become a task."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n) for n in range(23)]) == 0
     assert numbers(fake) == list(range(23))
@@ -53,7 +53,7 @@ def test_events_are_put_in_requests_of_ten() -> None:
 
 
 def test_large_events_go_in_requests_of_their_own() -> None:
-    """No request is larger than EventBridge takes, in bytes of UTF-8."""
+    """No request exceeds EventBridge's limit, in bytes of UTF-8."""
     fake = FakeEvents()
     assert bus_of(fake).publish([event(n, "ü" * 30_000) for n in range(9)]) == 0
     assert numbers(fake) == list(range(9))
@@ -71,7 +71,7 @@ def test_what_the_bus_does_not_take_is_tried_again() -> None:
 
 
 def test_what_the_bus_never_takes_is_told_of() -> None:
-    """After a few tries it is given up, and logged without what is in it."""
+    """After some attempts the event is given up and logged without its content."""
     fake, telemetry = FakeEvents(), FakeTelemetry()
     fake.refuses = 1_000
     assert bus_of(fake, telemetry).publish([event(n, "secret") for n in range(3)]) == 3
@@ -84,7 +84,7 @@ def test_what_the_bus_never_takes_is_told_of() -> None:
     "error", [ClientError({"Error": {"Code": "AccessDenied"}}, "PutEvents"), ConnectTimeoutError(endpoint_url="events")]
 )
 def test_a_request_that_fails_does_not_keep_the_others(error: Exception) -> None:
-    """Each request is made, whatever becomes of the one before it."""
+    """Each request is made, even if the previous one failed."""
     fake = FakeEvents()
     fake.error = error
     assert bus_of(fake).publish([event(n) for n in range(25)]) == MOST_ENTRIES

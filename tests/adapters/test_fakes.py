@@ -1,4 +1,4 @@
-"""The fakes and the embedded engine, side by side: the same calls have the same answers, whatever they are."""
+"""The fakes and the embedded engine have the same responses to the same calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from_seeds = pytest.mark.parametrize(
 
 
 def outcome(client: Any, call: Drawn) -> Any:  # noqa: ANN401 - whatever it answers
-    """What a call comes to: its answer without what names the request, or the code and the item of its refusal."""
+    """The result of a call: its response without request ids, or the code and item of its error."""
     try:
         answer = getattr(client, call.operation)(**call.request)
     except ClientError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def client_answering(answer: Callable[[dict[str, Any]], Any]) -> LambdaClient:
-    """A real client of Lambda whose requests go no further than the test."""
+    """A real client of Lambda whose requests stay within the test."""
     client = boto3.Session("testing", "testing", region_name="us-east-1").client("lambda")
 
     def intercept(params: dict[str, Any], **_: object) -> Any:  # noqa: ANN401 - botocore's own
@@ -31,7 +31,7 @@ def client_answering(answer: Callable[[dict[str, Any]], Any]) -> LambdaClient:
 
 
 class _Answered:
-    """As much of an HTTP answer as botocore looks at."""
+    """The parts of an HTTP response that botocore reads."""
 
     def __init__(self, status: int) -> None:
         self.status_code = status
@@ -53,7 +53,7 @@ def test_each_group_is_read_by_an_asynchronous_invocation_of_the_same_function()
 
 
 def test_a_throttled_invocation_is_told() -> None:
-    """The tick fails visibly, and the next one reads on: nobody takes a group for read that is not."""
+    """The tick fails visibly, and the next one continues: no unread group counts as read."""
 
     def refuse(_params: dict[str, Any]) -> Any:  # noqa: ANN401 - botocore's own
         return _Answered(429), {
@@ -67,6 +67,6 @@ def test_a_throttled_invocation_is_told() -> None:
 
 @pytest.mark.parametrize(("version", "name"), [("17", "trigger:live"), ("$LATEST", "trigger"), ("", "trigger")])
 def test_the_trigger_invokes_its_alias(version: str, name: str) -> None:
-    """A published version invokes what is live; the local stack, which publishes none, the function itself."""
+    """A published version invokes the alias; the local stack, without versions, the function itself."""
     environ: dict[str, str] = {Variable.FUNCTION_NAME: "trigger", Variable.FUNCTION_VERSION: version}
     assert Settings(environ).invoked_as == name

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _thresholds() -> Iterator[None]:
-    """The process's own, afterwards."""
+    """The collector of the process, restored afterwards."""
     before = gc.get_threshold()
     yield
     gc.set_threshold(*before)
 
 
 def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported() -> None:
-    """What a function has imported is never looked at again, and new garbage is collected as in any process."""
+    """Imported objects are frozen, and new garbage is collected as usual."""
     usual = garbage_collection._USUAL
     gc.set_threshold(*usual)
     garbage_collection.postpone()
@@ -34,7 +34,7 @@ def test_the_collector_is_as_usual_after_the_start_and_leaves_what_was_imported(
 
 
 def test_the_collector_resumes_once() -> None:
-    """A second composition of one process freezes nothing, and keeps thresholds that were set meanwhile."""
+    """A second composition in a process freezes nothing and keeps thresholds that were set in the meantime."""
     gc.set_threshold(1_234, 5, 6)
     made: dict[str, list[int]] = {"later": []}
     garbage_collection.resume()

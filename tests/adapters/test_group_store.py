@@ -44,7 +44,7 @@ class Reading:
         return getattr(self.client, name)
 
     def query(self, **request: Any) -> Any:  # noqa: ANN401 - boto3's
-        """A page, whose items are counted."""
+        """A page with counted items."""
         page = self.client.query(**request)
         self.items += len(page["Items"])
         return page
@@ -52,7 +52,7 @@ class Reading:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) -> None:
-    """Else the ends of a large group would read it again and again: with 100 000 members, for dollars."""
+    """Otherwise ends in a large group would read all members each time, which is expensive for 100 000 members."""
     reading = Reading()
     ids = [TaskId.of(HOME + number * SECOND, 0, number) for number in range(SIZE)]
     for task_id in ids:
@@ -64,12 +64,12 @@ def test_members_are_passed_about_once_in_whatever_order_they_end(order: str) ->
         found = reading.store.open_members("me", "g", 1, near=task_id)
         assert bool(found) == (number < SIZE - 1)
         assert not {each.task_id for each in found} & set(ended[: number + 1])
-    # One page for each end, and what is passed, of which a page may double.
+    # One page for each end, and the passed items, of which a page may be read twice.
     assert reading.items <= 20 * SIZE + 4 * SIZE
 
 
 def test_a_member_that_is_open_again_is_found_wherever_the_search_began() -> None:
-    """All are read before there is said to be none."""
+    """All members are read before the group counts as complete."""
     reading = Reading()
     ids = [TaskId.of(HOME + number, 0, number) for number in range(200)]
     for task_id in ids:

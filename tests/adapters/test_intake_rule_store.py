@@ -43,7 +43,7 @@ def test_rules_are_stored_if_they_are_as_they_were_read(intake_rule_store: Intak
 
 
 def test_rules_that_are_too_large_together_are_refused(intake_rule_store: IntakeRuleStore) -> None:
-    """An item has a limit; the error says so before DynamoDB does."""
+    """Rules larger than an item are refused before DynamoDB refuses them."""
     size = MAX_INTAKE_RULES_BYTES // MAX_INTAKE_RULES * 4 // 3
     many = [replace(RULE, name=str(each), description=secrets.token_urlsafe(size)) for each in range(MAX_INTAKE_RULES)]
     with pytest.raises(IntakeRulesFull, match="300000 compressed bytes"):

@@ -18,19 +18,19 @@ OTHER = replace(WANTED, task_id=numbered(2), body_hash="other", created_at=HOME 
 
 
 def test_a_new_key_stands_for_what_was_wanted(key_store: KeyStore) -> None:
-    """The first use of a key is remembered as it is."""
+    """The first use of a key is stored unchanged."""
     assert key_store.remember("ann", "order-1", WANTED, HOME) == WANTED
 
 
 def test_a_taken_key_stands_for_what_it_stood_for(key_store: KeyStore) -> None:
-    """A later use of a key answers what was kept first, whatever is wanted now, equal in every field."""
+    """A later use of a key returns the first stored value, equal in every field."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     assert key_store.remember("ann", "order-1", OTHER, HOME + 5) == WANTED
     assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at - 1) == WANTED
 
 
 def test_an_expired_key_may_be_used_anew(key_store: KeyStore) -> None:
-    """From its last millisecond on, a key stands for whatever is wanted next."""
+    """An expired key can be used again."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     assert key_store.remember("ann", "order-1", OTHER, WANTED.expires_at) == OTHER
     assert key_store.remember("ann", "order-1", WANTED, WANTED.expires_at) == OTHER
@@ -61,7 +61,7 @@ def test_a_long_key_of_a_long_owner_is_remembered(key_store: KeyStore) -> None:
 
 
 def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
-    """Finding takes no key; what is found is equal in every field, the edition of a name among them."""
+    """Finding does not take a key; the result is equal in every field, including the revision of a name."""
     wanted = replace(WANTED, edition=7)
     assert key_store.find("ann", "order-1", HOME) is None
     key_store.remember("ann", "order-1", wanted, HOME)
@@ -71,7 +71,7 @@ def test_a_key_is_found_as_long_as_it_lasts(key_store: KeyStore) -> None:
 
 
 def test_a_key_is_redirected_once(key_store: KeyStore) -> None:
-    """A late copy of a request does not point its key to another task than the one that was answered."""
+    """A delayed copy of a request does not redirect its key to another task."""
     key_store.remember("ann", "order-1", WANTED, HOME)
     for number, on_conflict in ((3, OnConflict.KEEP), (4, OnConflict.REPLACE)):
         key_store.redirect(KeyRedirect("ann", "order-1", WANTED.task_id, numbered(number), on_conflict))

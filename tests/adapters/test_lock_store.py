@@ -24,7 +24,7 @@ HELD = Lock(NAME, (Holder(numbered(1), 7, UNTIL),))
 
 
 def test_a_lock_that_was_never_taken_is_free(lock_store: LockStore) -> None:
-    """What is not stored has no holders and no line, and is not listed."""
+    """An unknown lock has no holders and no waiting tasks, and is not listed."""
     assert lock_store.read(NAME, 5) == (Lock(NAME), [])
     assert lock_store.read_many([NAME]) == []
     assert lock_store.list_keys("ann", "", 10) == []
@@ -39,7 +39,7 @@ def test_holders_are_kept(lock_store: LockStore) -> None:
 
 
 def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> None:
-    """Of two who read the same lock the second to save is refused; one that saves anew does not overwrite either."""
+    """Of two saves at one version the second is refused; so is a second creation."""
     assert lock_store.save(HELD, "n1", LATER)
     assert not lock_store.save(HELD, "n2", LATER)
     read, _ = lock_store.read(NAME, 0)
@@ -49,7 +49,7 @@ def test_only_the_version_that_was_read_is_replaced(lock_store: LockStore) -> No
 
 
 def test_a_save_may_be_sent_again(lock_store: LockStore) -> None:
-    """A repetition of a save that was applied is a success and changes nothing."""
+    """A repeated save that was applied is a success and changes nothing."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.read(NAME, 0)[0].version == 1
@@ -75,7 +75,7 @@ def test_an_older_attempt_replaces_no_newer_one(lock_store: LockStore, older: in
 
 
 def test_who_takes_a_lock_for_the_first_time_may_say_so(lock_store: LockStore) -> None:
-    """Nothing is stored yet, so nothing refuses it."""
+    """A first save is not refused, because nothing is stored yet."""
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.save(HELD, "n1", LATER, HELD.holders[0])
     assert lock_store.read(NAME, 0)[0].holders == HELD.holders
@@ -93,7 +93,7 @@ def test_a_hold_is_renewed_by_its_holder_only(lock_store: LockStore) -> None:
 
 
 def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> None:
-    """It arrives after a later one: the hold lasts as long as that one said, and is still the holder's."""
+    """A late renewal does not shorten a later one, and the holder keeps the lock."""
     assert lock_store.save(HELD, "n1", LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER)
     assert lock_store.renew(NAME, Holder(numbered(1), 7, LATER - 1), LATER)
@@ -101,7 +101,7 @@ def test_a_renewal_that_comes_late_shortens_nothing(lock_store: LockStore) -> No
 
 
 def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
-    """Whoever read the lock before a renewal cannot take it for dead."""
+    """A save based on a version before a renewal is refused, so the renewed lock is not taken."""
     lock_store.save(HELD, "n1", LATER)
     read, _ = lock_store.read(NAME, 0)
     lock_store.renew(NAME, Holder(numbered(1), 7, LATER), LATER + DAY)
@@ -109,7 +109,7 @@ def test_a_renewal_in_between_refuses_a_save(lock_store: LockStore) -> None:
 
 
 def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
-    """The earliest due comes first, ids decide between equals, and as many are read as asked for."""
+    """Waiting tasks are read by due time, then id, up to the limit."""
     line = [Waiter(HOME + due, numbered(number), 3) for due, number in ((0, 5), (0, 6), (9, 1), (10, 2), (100_000, 3))]
     for waiter in reversed(line):
         lock_store.join(NAME, waiter, LATER)
@@ -119,7 +119,7 @@ def test_a_line_is_in_order_of_due_times(lock_store: LockStore) -> None:
 
 
 def test_who_joined_again_is_not_taken_out(lock_store: LockStore) -> None:
-    """Taking out a place of an older turn does nothing; a place that is taken out is gone."""
+    """Removing a place of an older turn has no effect; a removed place is gone."""
     first, again = Waiter(HOME, numbered(1), 3), Waiter(HOME, numbered(1), 5)
     lock_store.join(NAME, first, LATER)
     lock_store.join(NAME, again, LATER)
@@ -144,7 +144,7 @@ def test_locks_are_listed_for_their_owner_only(lock_store: LockStore) -> None:
 @pytest.mark.engine
 @in_rounds
 def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
-    """Of those who take a free lock at once exactly one holds it."""
+    """Of sixteen concurrent takers of a free lock exactly one gets it."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:
@@ -157,7 +157,7 @@ def test_one_of_sixteen_takes_a_lock(engine_cloud: Cloud, rounds: int) -> None:
 @pytest.mark.slow
 @pytest.mark.engine
 def test_sixteen_take_four_places(engine_cloud: Cloud) -> None:
-    """Of those who want one of four places, and try again when others were faster, exactly four get one."""
+    """Of sixteen concurrent takers of four places, with retries, exactly four get one."""
     store = DynamoLockStore(engine_cloud.dynamodb, engine_cloud.table(), EXECUTOR)
 
     def contend(number: int, who: int) -> bool:

@@ -1,4 +1,4 @@
-"""The state machine of topologies, through moto's Step Functions and in the virtual world: both tell the same."""
+"""The state machine of topologies, through moto's Step Functions and in virtual time, with the same results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOPOLOGY = numbered(1)
 
 @pytest.fixture
 def client() -> SFNClient:
-    """A client that moto answers, or a stub."""
+    """A client of moto, or a stub."""
     session = boto3.Session(aws_access_key_id="none", aws_secret_access_key="none", region_name="us-east-1")  # noqa: S106 - none
     return session.client("stepfunctions")
 
@@ -41,7 +41,7 @@ def machine(client: SFNClient) -> Iterator[StepFunctionsStateMachine]:
 
 
 def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachine) -> None:
-    """It is named by topology and attempt; another attempt's, or another topology's, is not meant."""
+    """An execution is named after topology and attempt, so those of other attempts or topologies are not affected."""
     assert not machine.is_running(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
     assert machine.is_running(TOPOLOGY, 1)
@@ -54,7 +54,7 @@ def test_an_execution_runs_until_it_is_stopped(machine: StepFunctionsStateMachin
 
 
 def test_an_execution_that_is_started_twice_is_one(machine: StepFunctionsStateMachine) -> None:
-    """Also once it has been stopped: what was begun is not begun again under the same name."""
+    """An execution is not started again under the same name, even after it was stopped."""
     machine.start(TOPOLOGY, 1)
     machine.start(TOPOLOGY, 1)
     (execution,) = machine.client.list_executions(stateMachineArn=machine.arn)["executions"]
@@ -78,7 +78,7 @@ def test_an_execution_that_has_ended_is_not_running(client: SFNClient, status: s
 
 @pytest.mark.parametrize("code", ["TaskTimedOut", "TaskDoesNotExist", "InvalidToken"])
 def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
-    """A token that came too late is no error."""
+    """A late token is not an error."""
     with Stubber(client) as stub:
         stub.add_client_error("send_task_success", code)
         StepFunctionsStateMachine(client, "").answer("token")
@@ -86,7 +86,7 @@ def test_who_waits_no_more_is_passed_over(client: SFNClient, code: str) -> None:
 
 
 def test_a_throttled_question_is_asked_again_later(client: SFNClient) -> None:
-    """What is not known is not taken for lost."""
+    """An execution with an unknown state does not count as lost."""
     with Stubber(client) as stub:
         stub.add_client_error("describe_execution", "ThrottlingException", http_status_code=400)
         with pytest.raises(Unavailable):

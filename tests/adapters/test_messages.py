@@ -38,7 +38,7 @@ def record(body: str = GOOD, **attributes: str) -> dict[str, Any]:
 
 @given(TASK_IDS, st.integers(0, 10**6), st.integers(0, 4_000_000_000_000))
 def test_a_message_survives_its_body(task_id: TaskId, generation: int, due: int) -> None:
-    """Any message comes back from the body that was made of it, and the body is JSON."""
+    """Any message survives encoding, and its body is JSON."""
     message = Message(task_id, generation, due, Priority.LOW, "")
     assert json.loads(body_of(message)) == {"i": task_id.text, "t": generation, "d": due}
     assert delivery_of(record(body_of(message)), PRIORITIES).message == message
@@ -56,7 +56,7 @@ def test_a_record_of_a_lambda_event_is_a_delivery() -> None:
 
 
 def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None:
-    """The name has the task; a list has what its service needs to know to tell the name."""
+    """A job is identified by its name, or by the id with which its service can be asked."""
     name = f"duetime-{numbered(1)}-0"
     message = delivery_of(record(json.dumps({"j": name})), PRIORITIES).message
     assert (message.task_id, message.ended_job) == (numbered(1), (name,))
@@ -69,7 +69,7 @@ def test_the_end_of_a_job_is_told_by_its_name_or_where_it_is_asked_for() -> None
 
 @pytest.mark.parametrize("sent", ["", "soon", "-1", "9" * 16])
 def test_a_time_of_sending_that_is_none_is_not_known(sent: str) -> None:
-    """The message is taken all the same."""
+    """The message is still received."""
     assert delivery_of(record(SentTimestamp=sent), PRIORITIES).sent_at == 0
 
 
@@ -102,7 +102,7 @@ POISON = {
 
 @pytest.mark.parametrize("body", POISON.values(), ids=POISON)
 def test_poison_is_named_as_unreadable(body: str) -> None:
-    """A body that is not one of ours raises one error that carries the message's id, whatever is wrong with it."""
+    """Any invalid body raises one error with the message's id."""
     with pytest.raises(MessageUnreadable) as unreadable:
         delivery_of(record(body), PRIORITIES)
     assert unreadable.value.message_id == "059f36b4-87a3-44ab-83d2-661975830a7d"
@@ -117,14 +117,14 @@ def test_every_owner_has_a_group_that_sqs_accepts(owner: str) -> None:
 
 
 def test_owners_of_different_names_have_different_groups() -> None:
-    """Neither cutting nor replacing makes two owners share a group; a hashed one is not taken for an owner."""
+    """Cutting and replacing never give two owners the same group; a hashed group is not mistaken for an owner."""
     owners = ["ann", "a b", "a  b", "a_b", "x" * 200, "x" * 201, "\u00e9", "\u00e8"]
     assert len({group_of(owner) for owner in owners}) == len(owners)
     assert delivery_of(record(MessageGroupId=group_of("a b")), PRIORITIES).message.owner == ""
 
 
 def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
-    """No owner's key leads to the group of another one, and a group of a key is not taken for an owner."""
+    """No key of an owner leads to another owner's group or is mistaken for an owner."""
     owners, keys = ("ann", "ann\n0.a", "a b"), ("", "0.a", "0.a.0.b", "1.a")
     groups = [group_of(owner, key) for owner in owners for key in keys]
     assert all(1 <= len(group) <= 128 for group in groups)
@@ -133,7 +133,7 @@ def test_each_part_of_an_owners_fair_keys_has_a_group_of_its_own() -> None:
 
 
 def test_a_message_has_the_lane_of_its_queue() -> None:
-    """Also a dead letter has, which tells the queue that it left."""
+    """A dead letter has the lane as well, from the queue that it left."""
     pull_queues = {"duetime-resize": "resize"}
     left = record(DeadLetterQueueSourceArn="arn:aws:sqs:us-east-2:1:duetime-resize")
     assert delivery_of(left, PRIORITIES, pull_queues).message.pull_queue == "resize"

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     ],
 )
 def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) -> None:
-    """As the Developer Guide says; digits in pairs from the decimal point, which the Guide calls approximate."""
+    """Sizes follow the Developer Guide, whose rule for digits is approximate."""
     assert value_size(value) == size
 
 
@@ -43,7 +43,7 @@ def test_values_have_their_documented_sizes(value: dict[str, Any], size: int) ->
 @properties
 @given(any_task=TASKS)
 def test_the_sizer_agrees_with_the_engine(metered_table: tuple[Cloud, str], any_task: Task) -> None:
-    """The write units of any record are those that the engine says it took."""
+    """The computed write units of any record equal those reported by the engine."""
     cloud, table = metered_table
     item = item_of(fresh(any_task))
     answer = cloud.dynamodb.put_item(TableName=table, Item=item, ReturnConsumedCapacity="INDEXES")

@@ -19,7 +19,7 @@ def message(number: int, priority: Priority = Priority.NORMAL, owner: str = OWNE
 
 
 def received(receiver: Receiver, priority: Priority) -> list[Delivery]:
-    """Receive until the queue gives nothing more."""
+    """Receive until the queue is empty."""
     deliveries: list[Delivery] = []
     while batch := receiver.receive(priority):
         deliveries += batch
@@ -32,7 +32,7 @@ def in_order(messages: list[Message]) -> list[Message]:
 
 
 def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) -> None:
-    """What is sent, in any number, arrives equal in every field and only where it belongs."""
+    """Messages in any number arrive unchanged, and only on their queue."""
     sent = [message(number, list(Priority)[number % 3]) for number in range(37)]
     assert receiver.queues.send([Outgoing(each, 0) for each in sent]) == []
     for priority in Priority:
@@ -41,13 +41,13 @@ def test_every_message_arrives_on_the_queue_of_its_priority(receiver: Receiver) 
 
 
 def test_sending_nothing_is_nothing(receiver: Receiver) -> None:
-    """No messages make no request that a queue would refuse."""
+    """Sending no messages makes no request."""
     assert receiver.queues.send([]) == []
     receiver.queues.come_back([], [])
 
 
 def test_messages_of_many_owners_are_accepted(receiver: Receiver) -> None:
-    """Any owner's messages can be sent together, also of owners whose names no queue accepts as a group."""
+    """Messages of any owners can be sent together, even if an owner's name is not a valid group."""
     owners = ["ann", "a#b", "two words", "\u00e9lan", "x" * 200, "\U0001f552" * 128]
     sent = [Outgoing(message(number, owner=owner), 0) for number, owner in enumerate(owners)]
     assert receiver.queues.send(sent) == []
@@ -55,7 +55,7 @@ def test_messages_of_many_owners_are_accepted(receiver: Receiver) -> None:
 
 
 def test_a_delayed_message_is_neither_received_nor_backlog(receiver: Receiver) -> None:
-    """A message whose delay has not passed is not there yet, and does not count as waiting."""
+    """A delayed message is not received and does not count as waiting."""
     receiver.queues.send([Outgoing(message(1), 900), Outgoing(message(2), 0)])
     assert receiver.queues.depth(Priority.NORMAL) == QueueDepth(waiting=1, delayed=1, in_flight=0)
     assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(2)]
@@ -69,7 +69,7 @@ def test_the_backlog_is_counted_by_queue(receiver: Receiver) -> None:
 
 
 def test_a_received_message_comes_back_when_it_is_told_to(receiver: Receiver) -> None:
-    """A message set to come back at once is delivered again, with a receipt of its own; others stay away."""
+    """A message that becomes visible at once is redelivered with a new receipt; others stay hidden."""
     receiver.queues.send([Outgoing(message(1), 0), Outgoing(message(2), 0)])
     first = sorted(received(receiver, Priority.NORMAL), key=lambda each: each.message.task_id)
     receiver.queues.come_back(first, [0, 300])
@@ -86,7 +86,7 @@ def test_a_message_may_be_told_to_stay_away_longer_than_queues_allow(receiver: R
 
 
 def test_more_than_ten_messages_come_back_by_several_requests(receiver: Receiver) -> None:
-    """A worker may have up to a hundred; SQS takes ten per request."""
+    """Up to a hundred messages of a worker are changed in requests of ten."""
     receiver.queues.send([Outgoing(message(number), 0) for number in range(23)])
     deliveries = received(receiver, Priority.NORMAL)
     receiver.queues.come_back(deliveries, [0] * 23)
@@ -122,7 +122,7 @@ def test_every_message_of_a_lane_arrives_on_that_lane_alone(receiver: Receiver) 
 
 
 def test_a_message_of_an_unknown_lane_goes_to_its_priority(receiver: Receiver) -> None:
-    """A type that is pulled no more stops nobody: a worker function gets it, and it says no lane."""
+    """A message of a type that is no longer pulled goes to a worker function, without a lane."""
     assert receiver.queues.send([Outgoing(laned(1, "gone"), 0)]) == []
     assert [delivery.message for delivery in received(receiver, Priority.NORMAL)] == [message(1)]
 
@@ -136,7 +136,7 @@ def test_no_more_are_received_than_wanted(receiver: Receiver) -> None:
 
 
 def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
-    """It counts what waits for pull workers, and no priority counts it."""
+    """The backlog of a lane counts messages for pull workers, and is not part of a priority's."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     assert receiver.queues.depth(Priority.NORMAL, "resize").waiting == 3
     assert receiver.queues.depth(Priority.NORMAL).waiting == 0
@@ -144,7 +144,7 @@ def test_the_backlog_of_a_lane_is_its_own(receiver: Receiver) -> None:
 
 
 def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None:
-    """By their receipts alone; what is gone already is passed over, and so is a receipt that is none."""
+    """Messages are deleted by their receipts; missing ones and invalid receipts are ignored."""
     receiver.queues.send([Outgoing(laned(number), 0) for number in range(3)])
     first = receiver.queues.receive("resize", 10, 0, 60)
     kept = first.pop()
@@ -157,7 +157,7 @@ def test_deleted_messages_of_a_lane_do_not_come_back(receiver: Receiver) -> None
 
 
 def test_what_is_no_message_of_ours_is_not_received(receiver: Receiver) -> None:
-    """Poison on the queue of a lane is thrown away, and what lies beside it is received."""
+    """An invalid message on the queue of a lane is deleted, and the others are received."""
     receiver.send_raw("resize", "poison")
     receiver.queues.send([Outgoing(laned(1), 0)])
     assert [each.message for each in receiver.queues.receive("resize", 10, 1, 0)] == [laned(1)]

@@ -1,4 +1,4 @@
-"""The stores of quotas: what operators have set, and what owners use."""
+"""The stores of quotas: limits set by operators, and usage of owners."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_use_is_counted_by_window_and_quota(quota_use: QuotaUseStore) -> None:
 
 
 def test_an_addition_to_a_full_count_is_rejected(quota_use: QuotaUseStore) -> None:
-    """And returns what made it full."""
+    """The rejection returns the full count."""
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 9})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (True, {Quota.CREATES: 18})
     assert quota_use.add("ann", WINDOW, Quota.CREATES, 9, 10, LATER) == (False, {Quota.CREATES: 18})
 
 
 def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
-    """Another gets it when its taker drops it, or its time is over; its taker renews it."""
+    """A place becomes free when its holder drops it or its time is over; the holder can renew it."""
     polls = Quota.LONG_POLLS
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER)
     assert quota_use.take("ann", polls, 1, "a", HOME, LATER + 1)
@@ -63,7 +63,7 @@ def test_a_place_has_one_taker_at_a_time(quota_use: QuotaUseStore) -> None:
 
 
 def test_what_an_owner_has_is_listed_until_it_is_dropped(quota_use: QuotaUseStore) -> None:
-    """Each quota for itself; storing it again changes nothing."""
+    """Each quota is listed separately; storing it again changes nothing."""
     for _ in range(2):
         quota_use.hold("ann", Quota.TOPOLOGY_NODES, "t1", Hold(40), LATER)
     quota_use.hold("ann", Quota.TOPOLOGY_NODES, "t2", Hold(2), LATER)

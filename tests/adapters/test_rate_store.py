@@ -1,4 +1,4 @@
-"""The store of rates: updates that are made if what they require holds; and the promise on an atomic engine."""
+"""The store of rates: conditional updates, and the promise of rates on an atomic engine."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_largest_item_of_a_rate_is_one_write_unit(fake_cloud: Cloud) -> None
 
 
 class _Clock(local):
-    """The machine's clock, and what it has told a thread last: that decides whether an attempt may begin."""
+    """The machine's clock, and its last time in each thread, which decides whether an attempt may begin."""
 
     told: Millis = 0
 

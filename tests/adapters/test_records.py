@@ -35,7 +35,7 @@ NONCE = "Q2hhbmNlLjEy"
 @settings(deadline=None)
 @given(TASKS)
 def test_a_record_survives_its_item(any_task: Task) -> None:
-    """Whatever a task holds comes back from the item that was made of it."""
+    """A task survives conversion to an item and back."""
     assert task_of(item_of(any_task)) == any_task
 
 
@@ -49,7 +49,7 @@ def test_every_field_of_a_task_is_stored_under_a_name_of_its_own() -> None:
 
 
 def test_defaults_take_no_place() -> None:
-    """What every ordinary task has alike is left out of its item, except for what conditions compare."""
+    """Defaults are left out of the item, except those that conditions compare."""
     extras = {"priority", "target", "retry", "timeout_seconds", "name", "tags", "sent", "attempt_history"}
     assert {ATTRIBUTES[field].name for field in extras}.isdisjoint(item_of(task()))
     compared = {"generation", "version", "fence", "attempt", "nonce", "state", "next_at"}
@@ -85,7 +85,7 @@ def test_a_record_expires_no_earlier_than_it_may(expires_at: int) -> None:
 
 
 def test_a_wake_is_removed_after_its_life() -> None:
-    """A timer's TTL lies its life behind its minute; it lives in that minute, in its task's shard."""
+    """A timer's TTL is its life after its minute; it is stored in that minute, in its task's shard."""
     item = timer_item_of(Timer(numbered(1), 4, HOME + MINUTE, Priority.LOW, OWNER))
     assert item[schema.TTL] == {"N": str((HOME + MINUTE + TIMER_LIFE) // 1_000 + 1)}
     assert item[schema.PARTITION_KEY] == {"S": "2026-11-21T02:34#0003"}
@@ -143,7 +143,7 @@ def size_of(any_task: Task) -> int:
 
 
 def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
-    """A task with a payload of 120 bytes takes at most 330 new; claimed and finished it stays far below one unit."""
+    """A task with a payload of 120 bytes takes at most 330 bytes; claimed and finished it stays far below one unit."""
     new = created(SMALL)
     running = claimed(new)
     done = ended(running, Move.SUCCEED, AttemptOutcome.SUCCEEDED, result=Content(ContentPlace.RECORD, "result", b"{}"))
@@ -153,7 +153,7 @@ def test_an_ordinary_record_is_small_over_its_whole_life() -> None:
 
 
 def test_a_attempt_record_takes_about_forty_bytes() -> None:
-    """What each further attempt adds to the record for ever is small."""
+    """Each further attempt adds only a few bytes to the record."""
     one = ended(claimed(created(SMALL)), Move.SUCCEED, AttemptOutcome.SUCCEEDED)
     assert size_of(replace(one, attempt_history=one.attempt_history * 2)) - size_of(one) <= 40
 
@@ -180,7 +180,7 @@ def test_a_record_stays_within_one_write_unit_over_a_hard_life() -> None:
 
 
 def test_a_task_with_the_longest_target_of_aws_stays_within_one_write_unit() -> None:
-    """A name of 256 characters and an event's detail type of 128, besides an ordinary payload and its outcome."""
+    """A name of 256 characters and a detail type of 128 fit beside an ordinary payload and its outcome."""
     arn = "arn:aws:events:eu-west-1:123456789012:event-bus/".ljust(MAX_ARN_LENGTH, "a")
     target = AwsTarget(AwsService.EVENTBRIDGE, arn, detail_type="d" * MAX_DETAIL_TYPE_LENGTH)
     new = replace(created(SMALL), target=target)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
-    """An empty queue for rejects, and what it has been given."""
+    """An empty queue for rejects, and its messages."""
     url = cloud.sqs.create_queue(QueueName=f"rejects-{uuid4().hex}")["QueueUrl"]
     found: set[tuple[str, str]] = set()
 
@@ -37,7 +37,7 @@ def queue(cloud: Cloud) -> tuple[SqsRejects, Kept]:
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def rejects(request: pytest.FixtureRequest) -> tuple[Rejects, Kept]:
-    """An empty place for rejects, and what it has been given."""
+    """An empty store of rejects, and its content."""
     return queue(cloud_of(request))
 
 
@@ -59,14 +59,14 @@ def test_rejects_are_kept_as_they_came_with_the_reason(rejects: tuple[Rejects, K
     ],
 )
 def test_any_reason_can_be_told(moto_cloud: Cloud, reason: str, told: str) -> None:
-    """SQS refuses attributes that are empty or hold characters that XML has not."""
+    """Attributes that SQS would refuse, empty or with characters that XML lacks, can be sent."""
     place, kept = queue(moto_cloud)
     assert place.put([Reject("poison", reason)]) == []
     assert kept() == {("poison", told)}
 
 
 def test_what_the_queue_does_not_take_is_told(moto_cloud: Cloud) -> None:
-    """A message that is too large is not lost: whoever put it has it still."""
+    """A message that is too large is not lost, because its producer still has it."""
     place, kept = queue(moto_cloud)
     large, small = Reject("a" * 1_048_577, "is too large"), Reject("b", "is wrong")
     assert place.put([large, small]) == [large]

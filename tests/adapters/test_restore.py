@@ -33,7 +33,7 @@ def table(moto_cloud: Cloud) -> str:
 
 
 def test_a_restored_table_gets_what_a_restore_leaves_out(moto_cloud: Cloud, table: str) -> None:
-    """Stream, TTL, continuous backup and tags, and the tag with its epoch; doing it again changes nothing."""
+    """Stream, TTL, continuous backup, tags and the epoch tag are set; repeating it changes nothing."""
     client, restore = moto_cloud.dynamodb, DynamoTableRestore(moto_cloud.dynamodb)
     target = f"{table}-restored"
     assert restore.status(target) is TableStatus.MISSING
@@ -78,7 +78,7 @@ def test_open_records_are_found_and_others_are_not(moto_cloud: Cloud) -> None:
 
 
 def test_a_rewrite_keeps_unknown_attributes_and_needs_the_version(moto_cloud: Cloud) -> None:
-    """Newer code may have written them; a record that was written meanwhile is left alone."""
+    """Attributes of newer code are kept; a record that was written in the meantime does not change."""
     name, client = moto_cloud.table(), moto_cloud.dynamodb
     client.put_item(TableName=name, Item={**item_of(OPEN), "new": {"S": "newer"}})
     records, after = DynamoRecords(client, name), replace(OPEN, version=4, fence=7, waiting_for=None, tags={})
@@ -89,7 +89,7 @@ def test_a_rewrite_keeps_unknown_attributes_and_needs_the_version(moto_cloud: Cl
 
 
 def test_contents_outside_the_record_are_copied_once(moto_cloud: Cloud) -> None:
-    """Those that the table has already stay as they are."""
+    """Contents that the table already has do not change."""
     source, target, client = moto_cloud.table(), moto_cloud.table(), moto_cloud.dynamodb
     key = {schema.PARTITION_KEY: {"S": f"{schema.CONTENT_PREFIX}{OPEN.id}"}}
     for name, data in (("payload", b"old"), ("result.1", b"new")):

@@ -15,7 +15,7 @@ def test_there_are_no_shards_before_anybody_announces_some(shard_store: ShardSto
 
 
 def test_each_larger_number_is_kept_with_its_time(shard_store: ShardStore) -> None:
-    """A number that is not larger than all before it changes nothing; announcing twice is announcing once."""
+    """A number that is not larger than all earlier ones changes nothing; a repeat has no effect."""
     for shards, at in ((4, HOME), (4, HOME + 1), (16, HOME + 2), (8, HOME + 3), (16, HOME + 4)):
         shard_store.announce(shards, at)
     assert shard_store.read() == ShardHistory((Growth(4, HOME), Growth(16, HOME + 2)))

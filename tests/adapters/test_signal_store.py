@@ -22,12 +22,12 @@ def sent(at: int, payload: bytes = b"1") -> SentSignal:
 
 
 def first_of(signals: SignalStore, event: AwaitedEvent, first: TaskId) -> SentSignal | None:
-    """The first signal of an event since another one."""
+    """The first signal of an event after another one."""
     return next(signals.since(event, first, 1), None)
 
 
 def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> None:
-    """In order of the times at which they were sent, whatever the order in which they are stored."""
+    """Signals are ordered by the time at which they were sent, not stored."""
     for at in (2, 1, 3):
         signal_store.put(PAID, sent(at), HOME + DAY)
     assert first_of(signal_store, PAID, FIRST) == sent(1)
@@ -36,7 +36,7 @@ def test_the_first_signal_since_a_time_is_found(signal_store: SignalStore) -> No
 
 
 def test_signals_are_read_page_by_page(signal_store: SignalStore) -> None:
-    """All of them, each once and in their order, whatever the size of a page."""
+    """All signals are read once and in order, with any page size."""
     for at in range(5):
         signal_store.put(PAID, sent(at), HOME + DAY)
     for page in (1, 2, 5, 9):
@@ -53,7 +53,7 @@ def test_signals_are_of_one_owner_name_and_key(signal_store: SignalStore) -> Non
 
 
 def test_a_large_payload_is_stored_with_its_signal(signal_store: SignalStore) -> None:
-    """As large as a result can be, of bytes that cannot be compressed."""
+    """A payload of the maximum size of a result, in bytes that cannot be compressed, is stored."""
     payload = b'"' + b"".join(b"%08x" % (index * 2654435761 % 2**32) for index in range(32_700)) + b'"'
     signal_store.put(PAID, sent(1, payload), HOME + DAY)
     assert first_of(signal_store, PAID, FIRST) == sent(1, payload)
@@ -71,7 +71,7 @@ def test_waiting_tasks_are_listed_page_by_page(signal_store: SignalStore) -> Non
 
 
 def test_a_task_that_waits_again_is_not_removed(signal_store: SignalStore) -> None:
-    """What was read before it was noted by a later claim is outdated."""
+    """A note read before a later claim wrote it again is outdated."""
     task_id = TaskId.of(HOME, 3, 4)
     signal_store.join(PAID, WaitingTask(task_id, 1), HOME + DAY)
     signal_store.join(PAID, WaitingTask(task_id, 2), HOME + DAY)

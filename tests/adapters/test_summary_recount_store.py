@@ -33,7 +33,7 @@ def cloud(request: pytest.FixtureRequest) -> Cloud:
 
 
 def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> None:
-    """What is stored is read back; who has read an older version stores nothing, and a resend changes nothing."""
+    """A generation is read back; a process that read an older version stores nothing, and a resend changes nothing."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     assert store.generation() is None
     nonce = str(uuid4())
@@ -47,7 +47,7 @@ def test_a_generation_is_stored_by_who_has_read_the_last_one(cloud: Cloud) -> No
 
 
 def test_what_a_part_found_is_added_once(cloud: Cloud) -> None:
-    """However often the request is sent; another recount, and another owner, have numbers of their own."""
+    """A repeated addition counts once; other recounts and owners have separate numbers."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for _ in range(2):
         store.add_older(GENERATION, RECOUNT, "ann", "mail#1", {MAILS: 2, WAITING: 1})
@@ -66,7 +66,7 @@ def test_what_a_recount_found_is_kept_for_longer_than_it_is_used(cloud: Cloud) -
 
 
 def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
-    """In pages, each behind the last owner of the one before."""
+    """Owners are listed in pages, each after the last owner of the previous one."""
     store = DynamoSummaryRecounts(cloud.dynamodb, cloud.table(), StandingClock())
     for owner in ("bob", "ann#1", "carl", "ann#1"):
         store.list_owner(owner)
@@ -75,7 +75,7 @@ def test_owners_are_listed_once_and_in_order(cloud: Cloud) -> None:
 
 
 def test_older_tasks_are_found_and_others_are_not(cloud: Cloud) -> None:
-    """Not later ones, erased ones, those that nobody can read, or anything else in the table."""
+    """Later, erased and unreadable tasks, and other items, are left out."""
     table = cloud.table()
     store = DynamoSummaryRecounts(cloud.dynamodb, table, StandingClock())
     assert store.is_fresh(NOW)

@@ -30,12 +30,12 @@ def summary_store(request: pytest.FixtureRequest) -> SummaryStore:
 
 
 def step(number: int, left: Group | None, entered: Group | None) -> Step:
-    """A step with a mark of its own."""
+    """A step with its own mark."""
     return Step(number.to_bytes(8), left, entered, SET.begins_at + SECOND)
 
 
 def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -> None:
-    """The counts change by the steps, and the steps are known from then on."""
+    """The counts change by the steps, which are remembered in the same write."""
     steps = [step(1, None, SCHEDULED), step(2, SCHEDULED, WAITING), step(3, None, MAILS)]
     assert summary_store.counted(SET) == CountedSteps()
     assert summary_store.count(SET, CountedSteps(), steps, str(uuid4()))
@@ -49,7 +49,7 @@ def test_steps_are_counted_and_remembered_at_once(summary_store: SummaryStore) -
 
 
 def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_store: SummaryStore) -> None:
-    """Once, of one part of an owner; what is given one can still be read, and counted in, until it is removed."""
+    """Counts of an earlier generation get a TTL once, and can be read and changed until they are removed."""
     for number in range(3):
         of = replace(SET, generation=number, begins_at=SET.begins_at + number * MINUTE)
         assert summary_store.count(of, CountedSteps(), [step(number, None, MAILS)], str(uuid4()))
@@ -60,7 +60,7 @@ def test_the_counts_of_earlier_generations_are_given_a_time_to_live(summary_stor
 
 
 def test_who_has_read_an_older_version_counts_nothing(summary_store: SummaryStore) -> None:
-    """Neither the counts nor what is remembered changes."""
+    """Neither the counts nor the remembered steps change."""
     assert summary_store.count(SET, CountedSteps(), [step(1, None, MAILS)], str(uuid4()))
     assert not summary_store.count(SET, CountedSteps(), [step(2, None, MAILS)], str(uuid4()))
     stale = summary_store.counted(SET)

@@ -27,7 +27,7 @@ ALL = Switch(ALL_TASKS, stopped=True)
 
 
 def test_there_are_no_switches_at_first(switch_store: SwitchStore) -> None:
-    """Reading what was never written finds nothing, at version 0."""
+    """Unknown switches are read as none at version 0."""
     assert switch_store.read(consistent=False) == switch_store.read(consistent=True) == StoredSwitches()
 
 
@@ -41,7 +41,7 @@ def test_switches_come_back_as_they_were_saved(switch_store: SwitchStore) -> Non
 
 
 def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore) -> None:
-    """Whoever read before the other's write must read again."""
+    """The refused writer must read again."""
     first, second = Switches({STOP.key: STOP}), Switches({CAP.key: CAP})
     assert switch_store.save(first, "one")
     assert not switch_store.save(second, "two")
@@ -49,7 +49,7 @@ def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore)
 
 
 def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> None:
-    """Its own nonce says so; nothing is written twice."""
+    """A repeated save is recognised by its nonce and written once."""
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.read(consistent=True).operators.version == 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def test_a_created_record_is_read_as_it_was_written(task_store: TaskStore) -> None:
-    """What `create` writes, `read` and `read_many` hand back, equal in every field."""
+    """A created record is returned by `read` and `read_many`, equal in every field."""
     wanted = task(name="nightly", tags={"team": "dba"}, priority=Priority.HIGH)
     assert task_store.create(wanted)
     assert task_store.read(wanted.id) == wanted
@@ -41,20 +41,20 @@ def test_an_existing_record_is_not_overwritten(task_store: TaskStore) -> None:
 
 
 def test_a_resent_creation_is_one_creation(task_store: TaskStore) -> None:
-    """Creating the very same record again answers that it is there."""
+    """Creating the same record again reports that it exists."""
     assert task_store.create(task())
     assert task_store.create(task())
 
 
 def test_any_number_of_records_is_written_at_once(batch_store: TaskStore) -> None:
-    """More than one request takes, and each as it was given."""
+    """More records than one request allows are written unchanged."""
     many = [task(id=numbered(each), name=f"task {each}", priority=Priority.HIGH) for each in range(53)]
     assert batch_store.insert(many) == Insertions(many, [])
     assert batch_store.read_many([each.id for each in many]) == {each.id: each for each in many}
 
 
 def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStore) -> None:
-    """A batch overwrites nothing, and what exists keeps no other from being written."""
+    """A batch overwrites nothing, and existing records do not stop the others."""
     first = task(id=numbered(1), nonce="first")
     batch_store.create(first)
     others = [task(id=numbered(each), nonce="second") for each in (0, 2)]
@@ -66,7 +66,7 @@ def test_of_many_records_those_that_exist_stay_as_they_are(batch_store: TaskStor
 
 
 def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None:
-    """Two requests of a batch may be the same one: only one of them is said to be written, and it is what is there."""
+    """Of two equal ids in a batch, only the one that was written is reported."""
     twice = [task(id=numbered(1), nonce="first"), task(id=numbered(1), nonce="second")]
     (written,) = batch_store.insert(twice).written
     assert written in twice
@@ -76,14 +76,14 @@ def test_of_two_records_of_one_id_one_is_written(batch_store: TaskStore) -> None
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole_by_a_batch(batch_store: TaskStore, any_task: Task) -> None:
-    """Whatever a task holds is written by a batch as by itself."""
+    """A task is stored completely by a batch."""
     wanted = fresh(any_task)
     assert batch_store.insert([wanted]) == Insertions([wanted], [])
     assert batch_store.read(wanted.id) == wanted
 
 
 def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
-    """A task that was never created is `None`, and is left out of many."""
+    """An unknown task is `None`, and is left out of many."""
     known = task()
     task_store.create(known)
     assert task_store.read(numbered(9)) is None
@@ -91,7 +91,7 @@ def test_an_unknown_record_reads_as_none(task_store: TaskStore) -> None:
 
 
 def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
-    """More ids than one request takes, with repetitions, give each existing task once."""
+    """More ids than one request allows, with repetitions, return each existing task once."""
     ids = [numbered(each) for each in range(230)]
     for task_id in ids[::2]:
         task_store.create(task(id=task_id))
@@ -101,14 +101,14 @@ def test_any_number_of_records_is_read_at_once(task_store: TaskStore) -> None:
 @properties
 @given(any_task=TASKS)
 def test_every_task_is_stored_whole(task_store: TaskStore, any_task: Task) -> None:
-    """Whatever a task holds comes back from the store as it was."""
+    """A task is read back unchanged from the store."""
     wanted = fresh(any_task)
     assert task_store.create(wanted)
     assert task_store.read(wanted.id) == wanted
 
 
 def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
-    """Reading one shard of a minute meets the records at home in it and the timers put into it, and no others."""
+    """A shard of a minute contains its own records and timers, and no others."""
     here, elsewhere, later = task(), task(id=TaskId.of(HOME, 4, 1)), task(id=TaskId.of(HOME + MINUTE, 3, 1))
     for each in (here, elsewhere, later):
         task_store.create(each)
@@ -121,7 +121,7 @@ def test_a_minute_holds_its_records_and_timers(task_store: TaskStore) -> None:
 @properties
 @given(any_task=TASKS)
 def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_task: Task) -> None:
-    """What the trigger reads of a record agrees with the record in every field it has."""
+    """The trigger's view of a record equals the record in all of its fields."""
     wanted = fresh(any_task)
     task_store.create(wanted)
     entries = items_of(task_store, wanted.id.minute, wanted.id.shard, consistent=False)
@@ -131,7 +131,7 @@ def test_an_entry_says_what_the_whole_record_says(task_store: TaskStore, any_tas
 @pytest.mark.parametrize("sent", [True, False])
 @pytest.mark.parametrize("owner", ["ann", "a#b", "#"])
 def test_a_wake_is_read_as_it_was_written(task_store: TaskStore, owner: str, sent: bool) -> None:  # noqa: FBT001 - parametrized
-    """Every field of a timer comes back, and writing it twice leaves one."""
+    """Every field of a timer is read back, and writing it twice leaves one."""
     timer = Timer(numbered(1), 12, HOME + 7 * MINUTE, Priority.NORMAL, owner, sent)
     task_store.add_timer(timer)
     task_store.add_timer(timer)
@@ -161,14 +161,14 @@ def test_a_timer_replaces_none_that_says_anything_else(task_store: TaskStore, ot
 
 
 def test_a_wake_of_a_pulled_task_keeps_its_lane(task_store: TaskStore) -> None:
-    """The trigger knows from the timer alone on which queue the task's workers wait."""
+    """The timer alone tells the trigger which queue to use."""
     timer = Timer(numbered(1), 12, HOME, Priority.NORMAL, OWNER, pull_queue="resize")
     task_store.add_timer(timer)
     assert items_of(task_store, minute_of(HOME), 3) == [timer]
 
 
 def test_a_minute_of_many_pages_is_read_to_its_end(task_store: TaskStore) -> None:
-    """A partition larger than one answer of the store (1 MB) is read whole, each item once."""
+    """A partition larger than one response (1 MB) is read completely, each item once."""
     large = Content(ContentPlace.RECORD, "payload", Random(1).randbytes(150_000))  # noqa: S311 - an example, no secret
     wanted = [numbered(each) for each in range(12)]
     for task_id in wanted:
@@ -186,7 +186,7 @@ def spread(store: TaskStore, owner: str, number: int) -> list[TaskId]:
 
 
 def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStore) -> None:
-    """The list holds all of an owner's tasks and nobody else's, latest first unless asked otherwise."""
+    """The list has all of an owner's tasks and no others, latest first by default."""
     ids = spread(task_store, "ann", 40)
     task_store.create(task(owner="ann#1"))
     assert task_store.list_ids(ListQuery("ann")) == ids[::-1]
@@ -196,7 +196,7 @@ def test_an_owners_tasks_are_listed_in_order_of_their_homes(task_store: TaskStor
 
 @pytest.mark.parametrize("descending", [True, False])
 def test_pages_of_a_list_join_without_gap_or_repetition(task_store: TaskStore, descending: bool) -> None:  # noqa: FBT001 - parametrized
-    """Each page goes on behind the last id of the page before."""
+    """Each page continues after the last id of the previous page."""
     ids = spread(task_store, "ann", 40)
     pages: list[TaskId] = []
     while page := task_store.list_ids(ListQuery("ann", pages[-1] if pages else None, descending, limit=7)):
@@ -218,13 +218,13 @@ def test_failed_tasks_have_a_list_of_their_own(task_store: TaskStore) -> None:
 
 
 def test_a_wake_is_in_no_list(task_store: TaskStore) -> None:
-    """Timers cost no place in an index: an owner's list holds records only."""
+    """Timers have no index entry: an owner's list holds records only."""
     task_store.add_timer(Timer(numbered(1), 1, HOME, Priority.NORMAL, OWNER))
     assert task_store.list_ids(ListQuery(OWNER)) == []
 
 
 def test_a_schedules_wake_is_read_as_it_was_written(task_store: TaskStore) -> None:
-    """It lies in the shard of the schedule's own id, beside the tasks of its minute; writing it twice leaves one."""
+    """A schedule's timer is in the shard of its id, beside the tasks of its minute; writing it twice leaves one."""
     here = task()
     task_store.create(here)
     timer = ScheduleTimer(numbered(7), "an#owner", "nightly", 12, HOME + 5)

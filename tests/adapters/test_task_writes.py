@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def test_a_write_to_an_unknown_record_is_refused_and_creates_nothing(task_store: TaskStore) -> None:
-    """A write needs an existing record: nothing comes back from removed or invented ids."""
+    """A write to an unknown id is refused and creates nothing."""
     write = Write(numbered(9), Move.CANCEL, "n")
     assert task_store.apply(write) == ConditionFailed(None)
     assert task_store.read(numbered(9)) is None
 
 
 def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> None:
-    """The answer of `apply` is the new record, which is also what is read."""
+    """`apply` returns the new record, which is also what is read."""
     task_store.create(task())
     end = task_store.apply(Write(task().id, Move.CHANGE, "n", sets={"name": "renamed"}, adds={"generation": 1}))
     assert end == Applied(replace(task(), name="renamed", generation=1, nonce="n", version=2))
@@ -38,7 +38,7 @@ def test_an_applied_write_answers_the_record_after_it(task_store: TaskStore) -> 
 
 
 def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStore) -> None:
-    """A refusal changes nothing and hands back the record, so that nobody need read it."""
+    """A refusal changes nothing and returns the record, so that no read is needed."""
     task_store.create(task())
     assert task_store.apply(Write(task().id, Move.SUCCEED, "n")) == ConditionFailed(task())
     assert task_store.read(task().id) == task()
@@ -54,7 +54,7 @@ def test_a_refused_write_answers_the_record_that_refused_it(task_store: TaskStor
     ids=["change", "cancel", "claim"],
 )
 def test_a_resent_write_is_one_write(task_store: TaskStore, write: Write) -> None:
-    """Making the very same write again answers as the first time and changes nothing more."""
+    """Repeating the same write returns the same response and changes nothing more."""
     task_store.create(task())
     first = task_store.apply(write)
     assert isinstance(first, Applied)
@@ -100,14 +100,14 @@ BROKEN = [
 
 @pytest.mark.parametrize(("before", "guard"), HOLDING)
 def test_a_write_is_applied_at_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """Equal numbers and the very instants of a guard hold; a lease that is over needs neither turn nor due time."""
+    """A write is applied at the exact limits of its guard; an expired lease needs neither turn nor due time."""
     task_store.create(before)
     assert isinstance(task_store.apply(Write(before.id, Move.CLAIM, "n", guard)), Applied)
 
 
 @pytest.mark.parametrize(("before", "guard"), BROKEN)
 def test_a_write_is_refused_beyond_the_edge_of_its_guard(task_store: TaskStore, before: Task, guard: Guard) -> None:
-    """Each part of a guard refuses by itself, one number or one millisecond off."""
+    """Each part of a guard refuses separately, one number or one millisecond off."""
     task_store.create(before)
     assert task_store.apply(Write(before.id, Move.CLAIM, "n", guard)) == ConditionFailed(before)
 

@@ -24,7 +24,7 @@ HEAD = RunState(numbered(1), (Begun(HOME, 16),), fence=3, join_group=9)
 
 
 def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> None:
-    """What was saved is read back at the next version; there is nothing before."""
+    """A saved head is read back at the next version; before that there is none."""
     assert topology_store.read(HEAD.topology) is None
     full = replace(HEAD, runs=(*HEAD.runs, Begun(HOME + 5, 32)), ran={"a": 1, "b/c:d": 1}, opened=True, stopped=True)
     assert topology_store.save(full, "n1", LATER)
@@ -35,14 +35,14 @@ def test_a_head_is_kept_with_all_that_it_says(topology_store: TopologyStore) -> 
 
 
 def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStore) -> None:
-    """A save that comes too late is refused; one that is sent again is not."""
+    """An outdated save is refused; a repeated one is not."""
     assert topology_store.save(HEAD, "n1", LATER)
     assert topology_store.save(HEAD, "n1", LATER)
     assert not topology_store.save(replace(HEAD, stopped=True), "n2", LATER)
 
 
 def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
-    """A repeat changes nothing, whatever it says, and is told apart by a chunk that stays the same."""
+    """A repeated edge changes nothing, and is recognised by a stable chunk."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
     assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)
@@ -53,7 +53,7 @@ def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore)
 
 
 def test_of_edges_that_arrive_together_only_the_missing_ones_are_added(topology_store: TopologyStore) -> None:
-    """Each outcome in its own set; what had arrived before stays what it was."""
+    """Each outcome has a separate set; earlier edges keep their outcome."""
     topology_store.add_edges(NODE, 4, {1: Outcome.FAILED}, LATER)
     ends = {0: Outcome.SUCCEEDED, 1: Outcome.SUCCEEDED, 2: Outcome.SKIPPED, 3: Outcome.SUCCEEDED}
     _, after = topology_store.add_edges(NODE, 4, ends, LATER)
@@ -75,14 +75,14 @@ def test_a_run_and_its_task_are_read_together(engine_cloud: Cloud) -> None:
 
 
 def test_edges_beyond_a_hundred_have_another_chunk(topology_store: TopologyStore) -> None:
-    """Each chunk knows its own edges only."""
+    """Each chunk contains its own edges only."""
     topology_store.add_edges(NODE, 150, {7: Outcome.SUCCEEDED}, LATER)
     before, after = topology_store.add_edges(NODE, 150, {107: Outcome.SUCCEEDED}, LATER)
     assert (before, after) == (Chunk(50), Chunk(50, succeeded=frozenset({107})))
 
 
 def test_a_fuller_report_of_a_chunk_wins(topology_store: TopologyStore) -> None:
-    """Reports may come in any order and again; the tally keeps the fullest of each chunk."""
+    """Reports may be reordered or repeated; the tally keeps the fullest of each chunk."""
     assert topology_store.read_join_count(NODE, 150) == JoinCount(150)
     full, empty, other = Counts(100, succeeded=99, failed=1), Counts(100, failed=1), Counts(50, skipped=50)
     assert topology_store.add_report(NODE, 150, 0, full, LATER) == JoinCount(150, {0: full})

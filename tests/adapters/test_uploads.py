@@ -1,4 +1,4 @@
-"""Uploads in S3, and the payloads that they become."""
+"""Uploads in S3, and the payloads created from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cloud(request: pytest.FixtureRequest) -> Cloud:
 
 
 def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
-    """It is copied, is read as bytes with their type, lives on without the upload, and is erased with the task."""
+    """An upload is copied, read as bytes with their type, kept without the upload, and erased with the task."""
     bucket = cloud.bucket()
     uploads = S3UploadStore(cloud.s3, bucket)
     contents = SplitContentStore(cloud.dynamodb, cloud.table(), cloud.s3, bucket)
@@ -67,7 +67,7 @@ def test_an_upload_becomes_the_payload_of_a_task(cloud: Cloud) -> None:
 
 
 def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
-    """It has its size and its type, in characters that any key can have; other contents have other names."""
+    """The name contains size and type, in characters that any key allows; other contents have other names."""
     assert UPLOADED.name == "upload.27.aW1hZ2UvcG5nOyBwcm9maWxlPWE"
     assert UploadedBytes.of_name(UPLOADED.name) == UPLOADED
     assert UploadedBytes.of_name("payload.upload.1") is None
@@ -75,7 +75,7 @@ def test_the_name_of_an_uploaded_payload_says_what_it_is() -> None:
 
 
 def test_the_uploads_of_owners_are_apart() -> None:
-    """The same id of another owner is another object, and no owner's name becomes a part of a path."""
+    """The same id of another owner is a different object, and no owner's name becomes part of a path."""
     other = Upload("ann/../bob", "scan-17")
     assert other.key != UPLOAD.key
     assert [key.count("/") for key in (UPLOAD.key, other.key)] == [2, 2]
@@ -85,7 +85,7 @@ def test_the_uploads_of_owners_are_apart() -> None:
 def test_the_signed_requests_work_over_http(
     engine_cloud: Cloud, engine: Emulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the store signs uploads the bytes once, and the link of the payload returns them."""
+    """A signed request uploads the bytes once, and the payload's link returns them."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", engine.endpoint_url)
     s3 = Clients(boto3.Session("test", "test", region_name="us-east-1")).s3()
     bucket = engine_cloud.bucket()
@@ -107,7 +107,7 @@ def test_the_signed_requests_work_over_http(
 def test_requests_are_signed_for_the_address_that_the_console_may_call(
     region: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_UPLOAD_URL` begins each, and each link, in every region; us-east-1 has an address without it, too."""
+    """`DUETIME_UPLOAD_URL` is the prefix of each signed address in every region, also of that of us-east-1."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     session = boto3.Session("AKIDEXAMPLE", "secret", "token", region_name=region)
     s3 = Clients(session).s3()

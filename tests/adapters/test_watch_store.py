@@ -44,7 +44,7 @@ def test_a_ticket_opens_one_connection(watch_store: WatchStore) -> None:
 
 
 def test_a_connection_is_found_until_it_is_closed(watch_store: WatchStore) -> None:
-    """Its subscriptions go with it, and those of other connections stay."""
+    """Closing a connection removes its subscriptions; those of other connections stay."""
     other = replace(WANTED, connection=replace(CONNECTION, id="L0SM9cOFvHcCIhw=2"))
     watch_store.open(CONNECTION)
     assert watch_store.connection(CONNECTION.id) == CONNECTION

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is composed and the handlers are gone afterwards."""
+    """The composition and the handlers are removed afterwards."""
     for type_ in (SUCCEEDING, FAILING):
         monkeypatch.setitem(REGISTRY, type_, Registered({}))
     yield
@@ -25,7 +25,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_a_tick_costs_each_schedule_of_one_minute_the_same() -> None:
-    """With more schedules, each takes fewer calls and units, because a tick reads its minutes for all of them."""
+    """With more schedules, each takes fewer calls and units, because a tick reads its minutes once for all."""
     few, many = schedules(20), schedules(60)
     assert 4 <= many["schedule_tick_write_units"] <= few["schedule_tick_write_units"]
     assert 3 <= many["schedule_tick_calls"] <= few["schedule_tick_calls"]

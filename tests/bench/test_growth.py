@@ -1,4 +1,4 @@
-"""What operations cost does not depend on how many tasks are stored: counted over fakes of AWS."""
+"""The cost of operations does not depend on the number of stored tasks: counted over fakes of AWS."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GROWING = {"list, a tag of few"}
 
 @pytest.fixture(autouse=True)
 def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What is composed and the handlers are gone afterwards."""
+    """The composition and the handlers are removed afterwards."""
     for type_ in (SUCCEEDING, FAILING):
         monkeypatch.setitem(REGISTRY, type_, Registered({}))
     yield
@@ -34,7 +34,7 @@ def _nothing_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def used_with(tasks: int) -> dict[str, Used]:
-    """What each operation uses with so many tasks; with one shard, so few tasks fill the pages of the list."""
+    """The usage of each operation with a number of tasks; with one shard, few tasks fill the pages of the list."""
     stack, put, meter = faked({Variable.SHARDS: "1", Variable.SUMMARY_SPREAD: "1"})
     waiting = Filler(stack, Contents(tasks, a_minute=10, minutes=1), put).fill()
     return {
@@ -43,7 +43,7 @@ def used_with(tasks: int) -> dict[str, Used]:
 
 
 def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
-    """With four times as many tasks, every operation but one makes the same calls and reads as much."""
+    """With four times as many tasks, every operation but one makes the same calls and reads the same units."""
     few, many = used_with(FEW), used_with(4 * FEW)
     flat = few.keys() - GROWING
     assert {name: (many[name].calls, many[name].read_units) for name in flat} == {
@@ -52,7 +52,7 @@ def test_calls_and_read_units_do_not_grow_with_the_stored_tasks() -> None:
 
 
 def test_what_has_grown_most_is_named_with_its_ratio() -> None:
-    """Of each measure another operation may be the one; what an operation does not use at all has no ratio."""
+    """The operation that grew most is determined per measure; unused measures have no ratio."""
     few = {"get": Used(1, 1.0, 0.0, 0.002), "create": Used(2, 0.0, 2.0, 0.003)}
     many = {"get": Used(1, 1.5, 0.0, 0.002), "create": Used(3, 0.0, 2.0, 0.006)}
     assert worst(few, many) == {

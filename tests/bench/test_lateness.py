@@ -1,4 +1,4 @@
-"""What the figures of lateness are made of."""
+"""How the figures of lateness are computed."""
 
 from __future__ import annotations
 

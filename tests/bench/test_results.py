@@ -1,4 +1,4 @@
-"""What `make bench` writes down, and what it calls worse."""
+"""The files of `make bench`, and its rule for regressions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_figures_that_are_written_are_read_again(tmp_path: Path) -> None:
 
 
 def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path) -> None:
-    """They replace what they were and nothing else; one that `make bench` would not keep is refused by its name."""
+    """Another command's figures replace only its earlier ones; an unlisted key is refused by name."""
     write(tmp_path, document([START], {"lateness_p99_ms": 9.0}), [START])
     keep(tmp_path, {"lateness_p99_ms": 1.0})
     assert {key: read(tmp_path)[key] for key in ("lateness_p99_ms", "start_worker")} == {
@@ -40,7 +40,7 @@ def test_the_figures_of_another_command_are_put_among_the_others(tmp_path: Path)
 
 
 def test_nothing_was_committed_before_the_first_run(tmp_path: Path) -> None:
-    """Then nothing can be worse."""
+    """Without committed figures, nothing can be worse."""
     assert list(worsenings(read(tmp_path), document([START], {}))) == []
 
 
@@ -57,12 +57,12 @@ def test_only_what_noise_does_not_explain_is_worse() -> None:
 
 
 def test_a_key_is_made_of_words() -> None:
-    """Names with signs make keys that any program can read."""
+    """Names with signs become keys that any program can read."""
     assert key_of(Comparison("120 occurrences of */5, with a key", "", 1, 1, 1, 1)) == "120_occurrences_of_5_with_a_key"
 
 
 def test_what_another_command_measures_is_listed_with_that_command(tmp_path: Path) -> None:
-    """It is neither among the counted figures nor lost."""
+    """Its figure is listed with its command, not among the counted ones."""
     figures = document([START], {"write_units_per_task": 4.0, "requests_vs_celery": 0.82})
     write(tmp_path, figures, [START])
     page = (tmp_path / "RESULTS.md").read_text()

@@ -64,7 +64,7 @@ def test_a_burst_runs_in_waves() -> None:
 
 
 def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
-    """At twice the rate that write units allow, for a minute, the last task waits a minute."""
+    """At twice the sustainable write rate for a minute, the last task waits a minute."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=1_000.0)
     run = simulate(limited, even(2 * 1_000 / RUN_WRITES, 60, 0.1, after=80), 0.1)
     assert slowest(run) == pytest.approx(60, rel=0.03)
@@ -74,7 +74,7 @@ def test_an_overloaded_table_makes_later_by_its_ratio() -> None:
 
 
 def test_a_table_doubles_in_half_an_hour() -> None:
-    """Throttled for that long, a task waits at most for what its units lack until then: a quarter of it at 4 to 3."""
+    """The longest wait is the shortfall until the table has doubled: a quarter of that time at 4 to 3."""
     limited = replace(READY, mapping_start=1e4, mapping_most=1e4, warm=1e4, concurrency=1e4, table_writes=900.0)
     run = simulate(limited, even(600, 3_600, 1.0, after=3_600), 1.0)
     assert slowest(run) == pytest.approx(aws_limits.TABLE_DOUBLES_IN / 4, rel=0.03)
@@ -90,7 +90,7 @@ def test_a_cold_mapping_grows_by_five_batches_a_second() -> None:
 
 
 def test_an_outage_is_made_up_for_at_the_rest_of_the_capacity() -> None:
-    """After ten minutes without anything at half of the capacity, it takes ten minutes until nobody waits."""
+    """After an outage of ten minutes at half of the capacity, the backlog takes ten minutes."""
     run = simulate(READY, even(500, 1_800, 1.0, after=60), 1.0, down=(0, 600))
     assert slowest(run) == pytest.approx(600, rel=0.02)
     waiting = np.cumsum(run.due[:, 0]) - np.cumsum(run.started[:, 0])
@@ -98,7 +98,7 @@ def test_an_outage_is_made_up_for_at_the_rest_of_the_capacity() -> None:
 
 
 def test_classes_share_workers_fairly() -> None:
-    """Beside a flood, a class that needs less than its half waits for nothing."""
+    """A class that needs less than its half does not wait beside a flood."""
     both = np.hstack([even(200, 60, 0.1), even(5_000, 60, 0.1)])
     run = simulate(replace(READY, batch_seconds=0.5), both, 0.1)
     assert run.waits(0).max() < 0.6
@@ -113,7 +113,7 @@ def test_classes_share_workers_fairly() -> None:
 def test_a_model_that_follows_each_task_says_the_same(rate: float, workers: int, units: float) -> None:
     """Six thousand tasks: percentiles of the wait are the same to a twentieth and the time of a batch.
 
-    Workers that are free when only one task is due take that one: the first batches are not full, as the cohorts' are.
+    A free worker takes a single due task, so the first batches are not full, unlike those of the cohort model.
     And the cohorts' table begins with the units of a second saved up.
     """
     apart = 1.1 + (units > 0)
@@ -138,7 +138,7 @@ def test_keys_that_have_a_backlog_share_by_their_weights() -> None:
 
 @pytest.mark.parametrize("weight", others_slow(range(MAX_FAIR_WEIGHT, 0, -1)))
 def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
-    """Also while others use nearly half of the workers; with ten groups, it would have as many as SQS lets pass."""
+    """While other keys use nearly half of the workers, no weight makes small keys wait."""
     others = [Key(f"other-{number}", 900, 10.0, "other") for number in range(10)]
     for groups, longest in ((weight, 1.0), (10, 100.0)):
         found = waits([Key("large", 20_000, 0.0, "large", groups), *others], workers=100, seconds=0.5)
@@ -147,7 +147,7 @@ def test_no_weight_lets_a_key_keep_others_waiting(weight: int) -> None:
 
 
 def test_a_key_alone_has_all_workers() -> None:
-    """A fair key limits nothing: without others, its tasks run as those without a key do."""
+    """A fair key is no limit: alone, its tasks run like those without a key."""
     alone = waits([Key("large", 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"]
     assert alone.max() == pytest.approx(
         waits([Key(None, 10_000, 0.0, "large")], workers=100, seconds=0.5)["large"].max()

@@ -1,4 +1,4 @@
-"""What the comparison with other schedulers says of their starts."""
+"""The evaluation of task starts in the scheduler comparison."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_percentiles_and_the_last_start_are_of_the_tasks_that_started() -> None:
 
 
 def test_only_a_start_before_the_due_time_is_early() -> None:
-    """One on the due time is not; the most by which any was early is told, and is 0 if none was."""
+    """A start at the due time is not early; the largest lead is reported, and is 0 if none was early."""
     figures = _figures(-1, -7, 0, 3)
     assert (figures.early, figures.early_by_ms) == (2, 7)
     assert (_figures(0, 5).early, _figures(0, 5).early_by_ms) == (0, 0)
 
 
 def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> None:
-    """What is not a number is not in the results, which are JSON."""
+    """NaN is left out of the results, which are JSON."""
     nothing, some = _figures(None, None), _figures(2, 4)
     assert isnan(nothing.p50_ms)
     kept = SchedulerFigures(some, nothing).kept("rq_redis")
@@ -48,7 +48,7 @@ def test_a_scheduler_that_ran_nothing_has_lost_all_and_keeps_no_lateness() -> No
 
 
 def test_early_starts_and_lost_tasks_of_both_cases_are_kept_under_keys_that_stay() -> None:
-    """They add up, the earliest of both counts; `make bench` knows each key."""
+    """Figures of both cases are added, with the larger lead; `make bench` knows each key."""
     for scheduler in SCHEDULERS:
         kept = SchedulerFigures(_figures(-5, 2, None), _figures(-3, 4)).kept(scheduler.key)
         assert [kept[f"{key}_{scheduler.key}"] for key in ("early", "early_by_ms", "lost")] == [2, 5, 1]

@@ -1,4 +1,4 @@
-"""What thin traffic costs: what is counted is what the pages say."""
+"""The cost of thin traffic: the counted figures equal those on the pages."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ BUILT = next(each for each in DESIGNS if "built" in each.name)
 
 @pytest.fixture(scope="module")
 def normal() -> thin_traffic.Usage:
-    """What a task of precision `normal` uses."""
+    """The usage of a task of precision `normal`."""
     return thin_traffic.usage(Precision.NORMAL)
 
 
 def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traffic.Usage) -> None:
-    """Counting again gives the committed dollars, which the reference page has."""
+    """Counting again gives the committed dollars, which are also on the reference page."""
     results = json.loads((ROOT / "bench/results.json").read_text())
     page = (ROOT / "docs/reference/costs.md").read_text("utf-8")
     both = (normal, thin_traffic.usage(Precision.RELAXED))
@@ -52,7 +52,7 @@ def test_the_figures_are_those_of_the_results_and_of_the_page(normal: thin_traff
 
 
 def test_the_bills_of_the_results_are_those_of_the_estimator() -> None:
-    """Of the default deployment, with all that is on by default, and of an idle `prod`: each below its goal.
+    """The bills of the default deployment and of an idle `prod` are below their goals.
 
     For `relaxed` the goal of $6 is missed.
     """
@@ -86,14 +86,14 @@ def test_an_estimate_knows_the_lines_of_an_ordinary_task(capsys: pytest.CaptureF
 
 
 def test_no_thin_task_is_early_and_none_is_late_by_more_than_its_calls(normal: thin_traffic.Usage) -> None:
-    """Sending at the best moment makes nothing later than the calls of AWS before its start."""
+    """Sending at the best moment delays a task only by the AWS calls before its start."""
     assert normal.lateness[0] >= 0
     assert normal.lateness[len(normal.lateness) // 2] == 0
     assert normal.lateness[-1] < 20
 
 
 def test_the_designs_are_compared_with_what_was_counted(normal: thin_traffic.Usage) -> None:
-    """The row of the design that was built uses what the bench counts, within a twentieth; the page has every row."""
+    """The row of the built design equals the counted usage within a twentieth, and the page has every row."""
     held = normal.gigabyte_seconds["worker"] / BUILT.worker
     assert BUILT.early + thin_traffic_designs.RUN == pytest.approx(held, rel=0.05)
     assert BUILT.tick_seconds * TICKS / MILLION == pytest.approx(normal.gigabyte_seconds["trigger"], rel=0.05)

@@ -1,4 +1,4 @@
-"""The real api function behind HTTP, over fakes of AWS: what a client meets, without a deployment."""
+"""The real api function behind HTTP, over fakes of AWS, as a client sees it without a deployment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ApiServer(ThreadingHTTPServer):
     """Serves the api function on the loopback.
 
     Attributes:
-        dead: while it is, every request breaks off without an answer.
+        dead: while set, every request is disconnected without a response.
     """
 
     # Tests that wait for a connection to end would wait for its keep-alive.
@@ -30,7 +30,7 @@ class ApiServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """Its address."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -47,7 +47,7 @@ class Door(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, ApiServer)
         length = int(self.headers.get("Content-Length") or 0)
-        # In base 64, so that packed bodies come through.
+        # In base 64, because bodies may be compressed.
         body = base64.b64encode(self.rfile.read(length)).decode() if length else None
         if server.dead:
             self.close_connection = True

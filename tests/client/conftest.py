@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def deployment() -> Iterator[Deployment]:
-    """A deployment of its own for each test."""
+    """A separate deployment for each test."""
     with served(Deployment()) as made:
         yield made
 
 
 class Waits(list[float]):
-    """What would have been slept; whoever waits for ever fails at once."""
+    """Records the sleeps; an endless wait fails at once."""
 
     def append(self, seconds: float) -> None:
         """Wait, in no time."""
@@ -37,13 +37,13 @@ class Waits(list[float]):
 
 @pytest.fixture
 def waits() -> list[float]:
-    """What the client would have slept."""
+    """The recorded sleeps of the client."""
     return Waits()
 
 
 @pytest.fixture
 def client(deployment: Deployment, waits: list[float]) -> Iterator[Client]:
-    """A client for which nothing takes time and chance always says one half."""
+    """A client whose waits take no time and whose random numbers are always one half."""
     with Client(deployment.url, sleep=waits.append, random_source=lambda: 0.5, now=lambda: NOW) as made:
         yield made
 

@@ -38,7 +38,7 @@ LOST = {**dict.fromkeys(ATTEMPT), "attempt": 1, "fence": 1, "outcome": "lost"}
 
 @dataclass(frozen=True)
 class Received:
-    """One request as it came over the wire."""
+    """One request as received."""
 
     method: str
     target: str
@@ -63,7 +63,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server says; without a status it hangs up instead."""
+    """The server's response; without a status it closes the connection."""
 
     status: int | None
     document: Any = None
@@ -78,7 +78,7 @@ class Answer:
 
 
 def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **headers: str) -> Answer:
-    """An RFC 9457 answer."""
+    """An RFC 9457 response."""
     document = {"type": "about:blank", "title": f"title of {code}", "status": status, "code": code, "detail": detail}
     listed = {"errors": list(errors)} if errors else {}
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -86,7 +86,7 @@ def problem(status: int, code: str, detail: str, *errors: Mapping[str, str], **h
 
 
 class Deployment:
-    """Tasks in memory behind the contract; scripted answers go first."""
+    """Tasks in memory behind the contract; scripted responses come first."""
 
     def __init__(self) -> None:
         self.received: list[Received] = []
@@ -98,7 +98,7 @@ class Deployment:
         self.url = ""
 
     def answer(self, request: Received) -> Answer:
-        """What this deployment says to a request."""
+        """The deployment's response to a request."""
         self.received.append(request)
         if self.scripted:
             return self.scripted.popleft()
@@ -113,7 +113,7 @@ class Deployment:
                 return self.one(method, request)
 
     def create(self, body: Mapping[str, Any], key: str) -> dict[str, Any]:
-        """The task of a key, which is made if there is none."""
+        """The task of a key, created if there is none."""
         task_id = self.keys.setdefault(key, f"01TASK{len(self.keys):020}")
         due = body.get("due_at") or (NOW + timedelta(seconds=body.get("delay_seconds", 0))).isoformat()
         defaults = {"priority": "normal", "attempt": 0, "fence": 0, "version": 1, "created_at": "2026-11-21T12:00:00Z"}
@@ -129,15 +129,15 @@ class Deployment:
         return {"status": 201, "task": self.create(body, f"batch {len(self.keys)}")}
 
     def page(self, query: Mapping[str, list[str]]) -> dict[str, Any]:
-        """One page of all tasks, whatever the filter."""
+        """One page of all tasks, regardless of the filter."""
         start = int(query.get("next_token", ["0"])[0])
         every = list(self.tasks.values())
         more = {"next_token": str(start + PAGE)} if len(every) > start + PAGE else {}
         return {"tasks": every[start : start + PAGE], **more}
 
     def one(self, method: str, request: Received) -> Answer:
-        """What happens at the address of one task, or of something below it."""
-        # What the client has encoded is one segment, whatever it holds.
+        """Handles requests to one task, or to something below it."""
+        # An encoded segment, whatever it contains.
         segments = urlsplit(request.target).path.removeprefix("/stage/v1/tasks/").split("/")
         task_id, action = unquote(segments[0]), "/".join(segments[1:])
         task = self.tasks.get(task_id)
@@ -155,7 +155,7 @@ class Deployment:
         return Answer(200, task, {"ETag": f'"{task["version"]}"'})
 
     def controlled(self, task: dict[str, Any], action: str, request: Received) -> Answer:
-        """What a task answers to an action: a task again, or its attempts."""
+        """The response to an action on a task: the task, or its attempts."""
         if action == "attempts":
             return Answer(200, {"attempts": [ATTEMPT, LOST]})
         if action == "query":
@@ -169,7 +169,7 @@ class Deployment:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Hands each request to the deployment and its answer back."""
+    """Passes each request to the deployment and returns its response."""
 
     deployment: Deployment
     protocol_version = "HTTP/1.1"
@@ -194,7 +194,7 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any  # noqa: N815 - see the line above
 
     def log_message(self, *_: object) -> None:
-        """Say nothing: a test reads the requests from the deployment."""
+        """Logs nothing: tests read the requests from the deployment."""
 
 
 D = TypeVar("D", bound=Deployment)
@@ -202,7 +202,7 @@ D = TypeVar("D", bound=Deployment)
 
 @contextmanager
 def served(deployment: D) -> Iterator[D]:
-    """A deployment that answers on a free port of the loopback, meanwhile."""
+    """A deployment that responds on a free port of the loopback within the context."""
     handler = type("DeploymentHandler", (Handler,), {"deployment": deployment})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

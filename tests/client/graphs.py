@@ -1,4 +1,4 @@
-"""A deployment that runs topologies in memory, behind the contract: each look at one is another step of it."""
+"""A deployment that runs topologies in memory, behind the contract: each read of one advances it by a step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GraphDeployment(Deployment):
         self.graphs: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: Received) -> Answer:
-        """What this deployment says to a request."""
+        """The deployment's response to a request."""
         path = urlsplit(request.target).path.removeprefix("/stage/v1/")
         kind, *rest = path.split("/")
         if self.scripted or kind != "topologies":
@@ -75,7 +75,7 @@ class GraphDeployment(Deployment):
         return task
 
     def looked_at(self, task_id: str) -> dict[str, Any]:
-        """The topology, a step further than at the last look."""
+        """The topology, one step further than at the last read."""
         graph = self.graphs[task_id]
         step = self.looks.popleft() if self.looks else {}
         for name, changes in step.get("nodes", {}).items():

@@ -94,7 +94,7 @@ SEEN = [
 
 
 def backfills(method: str, action: str) -> Answer:
-    """What happens at an address of backfills: there is always the same one."""
+    """Handles requests to backfills: there is always the same one."""
     if action == "backfills":
         return Answer(201, BACKFILL) if method == "POST" else Answer(200, {"backfills": [BACKFILL]})
     finished = None if method == "GET" else "2026-11-21T12:00:00.000Z"
@@ -110,7 +110,7 @@ class ScheduledDeployment(Deployment):
         self.calendars: dict[str, dict[str, Any]] = {}
 
     def answer(self, request: Received) -> Answer:
-        """What this deployment says to a request."""
+        """The deployment's response to a request."""
         path = urlsplit(request.target).path.removeprefix("/stage/v1/")
         kind, *rest = path.split("/")
         if self.scripted or kind not in {"schedules", "calendars"}:
@@ -120,7 +120,7 @@ class ScheduledDeployment(Deployment):
         return self.scheduled(request, names) if kind == "schedules" else self.calendar(request, names)
 
     def scheduled(self, request: Received, names: list[str]) -> Answer:
-        """What happens at an address of schedules."""
+        """Handles requests to schedules."""
         match request.method, names:
             case "POST", []:
                 return self.created(request.document)
@@ -149,7 +149,7 @@ class ScheduledDeployment(Deployment):
         return self.one_schedule(name, 201)
 
     def fault_of(self, body: Mapping[str, Any]) -> Answer | None:
-        """Some of what the API refuses."""
+        """Some rejections of the API."""
         if body.get("cron") == "bad":
             fault = {"field": "cron", "reason": "should have 5 fields"}
             return problem(422, "fields_invalid", "cron: should have 5 fields", fault)
@@ -161,7 +161,7 @@ class ScheduledDeployment(Deployment):
         return self.fault_of(body) or Answer(200, {"occurrences": UPCOMING[:count]})
 
     def controlled_schedule(self, method: str, name: str, action: str, request: Received) -> Answer:
-        """What happens at the address of one schedule, or of something below it."""
+        """Handles requests to one schedule, or to something below it."""
         if action.startswith("backfills"):
             return backfills(method, action)
         schedule = self.schedules[name]
@@ -210,7 +210,7 @@ class ScheduledDeployment(Deployment):
         return Answer(200, {kind: every[start : start + PAGE], "next_token": token})
 
     def calendar(self, request: Received, names: list[str]) -> Answer:
-        """What happens at an address of calendars."""
+        """Handles requests to calendars."""
         if not names:
             return self.listed("calendars", self.calendars, request.query)
         (name,) = names

@@ -54,12 +54,12 @@ _NUMBERS = count()
 
 
 def succeeded(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Another task, which has succeeded."""
+    """A second task, which has succeeded."""
     return task(**{"id": TaskId.of(NOW, 0, next(_NUMBERS)), "state": State.SUCCEEDED, "finished_at": NOW, **fields})
 
 
 def failed(**fields: Any) -> Task:  # noqa: ANN401 - fields of a task
-    """Another task, which has failed."""
+    """A second task, which has failed."""
     return succeeded(**{"state": State.FAILED, "error": TaskError("Timeout", "took too long"), **fields})
 
 
@@ -70,7 +70,7 @@ def query(folder: Path, where: str = "true", **fields: Any) -> list[dict[str, An
 
 
 def test_the_columns_are_those_of_the_lines() -> None:
-    """The client knows each field of a line, in its order, as what it is."""
+    """The client's columns are the fields of a line, in order and with their types."""
     assert {name: KINDS[kind] for name, kind in contract.COLUMNS.items()} == COLUMNS
     assert prefix_of(FIRST) == f"{TASKS_PREFIX}day={DAY}/"
 
@@ -86,7 +86,7 @@ def test_a_condition_may_look_into_json(tmp_path: Path) -> None:
 
 
 def test_a_task_that_is_there_twice_is_found_once(tmp_path: Path) -> None:
-    """A batch that was delivered again in other parts has made other objects, with the same lines."""
+    """A task in several objects, after a redelivered batch was split differently, is found once."""
     first, second = failed(), failed()
     write(tmp_path, [first, second])
     write(tmp_path, [second])
@@ -110,7 +110,7 @@ def test_the_latest_come_first(tmp_path: Path) -> None:
 
 
 def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
-    """Days without objects have none; a wrong condition is refused all the same."""
+    """Days without objects have no tasks; a wrong condition is rejected anyway."""
     assert query(tmp_path) == []
     with pytest.raises(ArchiveQueryInvalid, match="no_such"):
         query(tmp_path, "no_such = 1")
@@ -133,7 +133,7 @@ def test_no_objects_are_no_tasks(tmp_path: Path) -> None:
     ],
 )
 def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: Path, where: str) -> None:
-    """No file, no network, no second statement, no setting: each is refused, and leaves everything as it was."""
+    """Files, networks, further statements and settings are rejected, and change nothing."""
     outside = tmp_path / "secret.txt"
     outside.write_text("secret")
     write(tmp_path / "copy", [failed()])
@@ -144,7 +144,7 @@ def test_a_condition_reads_nothing_but_the_archive_and_writes_nothing(tmp_path: 
 
 
 def test_a_condition_may_end_with_a_comment(tmp_path: Path) -> None:
-    """What stands behind it is not commented out."""
+    """A comment at the end of a condition does not hide the rest of the query."""
     write(tmp_path, [failed()])
     assert query(tmp_path, "state = 'succeeded' -- none") == []
 
@@ -165,7 +165,7 @@ def test_a_query_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @dataclass
 class FakeS3:
-    """As much of S3 as is read, in pages of one object.
+    """The parts of S3 that are used, in pages of one object.
 
     Attributes:
         objects: the bodies by key.
@@ -193,7 +193,7 @@ class FakeS3:
 
 
 def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
-    """They are listed by the days in their keys; how far the download has come is told."""
+    """Objects are listed by the days in their keys, and the progress of the download is reported."""
     tasks = [failed(), failed(), failed()]
     write(tmp_path, [tasks[0]])
     write(tmp_path, [tasks[1]])
@@ -210,7 +210,7 @@ def test_only_the_objects_of_the_days_are_downloaded(tmp_path: Path) -> None:
 
 
 def test_the_stack_says_which_bucket_it_is() -> None:
-    """It is an output of the stack; one without an archive has none."""
+    """The bucket is an output of the stack; a stack without an archive has none."""
 
     class Session:
         outputs: tuple[dict[str, str], ...] = ({"OutputKey": "ArchiveBucketName", "OutputValue": "archive-1"},)
@@ -256,7 +256,7 @@ def test_the_command_shows_a_table_or_json(tmp_path: Path, duetime: Callable[...
     ],
 )
 def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arguments: list[str], said: str) -> None:
-    """What is wrong is said on the error stream, without a traceback."""
+    """The error is printed on the error stream, without a traceback."""
     result = duetime("archive", "query", *arguments)
     assert result.exit_code == 2
     assert said in result.output
@@ -266,7 +266,7 @@ def test_a_wrong_request_is_refused_in_words(duetime: Callable[..., Result], arg
 def test_without_the_extra_the_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, duetime: Callable[..., Result]
 ) -> None:
-    """A client without DuckDB is told which extra has it."""
+    """Without DuckDB the error names the extra to install."""
 
     def missing(*_arguments: object) -> None:
         raise ModuleNotFoundError("duckdb")

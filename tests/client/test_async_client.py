@@ -39,7 +39,7 @@ Run: TypeAlias = "Callable[[Callable[[AsyncClient], Awaitable[Any]]], Any]"
 
 @pytest.fixture
 def run(deployment: Deployment, waits: list[float]) -> Run:
-    """Runs a coroutine with a client for which nothing takes time and chance always says one half."""
+    """Runs a coroutine with a client whose waits take no time and whose random numbers are always one half."""
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
@@ -81,7 +81,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
     waits: list[float],
     failure: Answer,
 ) -> None:
-    """After a lost answer the same request goes out under the same key, so that it stays one task."""
+    """After a lost response the request is resent with the same key, so there is one task."""
     deployment.scripted.append(failure)
 
     async def create(client: AsyncClient) -> Task:
@@ -94,7 +94,7 @@ def test_a_create_whose_answer_is_lost_is_sent_again_with_its_key(
 
 
 def test_a_change_that_may_have_been_carried_out_is_not_sent_again(deployment: Deployment, run: Run) -> None:
-    """A cancel without an answer is the caller's to judge."""
+    """A cancel without a response is raised to the caller."""
     deployment.scripted.append(Answer(None))
     with pytest.raises(Unreachable):
         run(lambda client: client.tasks.cancel("x"))
@@ -122,7 +122,7 @@ def test_tasks_are_created_listed_followed_and_waited_for(deployment: Deployment
 
 
 def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
-    """What is awaited there is returned here."""
+    """The blocking client returns what the asynchronous one awaits."""
     assert_type(client.tasks.create("report"), Task)
     assert_type(client.tasks.list(state="scheduled"), Iterator[Task])
     assert_type(client.topologies.follow("x"), Iterator[Topology])
@@ -131,7 +131,7 @@ def test_types_of_the_client_that_waits_are_exact(client: Client) -> None:
 
 @pytest.mark.parametrize("timeout", [0, 3.0])
 def test_waiting_ends_in_time(client: Client, deployment: Deployment, run: Run, timeout: float) -> None:
-    """A task that is not over then is an error that says its state; the task goes on."""
+    """A task that has not ended in time raises an error with its state, and continues."""
     task = client.tasks.create("report")
     elapsed = iter(range(100))
 
@@ -160,7 +160,7 @@ class Connection:
     is_closed: bool = False
 
     async def send(self, message: Mapping[str, Any]) -> None:
-        """Keep what was sent."""
+        """Keep the sent messages."""
         self.sent.append(message)
 
     async def receive(self, timeout: float) -> Mapping[str, Any] | None:  # noqa: ARG002, ASYNC109 - as the real one
@@ -180,7 +180,7 @@ def _changed(task_id: str, version: int, state: str) -> dict[str, Any]:
 
 
 def test_changes_are_watched_and_the_connection_is_closed(client: Client, deployment: Deployment) -> None:
-    """Messages come as an asynchronous iterator; whoever stops to iterate leaves no connection open."""
+    """Messages are an asynchronous iterator, and ending the iteration closes the connection."""
     task = client.tasks.create("report")
     connection = Connection(deque([_changed(task.id, 2, "running"), _changed(task.id, 3, "waiting")]))
     ticket = {"ticket": "t", "url": "wss://example.org", "expires_in": 30}
@@ -205,7 +205,7 @@ def test_changes_are_watched_and_the_connection_is_closed(client: Client, deploy
 
 
 def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deployment) -> None:
-    """As `asyncio.timeout` cancels one; the client can be used further on."""
+    """A wait cancelled by `asyncio.timeout` stops, and the client can still be used."""
     task = client.tasks.create("report", delay_seconds=3600)
 
     async def use() -> str:
@@ -227,7 +227,7 @@ def test_a_cancelled_coroutine_stops_waiting(client: Client, deployment: Deploym
 
 
 def test_requests_are_authenticated_and_retries_are_settable(deployment: Deployment) -> None:
-    """By the same objects as those of `Client`."""
+    """Authentication and retries use the same objects as `Client`."""
     deployment.scripted.append(Answer(500, None))
 
     async def use() -> None:

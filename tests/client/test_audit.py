@@ -1,4 +1,4 @@
-"""`duetime audit`: what it asks of CloudWatch Logs, and what it prints."""
+"""`duetime audit`: its requests to CloudWatch Logs, and its output."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FakeSession:
     Attributes:
         records: the records of the log.
         outputs: the stack's outputs.
-        asked: what was asked of the log.
+        asked: the requests to the log.
     """
 
     records: list[dict[str, Any]]
@@ -76,7 +76,7 @@ class FakeSession:
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> FakeSession:
-    """What botocore finds."""
+    """The responses of botocore."""
     found = FakeSession(
         [record("pauseTask", "ann", "/v1/tasks/A/pause"), record("putSwitch", "bob", "/v1/switches/x/y")]
     )
@@ -95,7 +95,7 @@ def test_all_records_of_a_time_are_printed(duetime: Run, session: FakeSession) -
 
 
 def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None:
-    """As a duration back from now or as a time; what is neither is refused, and nothing is read."""
+    """A time is a duration before now or a timestamp; anything else is refused before reading."""
     options = ("--stack", "duetime-prod", "--since", "2026-11-01T00:00Z", "--until", "1d")
     assert duetime("audit", *options).exit_code == 0
     first = round(datetime(2026, 11, 1, tzinfo=UTC).timestamp() * 1000)
@@ -117,7 +117,7 @@ def test_a_time_is_named_by_its_ends(duetime: Run, session: FakeSession) -> None
 def test_options_select_records(
     duetime: Run, session: FakeSession, options: tuple[str, str], pattern: str | None
 ) -> None:
-    """The service filters by what it can compare; whatever it returns is compared again."""
+    """CloudWatch filters the fields that it can compare; all records are compared again."""
     ended = duetime("audit", "--stack", "duetime-prod", *options, "--json")
     assert [each["owner"] for each in json.loads(ended.stdout)] == ["ann"]
     assert session.asked[0].get("filterPattern") == pattern

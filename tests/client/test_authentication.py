@@ -1,4 +1,4 @@
-"""How requests say who sends them."""
+"""Authentication of requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def digest(key: bytes, text: str) -> bytes:
 
 
 def expected_signature(request: Received, signed_headers: str, scope: str) -> str:
-    """The signature that AWS's published algorithm gives for a request as it arrived."""
+    """The signature of a received request by AWS's published algorithm."""
     address = urlsplit(request.target)
     headers = "".join(f"{name}:{request.headers[name].strip()}\n" for name in signed_headers.split(";"))
     query = "&".join(sorted(address.query.split("&")))
@@ -70,7 +70,7 @@ def test_iam_signatures_hold_by_the_published_algorithm(deployment: Deployment) 
 
 
 def test_coroutines_sign_without_keeping_the_event_loop_waiting(deployment: Deployment) -> None:
-    """The signature is the same; credentials are fetched in another thread, as that may take a request."""
+    """Coroutines compute the same signature; credentials are fetched in another thread, as that may take a request."""
     threads: list[int] = []
 
     class Fetched(Credentials):
@@ -116,12 +116,12 @@ def test_a_retry_is_signed_anew(deployment: Deployment, waits: list[float]) -> N
     ],
 )
 def test_the_region_is_read_from_an_api_gateway_host(host: str, region: str | None) -> None:
-    """A signature is for the region that the address names, whatever the environment says."""
+    """The region is that of the API Gateway host, regardless of the environment."""
     assert region_of(host) == region
 
 
 def test_the_address_decides_the_region_and_the_environment_stands_in() -> None:
-    """Only a host that tells no region leaves it to the environment's, and without either nothing is sent."""
+    """For other hosts the environment's region is used; without one, nothing is sent."""
     credentials = Credentials("AKID", SECRET)
     gateway = httpx.Request("GET", "https://a.execute-api.eu-west-1.amazonaws.com/v1/tasks")
     own = httpx.Request("GET", "https://tasks.example.org/v1/tasks")
@@ -195,7 +195,7 @@ def test_an_identity_that_cannot_be_sent_is_a_usage_error(
 def test_an_api_key_has_paths_of_its_own(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    """It is sent as a bearer token to the same paths below `/key`; from the environment it needs no option."""
+    """An API key is sent as a bearer token to paths below `/key`; from the environment it needs no option."""
     deployment.scripted += [Answer(200, {"tasks": [], "next_token": None})] * 2
     monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
     assert duetime("tasks", "list", *arguments).exit_code == 0
@@ -208,7 +208,7 @@ def test_an_api_key_has_paths_of_its_own(
 def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chosen way to authenticate is the one that is used, and the key is not sent."""
+    """An explicit authentication method is used, and the key from the environment is not sent."""
     monkeypatch.setenv("DUETIME_API_KEY", "dtk_1_2")
     monkeypatch.setenv("DUETIME_TOKEN", "t0ken")
     for arguments, header in ((["--auth", "bearer"], "Bearer t0ken"), (["--auth", "none"], None)):
@@ -220,7 +220,7 @@ def test_a_key_of_the_environment_is_for_those_who_choose_nothing_else(
 def test_a_key_that_is_missing_is_a_usage_error(
     duetime: Callable[..., Result], deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is sent; a key and another way at once is a mistake of the program."""
+    """Nothing is sent; a key together with another method is a programming error."""
     monkeypatch.delenv("DUETIME_API_KEY", raising=False)
     result = duetime("tasks", "list", "--auth", "key")
     assert (result.exit_code, deployment.received) == (2, [])

@@ -1,4 +1,4 @@
-"""What the client sends for each call, and what it makes of the answer."""
+"""The client's request for each call, and its handling of the response."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invoice:
-    """A payload of a class, given where JSON is expected."""
+    """A payload of a class where JSON is expected."""
 
     number: str
 
 
 def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, deployment: Deployment) -> None:
-    """A field that the caller left out is left to the API, while an explicit null payload is sent."""
+    """Omitted fields are not sent, while an explicit null payload is."""
     client.tasks.create("report", payload=None, delay_seconds=60, tags={"team": "dba"})
     assert deployment.received[0].document == {
         "type": "report",
@@ -39,7 +39,7 @@ def test_create_sends_the_fields_that_were_given_and_no_others(client: Client, d
 
 
 def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment: Deployment) -> None:
-    """A time goes out with its offset and its fraction of a second, and comes back as the same moment."""
+    """A time is sent with its offset and fraction of a second, and read back as the same instant."""
     at = datetime(2026, 12, 1, 9, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9)))
     task = client.tasks.create("report", due_at=at)
     assert deployment.received[0].document["due_at"] == "2026-12-01T09:00:00.250000+09:00"
@@ -47,21 +47,21 @@ def test_a_due_time_names_the_same_moment_in_any_zone(client: Client, deployment
 
 
 def test_a_due_time_without_a_zone_is_refused(client: Client, deployment: Deployment) -> None:
-    """A time that means another moment elsewhere never leaves the machine."""
+    """A time without a zone, which is ambiguous, is never sent."""
     with pytest.raises(TimeWithoutZone):
         client.tasks.create("report", due_at=datetime(2026, 12, 1))  # noqa: DTZ001 - what the test is about
     assert deployment.received == []
 
 
 def test_a_payload_that_json_has_no_word_for_is_refused(client: Client, deployment: Deployment) -> None:
-    """Not-a-number never leaves the machine as something that only Python reads."""
+    """NaN, which only Python reads, is never sent."""
     with pytest.raises(NotJson, match=r"payload\.rate: JSON has no NaN"):
         client.tasks.create("report", payload={"rate": float("nan")})
     assert deployment.received == []
 
 
 def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy that the environment names is not asked for this machine's own addresses."""
+    """A proxy of the environment is not used for loopback addresses."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.delenv("NO_PROXY", raising=False)
     with Client(deployment.url) as client:
@@ -69,7 +69,7 @@ def test_the_loopback_is_reached_past_any_proxy(deployment: Deployment, monkeypa
 
 
 def test_clients_share_the_trusted_certificates_and_read_them_only_for_tls() -> None:
-    """To read them takes longer than a request: each process does it once, and not at all for the local stack."""
+    """Certificates are read once per process, and not for the local stack, because reading is slow."""
     first, second = (http_options("https://example.org", {}, 1)["verify"] for _ in range(2))
     assert first is second
     assert first.get_ca_certs()
@@ -88,7 +88,7 @@ def test_each_create_has_a_key_of_its_own(client: Client, deployment: Deployment
 
 
 def test_a_chosen_key_creates_one_task(client: Client) -> None:
-    """Creating twice with the same key answers the same task."""
+    """Creating twice with the same key returns the same task."""
     ids = {client.tasks.create("report", idempotency_key="monthly").id for _ in range(2)}
     assert len(ids) == 1
 
@@ -112,7 +112,7 @@ def test_a_chosen_key_creates_one_task(client: Client) -> None:
 def test_a_value_that_is_not_json_is_named_with_what_to_write(
     client: Client, deployment: Deployment, value: object, instead: str
 ) -> None:
-    """Nothing is sent; the error says which field it is and what to write instead, and does not repeat the value."""
+    """Nothing is sent; the error names the field and a replacement, but not the value."""
     with pytest.raises(NotJson) as caught:
         client.tasks.create("report", payload={"rows": [1, value]})
     assert str(caught.value).startswith(f"payload.rows.1: {instead}")
@@ -134,7 +134,7 @@ def test_an_option_that_is_not_json_is_named(client: Client, deployment: Deploym
 
 
 def test_a_filter_takes_a_set(client: Client, deployment: Deployment) -> None:
-    """Several states or ids may be given in any collection."""
+    """Several states or ids may be given as any collection."""
     list(client.tasks.list(state={"failed"}))  # type: ignore[arg-type]  # a set has no order, but none is needed
     assert "state=failed" in deployment.received[-1].target
 
@@ -146,7 +146,7 @@ def test_a_batch_answers_each_task_in_its_place(client: Client) -> None:
 
 
 def test_a_long_batch_is_sent_in_parts_of_a_hundred(client: Client, deployment: Deployment) -> None:
-    """More tasks than one request takes go out in several, each under a key that depends on its place."""
+    """More tasks than one request allows are sent in several, each with a key that depends on its position."""
     tasks: list[NewTask] = [{"type": "report", "name": str(number)} for number in range(250)]
     results = client.tasks.create_batch(tasks, idempotency_key="load")
     assert [task.name for task in results if isinstance(task, Task)] == [str(number) for number in range(250)]
@@ -162,14 +162,14 @@ def test_a_batch_answer_of_another_length_is_not_believed(client: Client, deploy
 
 
 def test_get_reads_a_task_with_its_version(client: Client) -> None:
-    """What was created is read back, with the ETag that a change can name."""
+    """A created task is read back with the ETag for updates."""
     created = client.tasks.create("report", payload={"month": 11})
     task = client.tasks.get(created.id)
     assert (task.payload, task.state, task.etag) == ({"month": 11}, "scheduled", '"1"')
 
 
 def test_a_field_of_a_newer_api_is_kept(client: Client, deployment: Deployment) -> None:
-    """A task with a field this client does not know is read all the same, and the field is in its document."""
+    """A task with an unknown field is read, and the field is in its document."""
     created = client.tasks.create("report")
     deployment.tasks[created.id]["colour"] = "blue"
     assert client.tasks.get(created.id).document["colour"] == "blue"
@@ -190,7 +190,7 @@ def test_list_goes_through_every_page(client: Client, deployment: Deployment) ->
 
 
 def test_list_fetches_no_page_that_is_not_asked_for(client: Client, deployment: Deployment) -> None:
-    """Whoever takes one task of a list causes one request."""
+    """Taking one task of a list sends one request."""
     for _ in range(5):
         client.tasks.create("report")
     next(client.tasks.list())
@@ -214,7 +214,7 @@ def test_list_sends_its_filters_on_every_page(client: Client, deployment: Deploy
         "limit": ["10"],
     }
     assert queries[1] == {**queries[0], "next_token": ["2"]}
-    # One spelling only, since a signature holds for no other: %20, not +.
+    # One spelling only, because a signature depends on it: %20, not +.
     assert "tag=team%3Aa%20b%3Ac&" in deployment.received[3].target
 
 
@@ -235,12 +235,12 @@ def test_change_sends_only_what_changes_and_the_version_it_is_based_on(client: C
 
 
 def test_cancel_answers_the_cancelled_task(client: Client) -> None:
-    """A cancelled task says so."""
+    """Cancelling returns the cancelled task."""
     assert client.tasks.cancel(client.tasks.create("report").id).state == "cancelled"
 
 
 def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Deployment) -> None:
-    """Following yields every look at the task and stops at the first terminal state."""
+    """Following yields each polled task and stops at the first final state."""
     task = client.tasks.create("report")
     deployment.states.extend(["scheduled", "running", "rolling_back", "failed", "succeeded"])
     states = [seen.state for seen in client.tasks.follow(task.id)]
@@ -250,7 +250,7 @@ def test_following_a_task_ends_with_its_outcome(client: Client, deployment: Depl
 def test_following_waits_for_the_due_time_and_then_ever_longer(
     client: Client, deployment: Deployment, waits: list[float]
 ) -> None:
-    """A task that is not due is looked at every five seconds at least, a due one often at first."""
+    """A task that is not due is polled at least every five seconds, a due one more often at first."""
     deployment.states.extend(["scheduled", "scheduled", "running", "running", "succeeded"])
     ahead, due = client.tasks.create("report", delay_seconds=60), client.tasks.create("report", due_at=NOW)
     looks = client.tasks.follow(ahead.id)
@@ -267,14 +267,14 @@ def test_following_waits_for_the_due_time_and_then_ever_longer(
 def test_an_answer_that_is_no_task_is_an_error_of_its_own(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """Whatever stands where a task should, the caller gets one error to catch."""
+    """Any invalid response raises one documented error."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         client.tasks.get("x")
 
 
 def test_interim_responses_are_read_past() -> None:
-    """A proxy before the API may send them; the final response is the answer (Source: RFC 9110, 15.2)."""
+    """A proxy may send interim responses; the final one counts (Source: RFC 9110, 15.2)."""
     interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     final = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"leases":[]}'
     with peer(answering((interim + final).encode())) as proxy, Client(f"http://127.0.0.1:{proxy.port}") as client:

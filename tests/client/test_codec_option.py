@@ -59,7 +59,7 @@ def run(duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Run
 def test_create_show_attempts_and_wait_use_the_codec(
     run: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With it they show what was encrypted; without it the payload's size, and that the error's text is encrypted."""
+    """With the codec, values are shown in plain; without it, the payload's size and that the error is encrypted."""
     monkeypatch.setenv("DUETIME_CODEC", f"{module}:CODEC")
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", f'{{"card": "{SECRET}"}}', "--json").stdout)["id"]
     codec = __import__(module).CODEC
@@ -87,7 +87,7 @@ def test_create_show_attempts_and_wait_use_the_codec(
 def test_the_codec_of_a_context_is_used_for_its_address_alone(
     duetime: Run, server: ApiServer, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with its other settings, an option comes first."""
+    """An option takes precedence, as for the context's other settings."""
     monkeypatch.delenv("DUETIME_URL")
     duetime("context", "add", "team", "--url", server.url, "--codec", f"{module}:CODEC", "--use")
     assert json.loads(duetime("context", "show", "--json").stdout)["codec"] == f"{module}:CODEC"
@@ -122,14 +122,14 @@ def test_the_current_directory_is_the_last_place_of_modules(
     ],
 )
 def test_a_wrong_codec_is_named(run: Run, module: str, name: str, error: str) -> None:
-    """One error on one line, and nothing is sent."""
+    """One error on one line; nothing is sent."""
     result = run("tasks", "create", TYPE, "--codec", name.format(module))
     assert result.exit_code == 2
     assert error in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_what_the_codec_cannot_decrypt_is_an_error_on_one_line(run: Run, module: str, tmp_path: Path) -> None:
-    """As with a codec of another key."""
+    """For example with a codec of another key."""
     codec = ["--codec", f"{module}:CODEC"]
     task_id = json.loads(run("tasks", "create", TYPE, "--payload", "1", *codec, "--json").stdout)["id"]
     (tmp_path / f"{module}_b.py").write_text(MODULE.replace('b"!"', 'b"?"'))

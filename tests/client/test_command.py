@@ -1,4 +1,4 @@
-"""`duetime tasks` as a script uses it: what is sent, what is printed, how it exits."""
+"""`duetime tasks` in scripts: requests, output and exit codes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_create_describes_a_request(duetime: Run, deployment: Deployment, auth: 
 
 
 def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None:
-    """Each option of create arrives in its field of the API, and --json prints the API's answer."""
+    """Each option of create is sent as its API field, and --json prints the API's response."""
     options = (
         '--payload={"a": [1, null]} --due-at=2026-12-01T09:00 --priority=high --name=monthly --tag=team=dba '
         "--tag=x=y=z --http-url=https://example.org/r --http-phase=clean --http-phase=rollback --http-query=status "
@@ -142,7 +142,7 @@ def test_create_sends_every_option(duetime: Run, deployment: Deployment) -> None
 def test_an_option_says_what_kind_of_target_it_is(
     duetime: Run, deployment: Deployment, options: str, target: dict[str, object]
 ) -> None:
-    """One for all resources of AWS; whether a name is right is for the API to say."""
+    """One option covers all AWS resources; the API validates the name."""
     duetime("tasks", "create", "report", *options.split())
     assert deployment.received[0].document["target"] == target
 
@@ -237,7 +237,7 @@ def test_a_payload_comes_from_a_file_or_from_standard_input(
 def test_a_wrong_use_is_told_and_sends_nothing(
     duetime: Run, deployment: Deployment, arguments: list[str], reason: str
 ) -> None:
-    """A wrong use ends with exit code 2 and a message that names what is wrong."""
+    """A usage error exits with code 2 and a message that names the mistake."""
     result = duetime("tasks", *arguments)
     assert (result.exit_code, result.stdout, deployment.received) == (2, "", [])
     assert reason in result.stderr
@@ -247,7 +247,7 @@ def test_a_wrong_use_is_told_and_sends_nothing(
 def test_without_an_address_the_variable_is_named(
     duetime: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever gave no address learns both ways to give one."""
+    """Without an address, the error names both ways to give one."""
     monkeypatch.delenv("DUETIME_URL")
     monkeypatch.setenv("DUETIME_CONTEXTS", str(tmp_path / "contexts.json"))
     monkeypatch.chdir(tmp_path)
@@ -258,7 +258,7 @@ def test_without_an_address_the_variable_is_named(
 
 
 def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> None:
-    """--json is the API's JSON with fields this command does not know, in the letters of every language."""
+    """--json prints the API's JSON, including unknown fields and all characters."""
     document = {"id": "x", "state": "new state", "type": "t", "created_at": "2026-11-21T12:00:00Z", "later": "né\ud800"}
     deployment.tasks["x"] = {**document, "due_at": "2026-11-21T12:00:00Z", "version": 1}
     result = duetime("tasks", "get", "x", "--json")
@@ -268,7 +268,7 @@ def test_get_prints_the_apis_document(duetime: Run, deployment: Deployment) -> N
 
 
 def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
-    """A list in JSON is one array, across pages, of at most as many tasks as asked for."""
+    """A list in JSON is one array across pages, up to the limit."""
     for number in range(5):
         duetime("tasks", "create", "report", "--name", str(number))
     names = [task["name"] for task in json.loads(duetime("tasks", "list", "--json", "--limit", "3").stdout)]
@@ -277,7 +277,7 @@ def test_list_prints_one_array_up_to_its_limit(duetime: Run) -> None:
 
 
 def test_an_empty_list_is_an_empty_array(duetime: Run) -> None:
-    """A script need not tell no tasks from some."""
+    """An empty list is an empty array, so scripts need no special case."""
     assert json.loads(duetime("tasks", "list", "--json").stdout) == []
 
 
@@ -312,7 +312,7 @@ def test_list_sends_every_filter(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment: Deployment) -> None:
-    """--if-match takes the bare version; the first change wins and the second is told that it is late."""
+    """--if-match takes the bare version; the second of two updates with it is rejected."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     first = duetime("tasks", "update", task_id, "--name", "a", "--if-match", "1", "--json")
@@ -323,14 +323,14 @@ def test_change_is_guarded_by_the_version_that_was_read(duetime: Run, deployment
 
 
 def test_cancel_prints_the_cancelled_task(duetime: Run, deployment: Deployment) -> None:
-    """A cancel shows what became of the task."""
+    """A cancel prints the cancelled task."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert json.loads(duetime("tasks", "cancel", task_id, "--json").stdout)["state"] == "cancelled"
 
 
 def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment) -> None:
-    """The options say which parent, and that its children are meant, too; without an id they mean nothing."""
+    """Options select the parent, and whether its children are included; without an id they are rejected."""
     duetime("tasks", "create", "report")
     (task_id,) = deployment.tasks
     assert duetime("tasks", "list", "--parent-task-id", task_id).exit_code == 0
@@ -342,7 +342,7 @@ def test_children_are_listed_and_cancelled(duetime: Run, deployment: Deployment)
 
 
 def test_a_type_that_is_not_known_yet_can_be_allowed(duetime: Run, deployment: Deployment) -> None:
-    """Only where it is asked for, the request says so."""
+    """The request allows an unknown type only with the option."""
     assert duetime("tasks", "create", "later", "--allow-unknown-type").exit_code == 0
     assert deployment.received[-1].document == {"type": "later", "allow_unknown_type": True}
 
@@ -358,7 +358,7 @@ def test_create_waits_for_the_outcome(duetime: Run, deployment: Deployment, stat
 
 
 def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) -> None:
-    """Whatever ends the wait, the id of the created task has been told."""
+    """The id of the created task is printed even if the wait is interrupted."""
     created = Answer(201, deployment.create({"type": "report"}, "K"))
     deployment.scripted.extend([created, problem(403, "forbidden", "not yours")])
     result = duetime("tasks", "create", "report", "--wait")
@@ -367,7 +367,7 @@ def test_a_broken_wait_still_tells_the_id(duetime: Run, deployment: Deployment) 
 
 
 def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deployment) -> None:
-    """An API error is one line, each refused field another, nothing is on standard output, and the exit code is 1."""
+    """An API error is one line, plus one for each rejected field, with nothing on standard output and exit code 1."""
     refused = {"field": "type", "reason": "at most 64 characters"}
     deployment.scripted.append(problem(422, "fields_invalid", "type: at most 64 characters", refused))
     result = duetime("tasks", "create", "report")
@@ -394,26 +394,26 @@ def test_a_refused_field_has_a_line_of_its_own(duetime: Run, deployment: Deploym
     ],
 )
 def test_a_refused_field_names_its_option(duetime: Run, deployment: Deployment, field: str, shown: str) -> None:
-    """Whoever types options need not know the fields of the API; a field without an option has none named."""
+    """Errors name the option of a field; a field without an option keeps its name."""
     deployment.scripted.append(problem(422, "fields_invalid", "no", {"field": field, "reason": "is not right"}))
     result = duetime("tasks", "create", "report")
     assert result.stderr.splitlines()[1] == f"  {shown}: is not right"
 
 
 def test_every_option_of_a_field_is_one() -> None:
-    """An option that is called otherwise some day is called so here, too."""
+    """Renamed options must be listed here, too."""
     known = {option for command, _ in COMMANDS.values() for each in command.params for option in each.opts}
     assert set(messages._OPTIONS.values()) <= known
 
 
 def test_a_missing_task_is_one_line(duetime: Run) -> None:
-    """An unknown id is told without a trace."""
+    """An unknown id is reported without a traceback."""
     result = duetime("tasks", "get", "nope")
     assert (result.exit_code, result.stderr) == (1, "error: there is no task nope (404 task_not_found)\n")
 
 
 def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
-    """A script can tell that nobody answered from a refusal."""
+    """An unreachable API has its own exit code, different from a rejection."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
     result = duetime("tasks", "list", "--url", f"http://127.0.0.1:{port}")
@@ -423,7 +423,7 @@ def test_an_api_out_of_reach_has_its_own_exit_code(duetime: Run) -> None:
 
 
 def test_a_page_that_is_no_api_is_one_line(duetime: Run, deployment: Deployment) -> None:
-    """An address that answers something else is told as such."""
+    """A server that is not duetime's API is reported as such."""
     deployment.scripted.append(Answer(200, text=b"<html>", content_type="text/html"))
     result = duetime("tasks", "list")
     assert result.exit_code == 1

@@ -29,7 +29,7 @@ def _help(path: Path, columns: int, monkeypatch: pytest.MonkeyPatch, *, every: b
 
 @EVERY_COMMAND
 def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What help shows can be typed: each example names this very command, and its options take what they are given."""
+    """Each example in the help names its own command, and its options parse."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "graph.json").touch()
     (tmp_path / "nightly.json").touch()
@@ -41,7 +41,7 @@ def test_every_command_has_examples_that_parse(path: Path, tmp_path: FilePath, m
     assert found
     for words in found:
         assert words[: 1 + len(path)] == ["duetime", *path]
-        # Parsing alone: nothing runs.
+        # Parses only: nothing runs.
         command.make_context(path[-1], words[1 + len(path) :], parent=context.parent)
 
 
@@ -58,13 +58,13 @@ def test_help_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("path", sorted(GROUPS), ids=" ".join)
 def test_the_help_of_a_group_fits_a_screen(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group's help is a list of its commands, one or two lines each; the list of all takes some more."""
+    """A group's help lists its commands in one or two lines each; the list of all commands takes a few more."""
     assert len(_help(path, 80, monkeypatch)) <= (SCREEN if path else SCREEN + 19)
 
 
 @EVERY_COMMAND
 def test_help_names_every_option_and_help_all_describes_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is hidden: what `--help` does not describe it names, and `--help-all` describes it."""
+    """Options that `--help` does not describe are named by it, and described by `--help-all`."""
     command, _ = COMMANDS[path]
     short = "\n".join(_help(path, 80, monkeypatch))
     long = " ".join(" ".join(_help(path, 80, monkeypatch, every=True)).split())
@@ -83,7 +83,7 @@ def test_help_and_help_all_are_options_of_a_command() -> None:
 
 
 def test_a_wrong_name_is_corrected() -> None:
-    """A command, an option or a value that is misspelt is told with what was meant; exit code 2."""
+    """A misspelt command, option or value is reported with a suggestion and exit code 2."""
     for words, meant in {
         "tsks list": "Did you mean 'tasks'?",
         "tasks lst": "Did you mean 'list'?",

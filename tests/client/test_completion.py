@@ -1,4 +1,4 @@
-"""What a shell completes, by the script that `duetime --install-completion` installs."""
+"""Shell completion, by the script that `duetime --install-completion` installs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_commands_options_and_values_are_completed(line: str, found: list[str]) 
 
 
 def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were added, and the one of this machine; a broken file completes nothing."""
+    """Added contexts and `local` are completed; a broken file completes nothing."""
     file = tmp_path / "contexts.json"
     monkeypatch.setenv("DUETIME_CONTEXTS", str(file))
     assert _completed("duetime context use ") == ["local"]
@@ -52,7 +52,7 @@ def test_contexts_are_completed_by_name(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_states_are_those_of_the_api() -> None:
-    """A state that the API adds is completed, too."""
+    """A state that is added to the API is completed, too."""
     assert set(STATES) == {state.value for state in State}
 
 

@@ -1,4 +1,4 @@
-"""Preconditions and idempotency keys of commands: whatever the API takes can be given."""
+"""Preconditions and idempotency keys of commands: every one that the API supports has an option."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ BY_OTHER_WAYS = {
 
 
 class Refusing(Deployment):
-    """A deployment that notes what it is asked, and does nothing."""
+    """A deployment that records requests and does nothing."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ def arguments(tmp_path: Path) -> Callable[[str], list[str]]:
 
 
 def asked(deployment: Refusing) -> str:
-    """The operation that a command has asked for, and no other."""
+    """The only operation that a command has requested."""
     (request,) = deployment.seen
     return operation_at(request.method, request.path.removeprefix("/stage"))[0].id
 
@@ -100,7 +100,7 @@ def asked(deployment: Refusing) -> str:
 def test_every_command_that_changes_something_takes_a_version(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
-    """`--if-match` is sent as an ETag; there is a command for each operation that takes one."""
+    """`--if-match` is sent as an ETag; each operation with preconditions has a command."""
     found = set()
     for line in CONDITIONAL:
         deployment.seen.clear()
@@ -114,7 +114,7 @@ def test_every_command_that_changes_something_takes_a_version(
 def test_every_command_that_creates_something_takes_a_key(
     duetime: Run, deployment: Refusing, arguments: Callable[[str], list[str]]
 ) -> None:
-    """`--idempotency-key` is sent; there is a command for each operation that takes one by itself."""
+    """`--idempotency-key` is sent; each operation that supports a key has a command."""
     found = set()
     for line in KEYED:
         deployment.seen.clear()
@@ -127,7 +127,7 @@ def test_every_command_that_creates_something_takes_a_key(
 
 @pytest.mark.parametrize("command", ["cancel", "update --name n"])
 def test_a_version_goes_with_one_task(duetime: Run, deployment: Refusing, command: str) -> None:
-    """Tasks of a filter have many versions: nothing is sent."""
+    """A version together with a filter is refused, and nothing is sent."""
     result = duetime("tasks", *command.split(), "--type", "report", "--if-match", "7")
     assert (result.exit_code, deployment.seen) == (2, [])
     assert "goes with an ID" in result.output

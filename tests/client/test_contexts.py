@@ -1,4 +1,4 @@
-"""Contexts: which deployment a command uses when no option says so."""
+"""Contexts: the deployment of a command without an option."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_without_a_choice_the_stack_of_this_machine_is_used(
 
 
 def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, home: Path) -> None:
-    """What it announced remains after a crash; the message names all ways to name a deployment."""
+    """The ready file of a crashed stack is ignored; the message names all ways to choose a deployment."""
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     announce(home, deployment.url, ended.pid)
@@ -73,7 +73,7 @@ def test_a_stack_that_has_ended_is_not_used(unset: Run, deployment: Deployment, 
 def test_a_stack_with_another_ready_file_is_found_by_a_variable(
     unset: Run, deployment: Deployment, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`DUETIME_READY_FILE` names it, from any folder; the stack of the folder's checkout is not asked then."""
+    """`DUETIME_READY_FILE` selects a stack from any folder, instead of that of the folder's checkout."""
     announce(home, "http://127.0.0.1:1", os.getpid())
     announce(home / "elsewhere", deployment.url, os.getpid())
     monkeypatch.setenv("DUETIME_READY_FILE", str(home / "elsewhere" / ".duetime" / "local.json"))
@@ -87,7 +87,7 @@ def test_a_stack_with_another_ready_file_is_found_by_a_variable(
 def test_the_context_in_use_comes_before_the_stack_of_this_machine(
     unset: Run, deployment: Deployment, home: Path
 ) -> None:
-    """It names the address, the authentication and the owner; options and variables come before it."""
+    """A context sets address, authentication and owner; options and variables take precedence."""
     announce(home, "http://127.0.0.1:1", os.getpid())
     unset("context", "add", "team", "--url", deployment.url, "--owner", "ada", "--use")
 
@@ -114,7 +114,7 @@ def test_an_address_that_is_named_belongs_to_no_context(unset: Run, deployment: 
 def test_a_variable_chooses_a_context_for_one_command(
     unset: Run, deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes before the context in use; one that is not known is refused with those that are."""
+    """The variable takes precedence over the context in use; an unknown name is refused with the known ones."""
     unset("context", "add", "away", "--url", "http://127.0.0.1:1", "--use")
     unset("context", "add", "team", "--url", deployment.url)
     monkeypatch.setenv("DUETIME_CONTEXT", "team")
@@ -127,7 +127,7 @@ def test_a_variable_chooses_a_context_for_one_command(
 
 
 def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> None:
-    """The list marks the one in use; what is removed is not in use any more."""
+    """The list marks the context in use; a removed one is no longer in use."""
     unset("context", "add", "team", "--url", deployment.url, "--use")
     unset("context", "add", "away", "--url", "https://tasks.example.org", "--auth", "iam")
 
@@ -153,14 +153,14 @@ def test_contexts_are_listed_and_removed(unset: Run, deployment: Deployment) -> 
     ],
 )
 def test_a_context_that_says_nothing_is_refused(unset: Run, home: Path, arguments: tuple[str, ...]) -> None:
-    """One address each; the name of the local stack is taken; nothing is written."""
+    """A context has exactly one address, and `local` is reserved; otherwise nothing is written."""
     assert unset("context", *arguments).exit_code == 2
     assert not (home / "config").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"contexts": {"x": {"nothing": 1}}}', '{"contexts": 3}'])
 def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, text: str) -> None:
-    """No traceback, no request, and nothing is overwritten."""
+    """No traceback, no request, and the file is not overwritten."""
     file = home / "config" / "contexts.json"
     file.parent.mkdir()
     file.write_text(text)
@@ -173,7 +173,7 @@ def test_a_file_that_is_not_one_of_contexts_is_named(unset: Run, home: Path, tex
 
 
 def test_only_its_user_reads_the_file(unset: Run, home: Path) -> None:
-    """Names and addresses of deployments are nobody else's business."""
+    """The file is private because names and addresses of deployments are confidential."""
     unset("context", "add", "x", "--url", "https://e.org")
     assert stat.S_IMODE((home / "config" / "contexts.json").stat().st_mode) == 0o600
 
@@ -208,7 +208,7 @@ def test_a_stack_names_the_address(
 
 
 def test_the_version_and_short_help(unset: Run) -> None:
-    """`version` says what `--version` says; `-h` is known everywhere."""
+    """`version` prints the same as `--version`, and `-h` works everywhere."""
     assert unset("version").stdout == unset("--version").stdout
     for arguments in ((), ("tasks",), ("tasks", "create"), ("context", "add")):
         assert unset(*arguments, "-h").stdout == unset(*arguments, "--help").stdout

@@ -258,7 +258,7 @@ COMMANDS = ("commands", "manifests")
 
 
 def _names_of(method: str) -> set[str]:
-    """What the operation of a method may be called: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
+    """The possible operation names of a method: `cancel_tasks_by_filter` of `tasks.cancel_by_filter`."""
     resource, name = method.split(".")
     verb, _, rest = name.partition("_")
     singular = _SINGULAR.get(resource, resource.removesuffix("s"))
@@ -316,7 +316,7 @@ def _call(client: Client, method: str) -> None:
 
 
 def _sent(client: Client, deployment: Deployment, method: str) -> Received:
-    """What a method sends; the deployment knows nothing of what it is asked for."""
+    """The request of a method; the deployment accepts any."""
     deployment.scripted.append(problem(404, "task_not_found", "there is nothing"))
     with pytest.raises(ApiError):
         _call(client, method)

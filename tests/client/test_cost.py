@@ -1,4 +1,4 @@
-"""`duetime cost`: estimates from the price table without a deployment, and sums of what the API estimates."""
+"""`duetime cost`: estimates from the price table without a deployment, and sums of the API's estimates."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_writes_are_the_counted_ones_times_the_price() -> None:
 
 
 def test_full_batches_cost_at_most_three_and_a_half_dollars_a_million() -> None:
-    """In the default deployment, which tells of changes, counts tasks and logs; thin traffic costs more."""
+    """The figure is for the default deployment with notifications, counts and logs; sparse traffic costs more."""
     full, thin = estimate(FULL_BATCHES).per_million, estimate(THIN_TRAFFIC).per_million
     relaxed = estimate(replace(THIN_TRAFFIC, precision="relaxed")).per_million
     assert full < 3.5 < relaxed < 6.75 < thin < 8
 
 
 def test_changes_that_are_gathered_for_longer_cost_less() -> None:
-    """In thin traffic: each second more has fewer deliveries and transactions. Without a summary they are told, too."""
+    """In thin traffic each further second saves deliveries and transactions, also without a summary."""
     windows = [estimate(Workload(MILLION, stream_seconds=seconds)) for seconds in (1, 5, 30)]
     assert [round(part(each, "change events") + part(each, "summary"), 2) for each in windows] == [7.16, 2.01, 0.48]
     without = estimate(PLAIN)
@@ -54,7 +54,7 @@ def test_changes_that_are_gathered_for_longer_cost_less() -> None:
 
 
 def test_what_the_api_sends_is_held_longer_than_what_the_trigger_sends() -> None:
-    """And the trigger does not wait for tasks that are due within its look-ahead."""
+    """The API's messages are held longer by workers, and the trigger does not wait for tasks within its look-ahead."""
     soon, later = (estimate(Workload(MILLION, ahead=ahead)) for ahead in (False, True))
     assert part(soon, "worker, duration") > 2 * part(later, "worker, duration")
     assert part(soon, "trigger, waiting to send") == 0 < part(later, "trigger, waiting to send")
@@ -80,7 +80,7 @@ def test_no_tasks_cost_what_an_idle_deployment_does() -> None:
     ("field", "value"), [("tasks", -1), ("per_request", 101), ("precision", "nano"), ("region", "mars"), ("retries", 2)]
 )
 def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field: str, value: object) -> None:
-    """By the model, and by the command with its usual status for a wrong option."""
+    """The model and the command reject it, the command with its usual exit code."""
     with pytest.raises(WorkloadError, match=f"{field}: "):
         Workload(**{"tasks": 1, field: value})  # type: ignore[arg-type]  # wrong on purpose
     tasks = str(value) if field == "tasks" else "1"
@@ -91,7 +91,7 @@ def test_a_workload_that_cannot_be_is_rejected_by_its_field(duetime: Run, field:
 
 
 def test_the_command_shows_each_part_and_the_sum(duetime: Run) -> None:
-    """In a table, and as JSON for programs; no deployment is asked."""
+    """The estimate is a table, or JSON for programs, without a deployment."""
     arguments = ("cost", "estimate", "--tasks", "3000000", "--per-request", "100")
     shown = duetime(*arguments).stdout
     told = json.loads(duetime(*arguments, "--json").stdout)
@@ -115,7 +115,7 @@ ESTIMATE = {
 
 @pytest.mark.parametrize("what", ["tasks", "schedules"])
 def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, what: str) -> None:
-    """Part by part, below what was created, if it was asked for; as JSON it is the API's."""
+    """With the option, the estimate is shown by part below the created task, and as the API's JSON."""
     created = listed() if what == "tasks" else {"name": "nightly", "state": "active", **SCHEDULE}
     arguments = (
         what,
@@ -139,7 +139,7 @@ def test_a_creation_shows_its_estimate(duetime: Run, deployment: Deployment, wha
 
 @pytest.mark.parametrize("other", [("--wait",), ("--file", "-")])
 def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, other: tuple[str, ...]) -> None:
-    """Beside what has no place for it, the option is refused, and nothing is sent."""
+    """The option is refused where it does not apply, and nothing is sent."""
     result = duetime("tasks", "create", "report", "--estimate", *other)
     assert result.exit_code == 2
     assert "--estimate" in result.stderr
@@ -147,7 +147,7 @@ def test_an_estimate_is_of_one_creation(duetime: Run, deployment: Deployment, ot
 
 
 def test_small_traffic_is_sent_once_for_each_task_and_no_more(duetime: Run) -> None:
-    """However few tasks a month has; and the changes of tasks that are created and due together are told together."""
+    """Sparse tasks never cost more than one delivery each; changes of concurrent tasks share one."""
     one = estimate(Workload(1))
     assert part(one, "queues") == pytest.approx(4 * 0.4e-6)
     alone, together = (estimate(Workload(100, together=n, per_request=n)) for n in (1, 100))
@@ -194,7 +194,7 @@ def test_what_tasks_have_cost_is_added_up(
 
 
 def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None:
-    """A row each, and the total; what cannot be added up by is rejected before anything is asked."""
+    """A row per group and the total; an unknown key is rejected before any request."""
     deployment.scripted.append(Answer(200, {"tasks": RAN, "next_token": None}))
     shown = duetime("cost", "sum").stdout
     assert ["report", "3", "4", "0.000024", "8.00"] in [line.split() for line in shown.splitlines()]

@@ -1,4 +1,4 @@
-"""The tasks that gave up: what the client sends, and how the command lists and redrives them."""
+"""Dead letters: the client's requests, and the commands that list and redrive them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTERS = "/stage/v1/tasks"
 
 
 def page(deployment: Deployment, client: Client, token: str | None = None) -> Answer:
-    """A page with one task that gave up."""
+    """A page with one dead letter."""
     task = client.tasks.create("report")
     failed = {
         **deployment.tasks[task.id],
@@ -37,13 +37,13 @@ def page(deployment: Deployment, client: Client, token: str | None = None) -> An
 
 
 def piece(changed: int, token: str | None = None, **refused: int) -> Answer:
-    """What the API says of one piece of a redrive."""
+    """The API's response to one part of a redrive."""
     told = {"examined": 9, "matched": changed + sum(refused.values()), "affected": changed}
     return Answer(200, {**told, "refused": refused, "next_token": token})
 
 
 def bodies(deployment: Deployment) -> list[Any]:
-    """What was posted to be redriven."""
+    """The posted redrives."""
     return [request.document for request in deployment.received if request.path == f"{LETTERS}/retry"]
 
 
@@ -61,7 +61,7 @@ def test_the_list_is_fetched_page_by_page(client: Client, deployment: Deployment
 
 
 def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
-    """Each request carries the filter and the token of the answer before."""
+    """Each request has the filter and the token of the previous response."""
     deployment.scripted += [piece(100, "one"), piece(1)]
     assert [each.affected for each in client.tasks.retry_by_filter({"error_type": "Boom"}, per_second=5)] == [100, 1]
     body = {"filter": {"error_type": "Boom"}, "per_second": 5}
@@ -69,7 +69,7 @@ def test_a_redrive_goes_on_to_the_end(client: Client, deployment: Deployment) ->
 
 
 def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """A table with the error and the attempts; --json is the whole of it; none is said in words."""
+    """A table with error and attempts; --json prints everything; an empty list is stated."""
     found = page(deployment, client)
     deployment.scripted += [found, found, Answer(200, {"tasks": [], "next_token": None})]
     table = duetime("dead-letters", "list", "--error-type", "Boom").stdout
@@ -81,7 +81,7 @@ def test_the_command_lists_why_tasks_gave_up(duetime: Run, client: Client, deplo
 
 
 def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """It counts first, shows some of them, and needs a yes; refusals are the exit code."""
+    """The command counts first, shows some tasks and asks; rejections set the exit code."""
     found = page(deployment, client)
     deployment.scripted += [piece(3), found, piece(2, state_conflict=1)]
     result = duetime("dead-letters", "retry", "--all", "--per-second", "5", typed="y\n")
@@ -94,7 +94,7 @@ def test_the_command_redrives_after_a_yes(duetime: Run, client: Client, deployme
 
 
 def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """It is a retry of the task."""
+    """Redriving one task is a retry of it."""
     duetime("tasks", "create", "report", "--in", "1h")
     (task_id,) = deployment.tasks
     duetime("dead-letters", "retry", task_id)
@@ -102,7 +102,7 @@ def test_one_letter_is_redriven_by_its_id(duetime: Run, deployment: Deployment) 
 
 
 def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deployment: Deployment) -> None:
-    """It counts first, and the deletion covers only what was counted."""
+    """The command counts first, and deletes only the counted tasks."""
     counted = {"examined": 9, "matched": 3, "affected": 0, "refused": {}, "confirmation_token": "now"}
     deployment.scripted += [Answer(200, {**counted, "next_token": None}), page(deployment, client), piece(3)]
     result = duetime("dead-letters", "delete", "--error-type", "Boom", typed="y\n")
@@ -115,12 +115,12 @@ def test_the_command_deletes_after_a_yes(duetime: Run, client: Client, deploymen
 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
-    [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "go with a filter")],
+    [((), "give an ID"), (("ID", "--error-type", "Boom"), "not both"), (("ID", "--yes"), "need a filter")],
 )
 def test_an_unclear_redrive_is_refused(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
-    """Nothing is sent."""
+    """An ambiguous redrive is refused, and nothing is sent."""
     result = duetime("dead-letters", "retry", *arguments)
     assert (result.exit_code, deployment.received) == (2, [])
     assert reason in " ".join(result.stderr.replace("\u2502", " ").split())

@@ -25,14 +25,14 @@ SELDOM = ("yaml", "jmespath", "botocore", "boto3", "websockets", "mcp", "duckdb"
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: str(command.name))
 def test_the_summary_is_that_of_the_command(command: DeferredCommand) -> None:
-    """The list of commands says what the command says of itself."""
+    """The summary in the list equals the command's own."""
     summary, loaded = command.summarized(), command.load()
     assert (summary.name, loaded.name) == (command.name, command.name)
     assert (loaded.help or "").split("\n")[0] == summary.help
 
 
 def test_a_command_of_another_distribution_names_it() -> None:
-    """If that is not installed; an error inside of the command's own module stays what it is."""
+    """A missing distribution is named; an error inside the command's module is raised unchanged."""
     absent = DeferredCommand("restore", "absent_distribution.restore", "restore", "Restore.", "duetime-cdk")
     with pytest.raises(UsageError, match="'restore' comes with duetime-cdk: pip install duetime-cdk"):
         absent.load()
@@ -66,7 +66,7 @@ def test_the_list_of_commands_imports_no_command() -> None:
 
 
 def _imported(*arguments: str) -> tuple[set[str], int]:
-    """Which of the slow and seldom libraries a command imports, and how many modules in all."""
+    """The slow libraries that a command imports, and its number of modules."""
     program = (
         "import sys\nfrom duetime_client.commands.app import app\n"
         f"try:\n    app({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
@@ -81,7 +81,7 @@ def _imported(*arguments: str) -> tuple[set[str], int]:
 
 @pytest.mark.parametrize(("arguments", "most"), [(["version"], 260), (["tasks", "get", "--help"], 315)])
 def test_help_and_version_import_no_library_but_that_of_the_command_line(arguments: list[str], most: int) -> None:
-    """They start fast: modules are counted, as time differs between machines."""
+    """Modules are counted, because time differs between machines."""
     libraries, modules = _imported(*arguments)
     assert libraries == set()
     assert modules <= most
@@ -95,7 +95,7 @@ def test_a_command_imports_what_it_uses() -> None:
 
 
 def test_every_public_name_is_imported_when_it_is_used() -> None:
-    """The package offers what it lists, and nothing else."""
+    """The package exports exactly the names that it lists."""
     assert [name for name in duetime_client.__all__ if getattr(duetime_client, name) is None] == []
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         operator.attrgetter("nothing")(duetime_client)

@@ -1,4 +1,4 @@
-"""What `duetime dispatch` prints."""
+"""The output of `duetime dispatch`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STATUS: dict[str, Any] = {
 
 
 def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: Deployment) -> None:
-    """How long ago the trigger ran, a row for each queue and for each group of shards; --json prints the answer."""
+    """It prints the time since the last tick, and a row per queue and group of shards; --json prints the response."""
     deployment.scripted += [Answer(200, STATUS)] * 2
     lines = duetime("dispatch").stdout.splitlines()
     assert lines[0].startswith("the trigger last ran ")
@@ -48,6 +48,6 @@ def test_an_operator_sees_the_trigger_and_the_queues(duetime: Run, deployment: D
 
 
 def test_a_trigger_that_has_not_run_is_said(duetime: Run, deployment: Deployment) -> None:
-    """Of a stack that was deployed just now there are no times."""
+    """A new stack has no times yet, which is stated."""
     deployment.scripted.append(Answer(200, {**STATUS, "last_tick_at": None, "dispatched_until": None}))
     assert duetime("dispatch").stdout.splitlines()[0] == "the trigger has not run yet"

@@ -1,4 +1,4 @@
-"""`duetime tasks` as a person sees it."""
+"""`duetime tasks` for interactive users."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sheet(duetime: Run, deployment: Deployment, **fields: object) -> dict[str, s
 
 
 def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment: Deployment) -> None:
-    """A reader in Tokyo sees Tokyo's time, and how long from now."""
+    """A user in Tokyo sees Tokyo's time, and the distance from now."""
     lines = sheet(duetime, deployment)
     assert lines["due"] == "2026-11-21 21:05:00 JST (in 5 min)"
     assert lines["created"] == "2026-11-21 20:00:00 JST (1 h ago)"
@@ -50,12 +50,12 @@ def test_times_are_local_and_say_how_far_away_they_are(duetime: Run, deployment:
 def test_the_ends_of_the_calendar_are_shown_in_their_own_zone(
     duetime: Run, deployment: Deployment, due_at: str
 ) -> None:
-    """A moment that has no date in the reader's zone is shown all the same."""
+    """An instant outside the calendar of the user's zone is still shown."""
     assert sheet(duetime, deployment, due_at=due_at)["due"].startswith(due_at[:10])
 
 
 def test_a_sheet_says_all_there_is_to_say(duetime: Run, deployment: Deployment) -> None:
-    """What a task was given and what came of it are each on a line."""
+    """Payload and result are each on a line."""
     lines = sheet(
         duetime,
         deployment,
@@ -124,13 +124,13 @@ def test_a_table_says_when_there_are_more(duetime: Run, deployment: Deployment) 
 
 
 def test_an_empty_table_says_so(duetime: Run) -> None:
-    """No tasks is an answer, not silence."""
+    """An empty list is stated."""
     assert duetime("tasks", "list").stdout == "no tasks\n"
 
 
 @pytest.mark.parametrize("name", ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "[red]x[/red]", "\u202e", "\ud800"])
 def test_a_name_cannot_control_the_terminal(duetime: Run, deployment: Deployment, name: str) -> None:
-    """Control characters and markup in what others wrote are shown, not obeyed."""
+    """Control characters and markup in user texts are escaped."""
     shown = sheet(duetime, deployment, name=name)["name"]
     assert shown == "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
     assert shown.isprintable()
@@ -148,7 +148,7 @@ def test_a_terminal_of_another_encoding_gets_escapes(deployment: Deployment) -> 
 
 
 def test_a_long_payload_is_cut_with_a_word(duetime: Run, deployment: Deployment) -> None:
-    """A sheet stays a sheet, and says where the rest is."""
+    """A long payload is cut, and the view names the option that shows all."""
     deployment.tasks["x"] = {**TASK, "payload": "y" * 1_000}
     shown = duetime("tasks", "get", "x").stdout
     assert "… (--json shows all)" in shown

@@ -1,4 +1,4 @@
-"""`duetime doctor` without AWS; with it, see `tests/infra/test_doctor.py`."""
+"""`duetime doctor` without AWS; with AWS, see `tests/infra/test_doctor.py`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def nothing_of_aws(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[..., Result], tmp_path: Path) -> None:
-    """The missing Region is the problem; every check that needs AWS says so, in the table and in the file."""
+    """The missing Region is reported, and all checks that need AWS are not known, in table and file."""
     file = tmp_path / "findings.json"
     ended = duetime("doctor", "--stack", "duetime-dev", "--json", str(file))
     assert ended.exit_code == 1
@@ -57,7 +57,7 @@ def test_without_a_region_the_checks_of_aws_are_not_known(duetime: Callable[...,
     ],
 )
 def test_credentials_that_aws_does_not_take(code: str, seen: str) -> None:
-    """Missing, expired and wrong credentials are told apart."""
+    """Missing, expired and wrong credentials are distinguished."""
     ((severity, found, advice),) = checks._judge_credentials({"code": code, "error": "no"})
     assert (severity, seen in found, bool(advice)) == (checks.Severity.PROBLEM, True, True)
 
@@ -101,7 +101,7 @@ def test_a_reserved_concurrency_is_set_back(
 
 
 def test_no_deployment_undoes_what_was_changed_by_hand() -> None:
-    """CloudFormation updates nothing if the template is the same: the advice is to change it back."""
+    """CloudFormation updates nothing if the template is unchanged, so the advice is to change it back."""
     tick = {"name": "T", "state": "DISABLED", "expression": "rate(1 minute)", "wanted": "rate(1 minute)"}
     ((_, _, disabled),) = checks._judge_tick([{**tick, "function": "trigger", "known": ["trigger"]}])
     ((_, _, drifted),) = checks._judge_drift({"status": "", "pairs": [("MemorySize of Api", 512, 128)]})

@@ -59,7 +59,7 @@ def tasks(duetime: Run) -> None:
 
 
 def test_every_command_takes_the_same_options() -> None:
-    """Who knows them of one command knows them of all; those without are listed here."""
+    """All commands that print documents have the same output options; exceptions are listed here."""
     names = {"as_json", "output", "query"}
     without = {" ".join(path) for path, (command, _) in COMMANDS.items() if not names & _names(command)}
     assert without == WITHOUT
@@ -82,7 +82,7 @@ def test_a_query_picks_a_part_of_the_document(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("tasks")
 def test_a_document_is_printed_in_the_format_that_is_asked_for(duetime: Run) -> None:
-    """JSON lines, YAML and text hold what JSON does."""
+    """JSON lines, YAML and text contain the same values as JSON."""
     document = json.loads(duetime("tasks", "list", "--json").stdout)
     assert [json.loads(line) for line in duetime("tasks", "list", "-o", "jsonl").stdout.splitlines()] == document
     assert json.loads(duetime("tasks", "list", "--output=json").stdout) == document
@@ -93,7 +93,7 @@ def test_a_document_is_printed_in_the_format_that_is_asked_for(duetime: Run) -> 
 
 @pytest.mark.usefixtures("tasks")
 def test_a_table_is_the_default(duetime: Run) -> None:
-    """`-o table` is what is printed without an option."""
+    """`-o table` prints the default output."""
     assert duetime("tasks", "list", "-o", "table").stdout == duetime("tasks", "list").stdout
     assert "second" in duetime("tasks", "list").stdout
 
@@ -125,7 +125,7 @@ def test_a_wrong_output_option_is_told_and_sends_nothing(
 
 
 def test_a_query_that_does_not_fit_is_told(duetime: Run) -> None:
-    """A function of the query that takes no such value: one message, no traceback."""
+    """A query function with an unsupported value results in one message without a traceback."""
     result = duetime("tasks", "create", "report", "--query", "sum(state)")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "sum()" in result.stderr

@@ -1,4 +1,4 @@
-"""Which error each of the API's refusals becomes."""
+"""The client's error for each rejection of the API."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_problem_becomes_the_error_of_its_status(
 
 
 def test_an_invalid_request_names_its_fields(client: Client, deployment: Deployment) -> None:
-    """Every refused field comes with its reason, and with the code of its fault."""
+    """Every rejected field has its reason and code."""
     refused = {"field": "retry.max_attempts", "reason": "at most 100", "code": "out_of_range"}
     deployment.scripted.append(problem(400, "invalid_request", "one field is wrong", refused))
     with pytest.raises(InvalidRequest) as caught:
@@ -68,14 +68,14 @@ def test_an_invalid_request_names_its_fields(client: Client, deployment: Deploym
 def test_a_mangled_problem_is_still_an_error_of_its_status(
     client: Client, deployment: Deployment, document: object
 ) -> None:
-    """A problem whose members have other types than the standard's is read as far as it goes."""
+    """A problem with members of wrong types is read as far as possible."""
     deployment.scripted.append(Answer(400, document, content_type="application/problem+json"))
     with pytest.raises(InvalidRequest, match=r"^Bad Request \(400 Bad Request\)$"):
         client.tasks.get("x")
 
 
 def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: Deployment) -> None:
-    """An answer of the gateway before the API is an error with the gateway's words."""
+    """A gateway's response is an error with the gateway's message."""
     deployment.scripted.append(Answer(403, {"message": "Missing Authentication Token"}))
     with pytest.raises(Forbidden, match="Missing Authentication Token"):
         client.tasks.get("x")
@@ -94,7 +94,7 @@ def test_the_gateways_own_refusal_keeps_its_message(client: Client, deployment: 
 def test_another_servers_answer_is_never_taken_for_a_missing_task(
     client: Client, deployment: Deployment, answer: Answer
 ) -> None:
-    """A wrong address is told apart from a wrong id."""
+    """A wrong address is distinguished from a wrong id."""
     deployment.scripted.append(answer)
     with pytest.raises(UnexpectedResponse, match="/stage/v1/tasks/x"):
         client.tasks.get("x")
@@ -109,20 +109,20 @@ def test_a_path_that_the_api_does_not_have_is_not_a_missing_task(client: Client,
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://127.0.0.1", "http://", "http://h:x", "http://h/?a=b"])
 def test_an_address_that_http_cannot_use_is_refused_at_once(url: str) -> None:
-    """A client of no address is not made."""
+    """An invalid address is refused when the client is created."""
     with pytest.raises(AddressInvalid):
         Client(url)
 
 
 def test_an_address_without_its_scheme_is_told_so() -> None:
-    """The most frequent mistake has an error that says what to write."""
+    """A missing scheme, the most frequent mistake, has an error with the correct form."""
     with pytest.raises(AddressInvalid, match="it begins with https://"):
         Client("tasks.example.org")
 
 
 @pytest.mark.parametrize("status", [404, 405])
 def test_an_address_without_the_path_of_the_api_is_told_so(client: Client, deployment: Deployment, status: int) -> None:
-    """The server at the root of the local stack's address is another one, which knows no POST of tasks."""
+    """The root of the local stack's address belongs to another server, which rejects a POST of tasks."""
     deployment.scripted.append(Answer(status, {}))
     with pytest.raises(UnexpectedResponse, match="give its whole URL, with the path"):
         client.tasks.create("report")
@@ -137,7 +137,7 @@ def test_an_empty_token_is_refused(token: str) -> None:
 
 @pytest.mark.parametrize("key", ["ключ", "two\r\nlines"])
 def test_a_key_that_no_header_can_carry_is_refused(client: Client, deployment: Deployment, key: str) -> None:
-    """A key is sent as it is or not at all."""
+    """A key is sent unchanged or refused."""
     with pytest.raises(HeaderInvalid):
         client.tasks.create("report", idempotency_key=key)
     assert deployment.received == []

@@ -44,7 +44,7 @@ def kept(file: Path) -> list[dict[str, Any]]:
 
 
 def test_an_export_has_everything_with_payloads(duetime: Run, deployment: Deployment, tmp_path: Path) -> None:
-    """Objects whose lists are summaries are read one by one; the last line counts them."""
+    """Objects with summary lists are read individually; the last line has their number."""
     deployment.scripted += [*BEFORE_TASKS, FIRST, LAST]
     file = tmp_path / "ada.jsonl"
     ended = duetime("export", str(file))
@@ -65,7 +65,7 @@ def test_an_export_has_everything_with_payloads(duetime: Run, deployment: Deploy
 def test_an_interrupted_export_continues_after_its_last_page(
     duetime: Run, deployment: Deployment, tmp_path: Path
 ) -> None:
-    """What was written of an incomplete page is removed: the file is the same as without the interruption."""
+    """Lines of an incomplete page are removed, so the file equals that of an uninterrupted export."""
     deployment.scripted += [*BEFORE_TASKS, FIRST, LAST]
     whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
     duetime("export", str(whole))
@@ -81,7 +81,7 @@ def test_an_interrupted_export_continues_after_its_last_page(
 
 
 def test_a_cursor_of_something_else_is_refused(client: Client) -> None:
-    """Nothing is sent."""
+    """A cursor of another kind is refused, and nothing is sent."""
     with pytest.raises(InvalidCursor):
         list(client.exports.read({"part": "pages", "next_token": "", "lines": 0}))
 

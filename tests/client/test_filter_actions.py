@@ -1,4 +1,4 @@
-"""Cancelling and changing by a filter: what the client sends piece by piece, and how the command asks and sums up."""
+"""Cancelling and updating by filter: the client's requests by part, and the command's question and totals."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ WANTED = ("--type", "report", "--state", "scheduled")
 def piece(
     changed: int, token: str | None = None, matched: int | None = None, confirm: str | None = None, **refused: int
 ) -> Answer:
-    """What the API says of one piece."""
+    """The API's response to one part."""
     told = {"matched": changed + sum(refused.values()) if matched is None else matched, "affected": changed}
     tokens = {"next_token": token, "confirmation_token": confirm}
     return Answer(200, {"examined": 100, **told, "refused": refused, **tokens})
 
 
 def bodies(deployment: Deployment, path: str) -> list[Any]:
-    """What was posted there."""
+    """The posted requests."""
     return [request.document for request in deployment.received if request.path == f"/stage/v1/tasks/{path}"]
 
 
 def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> None:
-    """Each request carries the filter, and the token of the answer before; times have their offsets."""
+    """Each request has the filter and the previous token; times have offsets."""
     deployment.scripted += [piece(100, "one"), piece(40, "two"), piece(0)]
     due = datetime(2026, 12, 1, tzinfo=UTC)
     pieces = list(client.tasks.cancel_by_filter({"type": "report", "due_before": due}, per_second=5, force=True))
@@ -46,7 +46,7 @@ def test_a_cancel_goes_on_to_the_end(client: Client, deployment: Deployment) -> 
 
 
 def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployment) -> None:
-    """A lost answer is asked for again, because doing a piece twice does no harm; a token goes on where it stopped."""
+    """A lost response is requested again, because repeating a part is harmless; a token continues where it stopped."""
     deployment.scripted += [Answer(None), piece(3)]
     (last,) = client.tasks.update_by_filter({}, {"priority": "low"}, next_token="there", all=True)  # noqa: S106 - a page's
     body = {"filter": {}, "all": True, "update": {"priority": "low"}, "next_token": "there"}
@@ -55,14 +55,14 @@ def test_a_change_is_resumed_and_sent_again(client: Client, deployment: Deployme
 
 
 def operation(changed: int, state: str = "running", status: int = 200, **refused: int) -> Answer:
-    """What the API says of a bulk operation."""
+    """The API's response about a bulk operation."""
     told = {"id": "01OP", "kind": "cancel", "state": state, "created_at": "2026-11-21T12:00:00Z", "topology_id": None}
     matched = changed + sum(refused.values())
     return Answer(status, {**told, "examined": 10, "matched": matched, "affected": changed, "refused": refused})
 
 
 def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deployment, waits: list[float]) -> None:
-    """Each piece tells what was done since the one before; the request has a key, so that it begins one operation."""
+    """Each result reports the progress since the previous one; the key makes repeated requests start one operation."""
     deployment.scripted += [operation(3, status=202), operation(5), operation(9, "succeeded", state_conflict=1)]
     pieces = list(client.tasks.cancel_by_filter({"type": "report"}))
     assert [(piece.affected, dict(piece.refused), piece.state) for piece in pieces] == [
@@ -77,7 +77,7 @@ def test_what_goes_on_is_followed_to_its_end(client: Client, deployment: Deploym
 
 
 def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deployment) -> None:
-    """A list, one of them, one that is watched, and a cancel, which is the exit code of a look."""
+    """List, show, watch and cancel; a cancelled operation sets the exit code."""
     listed = Answer(200, {"operations": [operation(7).document]})
     deployment.scripted += [listed, operation(7, state_conflict=2)]
     assert "01OP" in duetime("bulk", "list").stdout
@@ -97,7 +97,7 @@ def test_the_command_shows_and_stops_operations(duetime: Run, deployment: Deploy
 
 
 def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment: Deployment) -> None:
-    """It names the operation as soon as it knows it, and ends with exit code 1."""
+    """The command names the operation as soon as it is known, and ends with exit code 1."""
     deployment.scripted += [operation(1, status=202), operation(2, "cancelled")]
     result = duetime("tasks", "cancel", *WANTED, "--yes")
     assert result.exit_code == 1
@@ -106,7 +106,7 @@ def test_a_command_whose_operation_is_cancelled_says_so(duetime: Run, deployment
 
 
 def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Deployment) -> None:
-    """A generator that nobody reads sends nothing, and a refusal is an error like any other."""
+    """A generator that is not iterated sends nothing, and a rejection is an ordinary error."""
     pieces = client.tasks.cancel_by_filter({})
     assert not deployment.received
     deployment.scripted.append(problem(422, "fields_invalid", "bad", {"field": "filter", "reason": "is empty"}))
@@ -115,7 +115,7 @@ def test_nothing_is_done_before_it_is_asked_for(client: Client, deployment: Depl
 
 
 def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
-    """It counts, shows some of the tasks, and does nothing without a yes."""
+    """The command counts, shows some tasks, and does nothing without confirmation."""
     duetime("tasks", "create", "report", "--in", "1h")
     page = Answer(200, {"tasks": list(deployment.tasks.values()), "next_token": None})
     for typed, done in (("n\n", 1), ("", 2), ("y\n", 4)):
@@ -129,7 +129,7 @@ def test_the_command_asks_first(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment) -> None:
-    """All pages of the dry run count until the moment of the first, and what is done carries its token."""
+    """All pages of the dry run count the tasks as of the first page, and the action carries the token."""
     deployment.scripted += [
         piece(0, "more", 100, "until-then"),
         piece(0, None, 7, "until-then"),
@@ -143,7 +143,7 @@ def test_the_command_does_what_it_has_shown(duetime: Run, deployment: Deployment
 
 
 def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> None:
-    """With --yes nothing is counted first; --json sums all pieces; refusals are the exit code."""
+    """With --yes there is no count first; --json sums all parts; rejections set the exit code."""
     deployment.scripted += [piece(100, "more"), piece(7, state_conflict=2)]
     result = duetime("tasks", "cancel", *WANTED, "--of-tag", "team=dba", "--yes", "--json", "--per-second", "50")
     body = {
@@ -162,7 +162,7 @@ def test_a_script_says_yes_beforehand(duetime: Run, deployment: Deployment) -> N
 
 
 def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
-    """It counts to the end, shows, and changes nothing."""
+    """A dry run counts to the end, shows the tasks, and changes nothing."""
     deployment.scripted += [piece(0, "more", matched=9), piece(0, matched=3), Answer(200, {"tasks": []})]
     result = duetime("tasks", "update", "--all", "--dry-run", "--priority", "low")
     assert [body["dry_run"] for body in bodies(deployment, "update")] == [True, True]
@@ -170,7 +170,7 @@ def test_a_dry_run_ends_there(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_the_new_and_the_wanted_are_not_mixed_up(duetime: Run, deployment: Deployment) -> None:
-    """--name and --tag of a change are the new ones; --of-name and --of-tag say which tasks."""
+    """--name and --tag set new values; --of-name and --of-tag select tasks."""
     deployment.scripted.append(piece(1))
     duetime(
         "tasks",
@@ -216,8 +216,8 @@ def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, wo
     [
         (("cancel",), "give an ID"),
         (("cancel", "ID", "--type", "report"), "not both"),
-        (("cancel", "ID", "--yes"), "go with a filter"),
-        (("cancel", "ID", "--dry-run"), "go with a filter"),
+        (("cancel", "ID", "--yes"), "need a filter"),
+        (("cancel", "ID", "--dry-run"), "need a filter"),
         (("cancel", "--type", "report", "--per-second", "0"), "0.1"),
         (("cancel", "--of-tag", "team"), "key=value"),
         (("update", "--type", "report"), "nothing to update"),
@@ -228,7 +228,7 @@ def test_a_part_of_a_text_selects_tasks(duetime: Run, deployment: Deployment, wo
 def test_an_unclear_command_line_is_refused(
     duetime: Run, deployment: Deployment, arguments: tuple[str, ...], reason: str
 ) -> None:
-    """Nothing is sent, and the message says what is missing."""
+    """Nothing is sent, and the message names the missing option."""
     result = duetime("tasks", *arguments)
     assert result.exit_code == 2
     assert reason in " ".join(result.stderr.replace("\u2502", " ").split())

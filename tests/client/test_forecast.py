@@ -1,4 +1,4 @@
-"""What `duetime schedules forecast` prints."""
+"""The output of `duetime schedules forecast`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def period(start_at: str, runs: int, **schedules: int) -> dict[str, Any]:
-    """A period of an answer."""
+    """A period of a response."""
     planned = [{"name": name, "runs": number} for name, number in schedules.items()]
     return {"start_at": start_at, "runs": runs, "schedules": planned}
 
@@ -36,7 +36,7 @@ ROWS = ("4  hourly 1, daily 1, others 2", "1  hourly 1")
 
 
 def test_periods_with_runs_are_listed_and_where_schedules_begin_together(duetime: Run, deployment: Deployment) -> None:
-    """In local time, with the runs of schedules that the answer does not name; --json prints the answer."""
+    """Periods are in local time, with the remaining runs of unlisted schedules; --json prints the response."""
     deployment.scripted += [Answer(200, FORECAST)] * 2
     lines = duetime("schedules", "forecast").stdout.splitlines()
     assert "21:30:00" in lines[1]
@@ -56,7 +56,7 @@ def test_the_length_of_a_forecast_is_sent(duetime: Run, deployment: Deployment) 
 
 
 def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
-    """An owner of many schedules is told that not all of them are in it."""
+    """A partial forecast says so."""
     deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))
     assert "the first by name are in it" in duetime("schedules", "forecast").stdout
 

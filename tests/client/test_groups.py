@@ -1,4 +1,4 @@
-"""Groups: what the client and the command send, and how they show what is known."""
+"""Groups: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_group_is_shown_with_its_members_by_state(deployment: Deployment, duet
 
 
 def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime: Run) -> None:
-    """Not with both; without either, nothing follows."""
+    """A task and a call exclude each other; without both, nothing follows the group."""
     deployment.scripted += [Answer(200, GROUP)] * 3
     duetime("groups", "close", "a", "--run", "report", "--payload", '{"n": 1}', "--rule", "all_success")
     duetime("groups", "close", "a", "--callback-url", "https://example.org")
@@ -53,7 +53,7 @@ def test_a_group_is_closed_with_a_task_or_a_call(deployment: Deployment, duetime
 
 
 def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run) -> None:
-    """The command says how many."""
+    """The command prints the number of members."""
     deployment.scripted += [Answer(200, RESULT)] * 2
     assert duetime("groups", "cancel", "a", "--force").stdout == "1 cancelled, 3 scanned\n"
     assert duetime("groups", "retry", "a", "--reason", "fixed").stdout == "1 retried, 3 scanned\n"
@@ -64,7 +64,7 @@ def test_members_are_cancelled_and_retried(deployment: Deployment, duetime: Run)
 
 
 def test_a_task_joins_and_is_listed(deployment: Deployment, duetime: Run) -> None:
-    """By an option of the same name."""
+    """The option has the name of the field."""
     duetime("tasks", "create", "import", "--group", "import-17")
     duetime("tasks", "list", "--group", "import-17")
     assert deployment.received[0].document["group"] == {"id": "import-17"}

@@ -1,4 +1,4 @@
-"""What an import of the client costs its user: modules are counted, because time differs between machines."""
+"""The import cost of the client: modules are counted, because time differs between machines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _imported(code: str) -> tuple[set[str], int]:
 
 @pytest.mark.parametrize("names", ["AsyncClient, Client", "NotFound, RateLimited"])
 def test_importing_the_clients_imports_no_library(names: str) -> None:
-    """Neither httpx nor pydantic: they are imported with the first client, and with its first use."""
+    """Neither httpx nor pydantic is imported before the first client and its first use."""
     libraries, own = _imported(f"from duetime_client import {names}")
     assert libraries == {"duetime_client"}
     assert own <= 11

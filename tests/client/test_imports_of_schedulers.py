@@ -1,4 +1,4 @@
-"""`duetime import`: what becomes of other schedulers' files, and that nothing of them is dropped silently."""
+"""`duetime import`: conversion of other schedulers' files, without silently dropping anything."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Imported = tuple[dict[str, dict[str, Any]], list[dict[str, Any]], int]
 
 @pytest.fixture
 def imported(duetime: Run, tmp_path: Path) -> Callable[..., Imported]:
-    """Imports files, and gives the schedules by name, the findings and the exit code."""
+    """Imports files, and returns the schedules by name, the findings and the exit code."""
 
     def run(program: str, *arguments: str) -> Imported:
         report = tmp_path / "report.json"
@@ -114,7 +114,7 @@ def test_beat_entries_become_schedules(imported: Callable[..., Imported]) -> Non
 
 
 def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., Imported]) -> None:
-    """In Flask's mapping, classes, updates and conditions; what a loop or a function makes is reported."""
+    """Mappings, classes, updates and conditions are read; settings made by loops or functions are reported."""
     schedules, findings, _ = imported("celery", str(FILES / "celery_styles.py"))
     assert {name: fields["task"]["type"] for name, fields in schedules.items()} == {
         "annotated": "jobs.common",
@@ -134,7 +134,7 @@ def test_settings_of_celery_are_found_wherever_they_are(imported: Callable[..., 
 
 
 def test_settings_of_celery_are_reported_without_their_secrets(imported: Callable[..., Imported]) -> None:
-    """Each is named with its counterpart; the address of a broker may hold a password, and is not shown."""
+    """Each setting is reported with its counterpart; the broker's address, with its password, is not shown."""
     _, findings, _ = imported("celery", *paths("celery")[:2])
     conf = texts(findings, "conf")
     assert conf["task_time_limit"].startswith("1800: `timeout_seconds`")
@@ -162,7 +162,7 @@ def test_a_retry_policy_of_celery_keeps_its_defaults(imported: Callable[..., Imp
 
 
 def test_schedules_of_eventbridge_keep_expression_target_and_input(imported: Callable[..., Imported]) -> None:
-    """Also those of a template; an ARN that only CloudFormation knows leaves a placeholder, and is reported."""
+    """Templates are included; an ARN known only to CloudFormation becomes a placeholder and is reported."""
     schedules, findings, _ = imported("eventbridge-scheduler", *paths("eventbridge-scheduler"))
     assert schedules["nightly"] == {
         "cron": "cron(30 1 ? * MON-FRI *)",
@@ -215,7 +215,7 @@ def test_an_account_is_imported(imported: Callable[..., Imported], monkeypatch: 
 
 
 def test_a_simple_dag_becomes_a_graph(imported: Callable[..., Imported]) -> None:
-    """`>>`, lists and TaskFlow calls become dependencies; a graph that is made in a loop is reported."""
+    """`>>`, lists and TaskFlow calls become dependencies; a graph made in a loop is reported."""
     schedules, findings, _ = imported("airflow", *paths("airflow")[:2])
     orders = schedules["orders_nightly"]
     assert (orders["cron"], orders["timezone"], orders["overlap"]) == ("30 1 * * *", "Europe/London", "buffer_one")
@@ -248,7 +248,7 @@ def graph_of(schedule: dict[str, Any]) -> dict[str, list[str]] | None:
 
 
 def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]) -> None:
-    """Whatever makes tasks by running code leaves a placeholder and a finding, never a graph with tasks missing."""
+    """Tasks made by running code result in a placeholder and a finding, never in an incomplete graph."""
     schedules, findings, _ = imported("airflow", str(FILES / "airflow_styles.py"))
     assert {name: graph_of(fields) for name, fields in schedules.items()} == {
         "legacy": {"t1": [], "t2": ["t1"], "t3": ["t2"]},
@@ -270,7 +270,7 @@ def test_styles_of_graphs_are_read_or_reported(imported: Callable[..., Imported]
 
 
 def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None:
-    """Concurrency, deadlines and retries are carried over; what a container runs becomes the payload."""
+    """Concurrency, deadlines and retries are converted; the container becomes the payload."""
     schedules, findings, _ = imported("kubernetes-cronjobs", *paths("kubernetes-cronjobs"))
     backup = schedules["db-backup"]
     assert (backup["overlap"], backup["catch_up_seconds"], backup["timezone"]) == ("skip", 300, "Europe/Berlin")
@@ -285,14 +285,14 @@ def test_cronjobs_keep_their_policies(imported: Callable[..., Imported]) -> None
 
 
 def test_suspended_entries_are_imported_if_asked_for(imported: Callable[..., Imported]) -> None:
-    """With `--with-suspended`, and the report says how to pause it: a manifest has no paused schedules."""
+    """`--with-suspended` imports them, and the report shows how to pause them: manifests have no paused schedules."""
     schedules, findings, _ = imported("kubernetes-cronjobs", str(FILES / "cronjobs.yaml"), "--with-suspended")
     assert schedules["paused"]["cron"] == "@hourly"
     assert "duetime schedules pause paused" in texts(findings, "paused")["spec.suspend"]
 
 
 def test_each_expression_of_a_workflow_is_a_schedule(imported: Callable[..., Imported]) -> None:
-    """`concurrency` becomes `overlap`; triggers and jobs that stay with GitHub are named."""
+    """`concurrency` becomes `overlap`; triggers and jobs that stay with GitHub are reported."""
     schedules, findings, exit_code = imported("github-actions", *paths("github-actions"))
     assert (exit_code, sorted(schedules)) == (0, ["nightly", "nightly-2", "stale"])
     assert (schedules["nightly"]["overlap"], schedules["stale"]["overlap"]) == ("cancel_other", "allow_all")
@@ -339,7 +339,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]: 
 def test_a_field_that_nobody_knows_is_never_dropped_silently(
     program: str, name: str, imported: Callable[..., Imported], tmp_path: Path
 ) -> None:
-    """Wherever it is added, it is in the manifest or in the report; what is reported as a whole is not taken apart."""
+    """An unknown field at any place is in the manifest or in the report; fields of a reported part are not listed."""
     text = (FILES / name).read_text()
     file = tmp_path / name
     document = json.loads(text) if name.endswith("json") else next(iter(yaml.load_all(text, yaml.BaseLoader)))
@@ -395,7 +395,7 @@ HOSTILE = {
 @pytest.mark.parametrize("program", ALL)
 @pytest.mark.parametrize("name", sorted(HOSTILE))
 def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """Nothing runs, grows or crashes: the file is reported, or an entry of it is."""
+    """Nothing is executed, expanded or crashes: the file or an entry is reported."""
     file = tmp_path / "file"
     file.write_bytes(HOSTILE[name])
     schedules, findings, exit_code = imported(program, str(file))
@@ -404,7 +404,7 @@ def test_a_hostile_file_is_reported(name: str, program: str, imported: Callable[
 
 
 def test_a_file_that_is_not_there_is_reported(imported: Callable[..., Imported], tmp_path: Path) -> None:
-    """The other files are imported all the same."""
+    """The other files are still imported."""
     missing = str(tmp_path / "none")
     schedules, findings, exit_code = imported("github-actions", missing, str(FILES / "stale.yaml"))
     assert (set(schedules), exit_code) == ({"stale"}, 1)
@@ -422,7 +422,7 @@ def test_no_value_of_a_file_is_run(imported: Callable[..., Imported], tmp_path: 
 
 
 def test_an_import_is_applied_with_its_report(duetime: Run, deployment: ScheduledDeployment, tmp_path: Path) -> None:
-    """`--apply` does what `schedules apply` does with the printed file; a report that is no JSON is text."""
+    """`--apply` does the same as `schedules apply` with the printed file; a report not named .json is text."""
     report = tmp_path / "report.txt"
     file = str(FILES / "stale.yaml")
     result = duetime("import", "github-actions", file, "--apply", "--yes", "--prefix", "ci-", "--report", str(report))
@@ -433,7 +433,7 @@ def test_an_import_is_applied_with_its_report(duetime: Run, deployment: Schedule
 
 
 def test_files_and_account_exclude_each_other(duetime: Run) -> None:
-    """One of them has to be given."""
+    """Exactly one of them is required."""
     assert duetime("import", "eventbridge-scheduler").exit_code == 2
     assert duetime("import", "eventbridge-scheduler", "x.json", "--from-account").exit_code == 2
 

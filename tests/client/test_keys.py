@@ -1,4 +1,4 @@
-"""API keys: what the client and the command send, and how they show keys."""
+"""API keys: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ TEXT = f"dtk_{KEY['id']}_{'0' * 64}"
 
 
 def test_client_and_command_know_every_role() -> None:
-    """Those of the API, in its order."""
+    """The roles are those of the API, in its order."""
     assert [*RoleName] == [*get_args(api_keys.Role)] == [*Role]
 
 
 def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """The key alone is the output, for a script; what it may do is said on the error stream."""
+    """Only the key is on standard output, for scripts; its roles are on the error stream."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     wanted = ("--role", "writer", "--role", "worker", "--for", "billing", "--expires", "90d")
     result = duetime("keys", "create", "billing api", *wanted)
@@ -52,7 +52,7 @@ def test_a_key_is_created_and_printed_once(duetime: Run, deployment: Deployment)
 
 
 def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> None:
-    """A second key whose text nobody has would stay behind; what is left out is the API's to choose."""
+    """A repeated creation would leave a key that nobody knows; omitted fields are left to the API."""
     deployment.scripted.append(Answer(201, {**KEY, "key": TEXT}))
     assert client.api_keys.create("n", ["reader"]).key == TEXT
     assert deployment.received[0].document == {"name": "n", "roles": ["reader"]}
@@ -60,7 +60,7 @@ def test_a_creation_is_not_repeated(client: Client, deployment: Deployment) -> N
 
 
 def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> None:
-    """As a table, or as one array; nothing of them is secret."""
+    """Keys are a table or one array, without secrets."""
     revoked = {**KEY, "state": "revoked", "used_at": None, "expires_at": None}
     pages = [Answer(200, {"keys": [KEY], "next_token": "t"}), Answer(200, {"keys": [revoked], "next_token": None})]
     deployment.scripted += pages
@@ -72,7 +72,7 @@ def test_keys_are_listed_page_by_page(duetime: Run, deployment: Deployment) -> N
 
 
 def test_a_key_is_revoked_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """The command says whose it was."""
+    """The command prints the key's owner."""
     deployment.scripted.append(Answer(200, {**KEY, "state": "revoked"}))
     result = duetime("keys", "revoke", str(KEY["id"]))
     assert result.stdout == "revoked the key 01a1fc020e348e0a2aaf (billing api) of billing\n"

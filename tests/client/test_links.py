@@ -1,4 +1,4 @@
-"""Links to tasks: what the client and the command send, and how they show links."""
+"""Links to tasks: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LINK = {
 
 
 def test_client_and_command_know_every_action() -> None:
-    """Those of the API, in its order."""
+    """The actions are those of the API, in its order."""
     assert [*ActionName] == [*get_args(task_links.LinkAction)] == [*LinkAction]
 
 
 def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment) -> None:
-    """The address alone is the output, for a script; what it permits is said on the error stream."""
+    """Only the address is on standard output, for scripts; its actions are on the error stream."""
     deployment.scripted.append(Answer(201, {**LINK, "url": URL}))
     wanted = ("--action", "approve", "--action", "reject", "--expires", "2d", "--message", "Pay Ann?")
     result = duetime("links", "create", ID, *wanted)
@@ -54,7 +54,7 @@ def test_a_link_is_created_and_printed_once(duetime: Run, deployment: Deployment
 
 
 def test_links_are_listed(duetime: Run, deployment: Deployment) -> None:
-    """As a table, or as one array; what has ended says why."""
+    """Links are a table or one array; an ended one shows the reason."""
     used = {**LINK, "ended": "it has been used", "used_at": "2026-11-21T11:30:00Z", "used_for": "approve"}
     found = [LINK, used, {**LINK, "ended": "it has expired"}]
     deployment.scripted += [Answer(200, {"links": found})] * 2
@@ -64,7 +64,7 @@ def test_links_are_listed(duetime: Run, deployment: Deployment) -> None:
 
 
 def test_a_link_is_deleted_by_its_id(duetime: Run, deployment: Deployment) -> None:
-    """The command says which one."""
+    """The command names the deleted link."""
     deployment.scripted.append(Answer(204, None))
     assert duetime("links", "delete", ID, str(LINK["id"])).stdout == "deleted the link 01a1fc020e348e0a2aaf\n"
     assert deployment.received[0].path == f"/stage/v1/tasks/{ID}/links/{LINK['id']}"

@@ -1,4 +1,4 @@
-"""A page of a list may be empty and still have a next one: the command reads on, and says what it does not know."""
+"""A list's page may be empty and have a next one: the command continues, and states what it does not know."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ REACHED = "2026-12-03T02:00:00.000Z"
 
 
 class LongList(Deployment):
-    """Lists whose pages are empty, but for the last.
+    """Lists with empty pages, except for the last.
 
     Attributes:
         hits: entries of the last page.
-        interrupted_at: the page at which somebody presses Ctrl-C; none if nobody does.
+        interrupted_at: the page at which Ctrl-C is pressed; `None` for never.
     """
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class LongList(Deployment):
         """Entries of the first page."""
 
     def answer(self, request: Received) -> Answer:
-        """A page of a thousand tasks that were looked at."""
+        """A page of a thousand examined tasks."""
         self.received.append(request)
         number = int(request.query.get("next_token", ["1"])[0])
         if number == self.interrupted_at:
@@ -82,7 +82,7 @@ LISTS = {
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
-    """Nothing was found, and nothing is left to read."""
+    """The command says that there are none only after reading the whole list."""
     result = duetime(*words)
     assert (result.exit_code, result.stdout.strip()) == (0, LISTS[words])
     assert len(deployment.received) == PAGES
@@ -92,7 +92,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(
 def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
     duetime: Run, deployment: LongList, words: tuple[str, ...]
 ) -> None:
-    """After Ctrl-C, the command says how far it has looked and that there may be more, and ends with code 130."""
+    """After Ctrl-C the command reports how far it has read and that there may be more, and exits with code 130."""
     deployment.interrupted_at = 3
     result = duetime(*words)
     assert (result.exit_code, result.stdout) == (130, "")
@@ -101,7 +101,7 @@ def test_a_list_that_was_stopped_does_not_say_that_there_is_none(
 
 
 def test_what_was_found_before_is_shown(duetime: Run, deployment: LongList) -> None:
-    """After Ctrl-C the table has what was found, and the error stream says that it is a part."""
+    """After Ctrl-C the table has the entries found, and the error stream says that it is incomplete."""
     deployment.interrupted_at, deployment.early = 3, [TASK]
     result = duetime("tasks", "list", "--state", "running")
     assert result.exit_code == 130
@@ -117,7 +117,7 @@ def test_a_program_gets_no_part_of_an_array(duetime: Run, deployment: LongList) 
 
 
 def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList) -> None:
-    """The sum of what was read until Ctrl-C is shown as such."""
+    """The sum up to Ctrl-C is marked as incomplete."""
     deployment.interrupted_at, deployment.early = 3, [{**TASK, "cost_dollars": 0.5}]
     result = duetime("cost", "sum", "--by", "type")
     assert (result.exit_code, "stopped after 2,000 tasks" in result.stderr) == (130, True)
@@ -125,7 +125,7 @@ def test_costs_of_a_part_are_said_to_be_that(duetime: Run, deployment: LongList)
 
 
 def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
-    """A listener hears of pages without entries, too: how many tasks were looked at, and up to which due time."""
+    """A listener is called for empty pages, too, with the number of examined tasks and the due time reached."""
     deployment.hits = [TASK]
     heard: list[PageRead] = []
     with Client(deployment.url) as client:
@@ -142,7 +142,7 @@ def test_a_client_is_told_of_each_page(deployment: LongList) -> None:
 def test_a_task_is_found_behind_more_tasks_than_a_page_covers(
     duetime: Run, server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Against the API itself: the only hit is on the last page, and what is nowhere is said to be nowhere."""
+    """Against the real API: a hit on the last page is found, and a missing task is reported as missing."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     with Client(server.url) as client:
         needle = client.tasks.create("report", name="needle", delay_seconds=600)

@@ -22,7 +22,7 @@ def test_the_values_are_those_of_the_apis_document(name: str) -> None:
 
 
 def test_a_value_of_a_newer_api_is_read(client: Client, deployment: Deployment) -> None:
-    """Its text is what the field says; what is no text is not a task."""
+    """An unknown value is read as text; a value that is not text is not a task."""
     task = client.tasks.create("report")
     deployment.tasks[task.id] |= {"state": "dreaming", "priority": "highest"}
     newer = client.tasks.get(task.id)

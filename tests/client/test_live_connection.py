@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _answer(connection: ServerConnection) -> None:
-    """Repeat each message; `bye` ends the connection, and what is no JSON is answered by the like."""
+    """Echo each message; `bye` closes the connection, and invalid JSON is echoed unchanged."""
     for text in connection:
         message = json.loads(text)
         if message.get("do") == "bye":
@@ -29,7 +29,7 @@ def _answer(connection: ServerConnection) -> None:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Where the server is."""
+    """The server's address."""
     with serve(_answer, "127.0.0.1", 0) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -39,7 +39,7 @@ def url() -> Iterator[str]:
 
 
 def test_messages_are_json(url: str) -> None:
-    """What is sent arrives; silence is none, and a message that is no object is passed over."""
+    """Messages arrive; silence returns none, and a message that is not an object is ignored."""
     with WebSocketConnection(f"{url}/live?ticket=t") as connection:
         connection.send({"do": "ping", "ref": "é"})
         assert connection.receive(10) == {"do": "ping", "ref": "é"}
@@ -62,7 +62,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(url: str, monk
 
 
 def test_the_end_of_a_connection_is_an_error_of_this_package(url: str) -> None:
-    """Neither the library's own errors, nor the ticket in the address, are handed on."""
+    """Errors of the library, and the ticket in the address, are not exposed."""
     connection = WebSocketConnection(f"{url}/live?ticket=secret")
     connection.send({"do": "bye"})
     with pytest.raises(Unreachable) as lost:

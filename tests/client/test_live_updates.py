@@ -1,4 +1,4 @@
-"""What a client is told agrees with REST in the end, whatever becomes of its connections and messages."""
+"""The client's view finally agrees with REST, whatever happens to connections and messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def item(id_: str, version: int, state: str = "running") -> Frame:
 
 
 def changed(id_: str, version: int, state: str = "running", *, left: bool = False) -> Frame:
-    """A message that tells of one change."""
+    """A message with one change."""
     entry = {
         "id": id_,
         "version": version,
@@ -60,12 +60,12 @@ ENDED["changes"][0]["item"]["finished_at"] = "2026-11-21T12:00:00Z"
 
 @dataclass
 class Remote:
-    """A deployment with one WebSocket API, in a time of its own.
+    """A deployment with a WebSocket API in its own virtual time.
 
     Attributes:
         connections: the messages of each connection that can be opened; after the last one it is lost.
-        records: what REST says, by id.
-        sent: what clients have sent.
+        records: the records as REST returns them, by id.
+        sent: the messages sent by clients.
         slept: how long they have waited before they connected again.
         codec: of the clients.
     """
@@ -97,7 +97,7 @@ class Remote:
         self.now += timedelta(seconds=seconds)
 
     def address(self) -> Steps[str]:
-        """Where to connect."""
+        """The address to connect to."""
         yield Pause(0)
         return "ws://localhost"
 
@@ -115,11 +115,11 @@ class Remote:
 
     @property
     def session(self) -> Session:
-        """What the client sends with."""
+        """The client's outgoing connection."""
         return Session("http://localhost", Retries(), lambda: 1.0, lambda: self.now, codec=self.codec)
 
     def changes(self, watch: Watch) -> Iterator[Change]:
-        """What a client that waits is told."""
+        """The responses for a waiting client."""
         return Runner(self.session, httpx.Client(), self.sleep, lambda _url: self.open()).stream(watch.changes())
 
 
@@ -131,7 +131,7 @@ class Connection:
     frames: deque[Frame]
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Keep what was sent."""
+        """Keep the sent messages."""
         self.remote.sent.append(message)
 
     def receive(self, timeout: float) -> Mapping[str, Any] | None:
@@ -154,7 +154,7 @@ class Connection:
 
 
 def test_changes_come_as_they_are_sent_and_end_with_the_task() -> None:
-    """The task as it is comes first; doubled and older messages are passed over; after its end there is nothing."""
+    """The current task comes first; repeated and older messages are ignored; the stream ends with the task."""
     remote = Remote(deque([[changed("A", 3), changed("A", 3), changed("A", 2), changed("A", 5), ENDED]]))
     remote.records["A"] = (1, item("A", 1))
     assert [change.version for change in remote.changes(remote.watch("task:A"))] == [1, 3, 5, 9]
@@ -185,7 +185,7 @@ def test_texts_in_messages_are_decrypted() -> None:
 
 
 def test_a_list_tells_of_what_changes_from_now_on() -> None:
-    """What is in the list already is no change; what leaves the filter is told as such."""
+    """Listed tasks are not reported as changes; a task that leaves the filter is."""
     remote = Remote(deque([[changed("A", 1), changed("A", 2), changed("B", 1), changed("B", 2, left=True)]]))
     remote.records["A"] = (1, item("A", 1))
     told = list(islice(remote.changes(remote.watch(filter={"state": "running"})), 3))
@@ -201,7 +201,7 @@ def test_a_list_tells_of_what_changes_from_now_on() -> None:
 def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     writes: list[tuple[str, int]], chance: random.Random
 ) -> None:
-    """Messages are dropped, doubled and reordered, and connections lost: the next reading makes it right."""
+    """Lost, repeated and reordered messages, and lost connections, are corrected by the next reading."""
     remote = Remote()
     for id_, version in writes:
         if version > remote.records.get(id_, (0, {}))[0]:
@@ -214,7 +214,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
     last = Change("end", 1, item("end", 1))
     view: dict[str, int] = {}
     watch = remote.watch()
-    watch.topic = "schedule:all"  # unlike those of a list, its first reading is told, too
+    watch.topic = "schedule:all"  # unlike for a list, its first reading is reported, too
     remote.connections.append([{"kind": "stale", "refs": ["1"]}, changed("end", 1)])
     for change in remote.changes(watch):
         if change.id == last.id:
@@ -225,7 +225,7 @@ def test_whatever_becomes_of_messages_the_view_agrees_with_rest(
 
 
 def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
-    """While nothing comes, what is watched is read again now and then."""
+    """Without messages, the watched task is read periodically."""
     remote = Remote(deque([[{"wait": 200.0}]]))
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -238,7 +238,7 @@ def test_a_lost_message_goes_unnoticed_for_half_a_minute_at_most() -> None:
 
 
 def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
-    """With pauses from one second to thirty, and reading over REST each time: that is the polling, too."""
+    """Reconnection pauses grow from one second to thirty, with a REST reading each time."""
     remote = Remote()
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -249,7 +249,7 @@ def test_lost_connections_are_opened_again_more_and_more_slowly() -> None:
 
 
 def test_without_the_package_the_api_is_polled() -> None:
-    """The same changes come, later."""
+    """The same changes arrive later by polling."""
     remote = Remote(fails=WebSocketMissing)
     remote.records["A"] = (1, item("A", 1))
     changes = remote.changes(remote.watch("task:A"))
@@ -270,7 +270,7 @@ def test_a_silent_connection_is_kept_open_and_renewed_in_time() -> None:
 
 
 def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
-    """If its message was lost, the next reading finds nothing there."""
+    """If its message was lost, the next reading reports the deletion."""
     remote = Remote(deque([[{"wait": 60.0}]]))
     remote.records["A"] = (4, item("A", 4))
     watch = remote.watch("task:A")
@@ -286,7 +286,7 @@ def test_a_task_that_is_deleted_is_told_and_ends_the_watch() -> None:
 
 
 def test_what_never_was_there_is_an_error() -> None:
-    """The API's answer is handed on."""
+    """The API's error is raised."""
     remote = Remote()
     watch = remote.watch("task:A")
 

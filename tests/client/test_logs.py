@@ -35,16 +35,16 @@ def line(message: object, **fields: object) -> str:
 
 
 class Missing(Exception):
-    """There is no such log group."""
+    """The log group does not exist."""
 
 
 @dataclass
 class FakeLogs:
-    """As much of CloudWatch Logs as is read: what each call finds, in pages of two.
+    """The used parts of CloudWatch Logs: scripted results in pages of two.
 
     Attributes:
         found: the events by call; the last call's again for any further one.
-        asked: what was asked for.
+        asked: the requests.
     """
 
     found: list[list[dict[str, Any]]]
@@ -75,7 +75,7 @@ def texts(reader: LogReader, since_ms: int = AT) -> list[str]:
 
 
 def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
-    """Lines of another task, which a pattern with an asterisk lets through, and lines that are no JSON are left out."""
+    """Lines of other tasks, which a pattern with an asterisk matches, and non-JSON lines are left out."""
     events = [
         event(AT, line("one")),
         event(AT, line("other", task_id="X")),
@@ -91,7 +91,7 @@ def test_all_pages_are_read_and_only_lines_of_the_task() -> None:
 
 
 def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
-    """Quotation marks end no text, and an asterisk matches nothing but itself in the end."""
+    """Quotation marks do not end the pattern, and an asterisk finally matches only itself."""
     wanted = LogFilter(task_type='a"b*', schedule="nightly")
     assert wanted.pattern == r'{ ($.type = "a\"b*") && ($.schedule = "nightly") }'
     assert wanted.matches({"task_id": ID, "type": 'a"b*', "schedule": "nightly"})
@@ -100,7 +100,7 @@ def test_a_pattern_holds_whatever_a_name_has_in_it() -> None:
 
 
 def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
-    """A later reading looks back: a line that was taken in after newer ones is shown, and none twice."""
+    """Later readings look back: a line ingested late is shown, and none twice."""
     first = [event(AT, line("a")), event(AT + 10_000, line("c"))]
     second = [event(AT, line("a")), event(AT + 5_000, line("b")), event(AT + 10_000, line("c"))]
     third = [event(AT + 60_000, line("d"))]
@@ -112,12 +112,12 @@ def test_following_shows_each_line_once_also_if_it_comes_late() -> None:
 
 
 def test_a_group_that_is_not_there_has_no_lines() -> None:
-    """Lambda makes it when the first line is written."""
+    """Lambda creates the group with the first line."""
     assert texts(LogReader(FakeLogs([[]], missing=True), "group", LogFilter(task_id=ID))) == []
 
 
 def test_the_embedded_aws_answers_the_same_question(engine: Emulator) -> None:
-    """Its log groups are read by the same call; it takes any pattern of JSON, and the lines are matched here."""
+    """The embedded AWS is read with the same call; it accepts any JSON pattern, so lines are matched here."""
     logs: Any = engine.client("logs")
     group = f"/aws/lambda/{uuid4().hex}"
     logs.create_log_group(logGroupName=group)
@@ -152,7 +152,7 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> FakeLogs:
 
 
 def test_the_lines_of_a_task_are_printed(duetime: Callable[..., Result], logs: FakeLogs) -> None:
-    """Time, attempt, level and message; a traceback below; nothing that a terminal would obey."""
+    """Time, attempt, level and message are printed, with a traceback below, and control characters escaped."""
     shown = duetime("logs", ID.lower(), "--stack", "duetime-dev", "--since", "10m")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines() == [
@@ -187,7 +187,7 @@ def test_lines_are_printed_as_json(duetime: Callable[..., Result], logs: FakeLog
 def test_a_command_line_that_asks_for_nothing_is_refused(
     duetime: Callable[..., Result], arguments: tuple[str, ...], why: str
 ) -> None:
-    """It says what is missing, and exits with 2."""
+    """It names the missing option and exits with 2."""
     shown = duetime("logs", *arguments)
     assert shown.exit_code == 2
     assert why in " ".join(shown.stderr.replace("│", " ").split())
@@ -196,7 +196,7 @@ def test_a_command_line_that_asks_for_nothing_is_refused(
 def test_the_local_context_needs_no_stack(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The command of the distribution that knows the embedded AWS does it, on the stack that the context names."""
+    """The command of `duetime-local` runs on the stack of the context."""
     asked: list[tuple[str, LogFilter]] = []
 
     def reader_at(address: str, wanted: LogFilter) -> LogReader:
@@ -218,7 +218,7 @@ def test_the_local_context_needs_no_stack(
 def test_the_local_context_says_when_no_stack_runs(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It does not ask for a stack of AWS."""
+    """It does not request a stack of AWS."""
     monkeypatch.setenv("DUETIME_READY_FILE", str(tmp_path / "none.json"))
     monkeypatch.setenv("DUETIME_CONTEXT", "local")
     shown = duetime("logs", ID)
@@ -229,7 +229,7 @@ def test_the_local_context_says_when_no_stack_runs(
 def test_a_context_that_was_read_from_a_stack_names_it(
     duetime: Callable[..., Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: FakeLogs
 ) -> None:
-    """So nobody has to say it again."""
+    """The stack of the context needs no option."""
     contexts = {
         "current": "prod",
         "contexts": {"prod": {"url": "https://api", "auth": "none", "stack": "duetime-prod"}},

@@ -42,7 +42,7 @@ PARTS: dict[str, dict[str, Any]] = {
 def test_what_the_api_adds_to_a_part_is_no_difference(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """A file that gives a part without its defaults is applied once, and changes nothing the second time."""
+    """A file that omits defaults of a part is applied once, and changes nothing the second time."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "schedules.json"
     schedule = {"name": "nightly", "rate": "1 hour", "task": {"type": "any.report", **PARTS[part]}}

@@ -52,7 +52,7 @@ def _tools(*, allow_writes: bool) -> dict[str, OperationTool]:
 
 
 def _with(url: str, act: Callable[[Client], Awaitable[R]], *, allow_writes: bool = True) -> R:
-    """What is done with a client of a server of tools, in this process."""
+    """Tests with a client of an MCP server, in this process."""
     # Every process of pytest-xdist collects these tests, and one of them runs them: the imports take a second.
     from mcp import Client  # noqa: PLC0415 - see above
 
@@ -83,7 +83,7 @@ async def _listed(client: Client) -> list[Tool]:
 
 
 def test_every_operation_is_a_tool_and_only_what_reads_is_offered_by_itself() -> None:
-    """Names are the client's; without permission no tool changes anything, which is what the API declares."""
+    """Tools have the client's names; without permission no tool changes anything, as declared by the API."""
     names = {re.sub("[A-Z]", lambda each: f"_{each[0].lower()}", one.id): one for one in OPERATIONS}
     assert set(_tools(allow_writes=True)) == set(names) - LEFT_OUT
     safe = {name for name, operation in names.items() if operation.is_safe}
@@ -117,7 +117,7 @@ def test_the_tools_are_described_by_the_api(server: ApiServer) -> None:
 
 
 def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
-    """Arguments become the request's path, query, headers and body; the result is the API's JSON."""
+    """Arguments become path, query, headers and body of the request; the result is the API's JSON."""
     body = {"type": "mail", "delay_seconds": 3600, "tags": {"team": "dba"}}
     error, made = _called(server.url, "create_task", {"body": body, "idempotency_key": "k"})
     assert (error, made["state"]) == (False, "scheduled")
@@ -151,7 +151,7 @@ def test_a_task_is_created_found_and_cancelled(server: ApiServer) -> None:
     ],
 )
 def test_a_wrong_call_gets_a_problem(server: ApiServer, name: str, arguments: dict[str, Any], told: str) -> None:
-    """Never a traceback: a code, and words that name the argument or the field, so that it can be corrected."""
+    """The problem has a code and names the argument or the field, without a traceback."""
     error, problem = _called(server.url, name, arguments)
     assert error
     assert re.search(told, json.dumps(problem, ensure_ascii=False)), problem
@@ -168,7 +168,7 @@ def test_a_body_that_json_cannot_have_is_told() -> None:
 
 
 def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: ApiServer) -> None:
-    """The tool is not listed, and a call of it says what would allow it; nothing is sent."""
+    """The tool is not listed, and calling it names the option that allows it; nothing is sent."""
     assert "create_task" not in {tool.name for tool in _with(server.url, _listed, allow_writes=False)}
     error, problem = _called(server.url, "create_task", {"body": {"type": "mail"}}, allow_writes=False)
     assert (error, problem["code"]) == (True, "tool_unknown")
@@ -177,7 +177,7 @@ def test_what_changes_something_is_refused_by_a_server_that_only_reads(server: A
 
 
 def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
-    """The server goes on: the next call may succeed."""
+    """The server continues, and the next call may succeed."""
     server.dead = True
     error, problem = _called(server.url, "get_health", {})
     assert (error, problem["code"]) == (True, "request_failed")
@@ -185,7 +185,7 @@ def test_an_api_that_does_not_answer_is_told(server: ApiServer) -> None:
 
 
 def test_a_long_result_is_cut_where_it_can_be_read() -> None:
-    """Of a list the first entries remain, with no token that would skip the others; other text is cut."""
+    """A long list keeps its first entries without a token that would skip the others; other text is cut."""
     page = {"tasks": [{"id": str(number), "payload": "x" * 100} for number in range(100)], "next_token": "t"}
     assert json.loads(bounded(page)) == page
     shown = json.loads(bounded(page, 2_000))
@@ -203,7 +203,7 @@ def test_a_long_result_is_cut_where_it_can_be_read() -> None:
 def test_the_command_needs_a_deployment_that_describes_itself(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
-    """An address where no duetime answers is told before anything is served."""
+    """An address without duetime is reported before serving."""
     result = duetime("mcp")
     assert (result.exit_code, result.stdout) == (1, "")
     assert deployment.received[0].path.endswith("/v1/openapi.json")

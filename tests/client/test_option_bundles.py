@@ -1,4 +1,4 @@
-"""Bundles of options: a dataclass that several commands take."""
+"""Bundles of options: a dataclass shared by several commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Paint:
 
 @pytest.fixture
 def painted() -> list[object]:
-    """What the command was called with."""
+    """The arguments of the command."""
     return []
 
 
@@ -50,7 +50,7 @@ def test_a_command_gets_its_bundle_from_options(app: CommandGroup, painted: list
 
 
 def test_a_field_without_default_is_required(app: CommandGroup, painted: list[object]) -> None:
-    """As a parameter without default is; constraints of a field hold too."""
+    """It behaves like a parameter without a default; constraints of a field apply, too."""
     assert "--color" in CliRunner().invoke(app, ["wall"]).stderr
     assert CliRunner().invoke(app, ["wall", "--color", "red", "--layers", "0"]).exit_code == 2
     assert painted == []
@@ -58,7 +58,7 @@ def test_a_field_without_default_is_required(app: CommandGroup, painted: list[ob
 
 @dataclass(frozen=True)
 class Job:
-    """A bundle with another one, that a test's command is called with."""
+    """A bundle within another one, as an argument of a test's command."""
 
     context: typer.Context
     paint: Paint
@@ -86,7 +86,7 @@ def test_help_lists_the_options_of_a_bundle(app: CommandGroup) -> None:
 
 
 def test_two_options_of_one_name_are_an_error() -> None:
-    """Of a bundle and a parameter, one would silently replace the other."""
+    """A bundle and a parameter with the same option would silently replace each other."""
 
     def command(color: str, *, paint: Paint) -> None:
         """Take the same name twice."""

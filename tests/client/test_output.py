@@ -1,4 +1,4 @@
-"""What commands say they did, and how they word counts, times and errors."""
+"""The confirmation messages of commands, and their wording of counts, times and errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOCK: dict[str, Any] = {
 
 @pytest.fixture
 def deployment() -> Iterator[ScheduledDeployment]:
-    """A deployment with schedules, of its own for each test."""
+    """A separate deployment with schedules for each test."""
     with served(ScheduledDeployment()) as made:
         yield made
 
@@ -69,7 +69,7 @@ def test_deleting_a_schedule_says_so(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_deleting_a_schedule_asks_first(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Its queued tasks are lost for good: nothing is sent without a yes, be it typed or by the option."""
+    """Nothing is sent without a typed confirmation or the option, because queued tasks would be lost."""
     before = len(deployment.received)
     for typed in ("n\n", None):
         refused = duetime("schedules", "delete", "nightly", typed=typed)
@@ -87,7 +87,7 @@ def test_deleting_a_calendar_says_so(duetime: Run, deployment: ScheduledDeployme
 
 
 def test_running_a_task_now_shows_that_it_runs_now(duetime: Run) -> None:
-    """Its due time stays an hour ahead, which alone would read as if nothing had happened."""
+    """The output says that it runs now, although its due time stays an hour ahead."""
     duetime("tasks", "create", "report", "--in", "1h")
     shown = duetime("tasks", "run", "01TASK00000000000000000000").stdout
     assert "starts    now, before its due time" in shown
@@ -103,7 +103,7 @@ def test_a_schedule_lists_events_and_not_what_did_not_run(duetime: Run) -> None:
 
 @pytest.mark.usefixtures("nightly")
 def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
-    """No time is raw RFC 3339 beside others in the reader's zone, and a duration has units."""
+    """Times are in the user's zone and never raw RFC 3339, and durations have units."""
     duetime("schedules", "update", "nightly", "--start", "2026-11-01T09:00", "--end", "2026-12-24T09:00")
     shown = duetime("schedules", "show", "nightly").stdout
     for line in (
@@ -116,7 +116,7 @@ def test_all_times_of_a_schedule_have_one_format(duetime: Run) -> None:
 
 
 def test_occurrences_print_each_time_once(duetime: Run) -> None:
-    """In the zone of the schedule, with the offset that makes it unambiguous; a moved one in the same zone."""
+    """Times are in the schedule's zone with an unambiguous offset, including moved ones."""
     header, first, _, moved = duetime("schedules", "preview", "--cron", "30 1 * * *").stdout.splitlines()
     assert header.split() == ["time", "decision"]
     assert first.split() == ["2026-11-22", "01:30:00+00:00", "runs"]
@@ -128,7 +128,7 @@ def test_occurrences_print_each_time_once(duetime: Run) -> None:
 
 
 def test_a_lock_says_who_holds_it_and_who_waits(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Each in a state, with a position for those that wait; releasing it says so."""
+    """Each task has a state, and waiting ones a position; a release is confirmed."""
     deployment.scripted += [Answer(200, LOCK), Answer(200, {**LOCK, "holders": []})]
     _, holder, waiter = duetime("locks", "show", "db-17").stdout.splitlines()
     assert "held until 21:05:00 (in 5 min)" in holder
@@ -144,7 +144,7 @@ def test_a_count_is_grammatical(number: int, shown: str) -> None:
 
 
 def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """What was matched, changed and scanned; one task is one task."""
+    """Matched, changed and scanned tasks are counted with the right plural."""
     one = {"examined": 399, "matched": 1, "affected": 0, "refused": {}, "next_token": None}
     deployment.scripted += [Answer(200, one), Answer(200, {"tasks": [], "next_token": None})]
     assert duetime("tasks", "cancel", "--type", "report", "--dry-run").stdout == "1 matched, 399 scanned\n"
@@ -174,12 +174,12 @@ def test_the_counts_of_a_bulk_operation_are_grammatical(duetime: Run, deployment
     ],
 )
 def test_a_short_duration_is_rounded_to_the_nearest(seconds: float, shown: str) -> None:
-    """One unit, of which there are at least two: never off by a quarter, let alone by half."""
+    """A single unit is used from two of it on, so the error stays below a quarter."""
     assert span(seconds, 1) == shown
 
 
 def test_a_duration_in_two_units_is_rounded_to_the_nearest() -> None:
-    """What was due in ten minutes a moment ago is due in ten minutes."""
+    """A task that was due in ten minutes a moment ago is still shown as due in ten minutes."""
     assert distance(NOW + timedelta(minutes=9, seconds=59.95), NOW) == "in 10 min"
     assert distance(NOW + timedelta(days=1, hours=23, minutes=40), NOW) == "in 2 d"
     assert distance(NOW - timedelta(hours=3, minutes=59, seconds=40), NOW) == "4 h ago"

@@ -55,7 +55,7 @@ def test_a_plugin_is_a_sub_command(duetime: Run, install: Callable[..., None]) -
 def test_a_broken_plugin_is_told_on_use_only(
     duetime: Run, install: Callable[..., None], source: str, reason: str, request: pytest.FixtureRequest
 ) -> None:
-    """A plugin that cannot be loaded harms no other command, is marked in the help, and says why when it is used."""
+    """A broken plugin does not affect other commands, is marked in the help, and reports the reason when it is used."""
     install(f"plugin_that_breaks_{request.node.callspec.indices['source']}", source, "broken")
     assert duetime("tasks", "list").exit_code == 0
     listed = duetime("--help")
@@ -69,13 +69,13 @@ def test_a_broken_plugin_is_told_on_use_only(
 
 
 def test_a_plugin_cannot_take_an_own_commands_place(duetime: Run, install: Callable[..., None]) -> None:
-    """`tasks` stays what it is, whatever else is installed."""
+    """`tasks` keeps its meaning, whatever is installed."""
     install("plugin_that_usurps", WORKING, "tasks")
     assert duetime("tasks", "list", "--json").stdout == "[]\n"
 
 
 def test_an_unknown_command_is_a_usage_error(duetime: Run) -> None:
-    """A command that nobody brings is told as such."""
+    """An unknown command is reported as a usage error."""
     result = duetime("nonsense")
     assert result.exit_code == 2
     assert "No such command" in result.stderr
@@ -90,7 +90,7 @@ def test_the_version_is_the_distributions(duetime: Run) -> None:
 
 
 def test_a_command_of_another_distribution_is_named_with_it(duetime: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the local stack, `duetime dev` says what to install."""
+    """Without the local stack, `duetime dev` names the package to install."""
     monkeypatch.setattr("duetime_client.commands.plugins.plugins", dict)
     result = duetime("dev")
     assert result.exit_code == 2

@@ -1,4 +1,4 @@
-"""How many polls a wait for one task takes: the figures of the reference page about costs."""
+"""The number of polls of a wait for one task: the figures of the reference page about costs."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def polls(due: Millis, runs: Millis, *, is_told: bool) -> int:
     ],
 )
 def test_a_wait_takes_so_many_polls(due: int, runs: int, before: int, after: int) -> None:
-    """Without the API's hint and with it."""
+    """With and without the API's hint."""
     of = (due * SECOND, runs * SECOND)
     assert (polls(*of, is_told=False), polls(*of, is_told=True)) == (before, after)

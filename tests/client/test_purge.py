@@ -1,4 +1,4 @@
-"""Purges: what the client sends, and what the command asks and prints."""
+"""Purges: the client's requests, and the command's question and output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def purge(state: str, refused: dict[str, int] | None = None, **removed: int) -> 
 
 
 def test_the_command_follows_a_purge_and_prints_the_receipt(duetime: Run, deployment: Deployment) -> None:
-    """It sends the filter with the reason, and prints what was removed, and what is left."""
+    """It sends the filter with the reason, and prints the removed data and the rest."""
     deployment.scripted += [Answer(202, purge("running")), Answer(200, purge("succeeded", tasks=3, archive_rows=2))]
     ended = duetime("purge", "--of-tag", "customer=7", "--reason", "request 17", "--cancel", "--yes")
     assert ended.exit_code == 0, ended.output
@@ -59,14 +59,14 @@ def test_refused_tasks_give_exit_code_1(duetime: Run, deployment: Deployment) ->
 
 @pytest.mark.parametrize("arguments", [(), ("ID", "--all"), ("ID", "--type", "x"), ("--all", "--type", "x")])
 def test_exactly_one_selection_is_needed(duetime: Run, deployment: Deployment, arguments: tuple[str, ...]) -> None:
-    """Nothing is sent without one, or with two of them."""
+    """Nothing is sent without a selection, or with two."""
     ended = duetime("purge", *arguments, "--yes")
     assert (ended.exit_code, deployment.received) == (2, [])
     assert "give one of" in ended.output
 
 
 def test_nothing_is_removed_without_confirmation(duetime: Run, deployment: Deployment) -> None:
-    """The question names the owner; an answer of no sends nothing."""
+    """The question names the owner; without confirmation nothing is sent."""
     ended = duetime("purge", "--all", "--of-owner", "ada", typed="n\n")
     assert (ended.exit_code, deployment.received) == (1, [])
     assert "Everything of ada will be removed for good" in ended.output

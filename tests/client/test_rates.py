@@ -1,4 +1,4 @@
-"""Rates, unique keys and ordered keys: what the client and the command send, and how they show them."""
+"""Rates, unique keys and ordered keys: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY = {"key": "customer/17", "kind": "unique", "until": "ended", "holders": [HEL
 
 
 def test_a_rate_is_shown_with_its_limit_and_its_line(deployment: Deployment, duetime: Run) -> None:
-    """The pinned limit, what tasks ask for, when a new task starts, and each waiting task with its turn."""
+    """The pinned limit, the requested one, the next start, and each waiting task with its turn are shown."""
     deployment.scripted.append(Answer(200, RATE))
     _, first, waiter = duetime("rates", "show", "crm").stdout.splitlines()
     assert "10 per 60 s, pinned; tasks ask for 50 per 1 s + 5" in first
@@ -57,7 +57,7 @@ def test_a_paused_rate_says_since_when(deployment: Deployment, duetime: Run) -> 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "reset"])
 def test_an_action_sends_its_reason(deployment: Deployment, duetime: Run, action: str) -> None:
-    """In the body of the request, and says what was done."""
+    """The reason is in the body of the request, and the command confirms the action."""
     deployment.scripted.append(Answer(200, RATE))
     said = duetime("rates", action, "crm", "--reason", "the CRM is down").stdout.splitlines()[0]
     assert said.endswith("the rate crm")

@@ -21,7 +21,7 @@ def _resources(client: Client | AsyncClient) -> dict[str, Resource]:
 
 
 def test_both_clients_have_the_same_resources() -> None:
-    """What is found in one client is found in the other, by the same name."""
+    """Every resource of one client exists in the other, with the same name."""
     client, async_client = (_resources(made("http://localhost")) for made in (Client, AsyncClient))
     assert client.keys() == async_client.keys()
     for name, resource in client.items():

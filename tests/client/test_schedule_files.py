@@ -1,4 +1,4 @@
-"""`duetime schedules apply` and `import crontab`: afterwards there is what a file says, and nothing else moved."""
+"""`duetime schedules apply` and `import crontab`: the schedules then match the file, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ B = '{"name": "b", "rate": "1 hour", "task": {"type": "report", "payload": {"x":
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[str], str]:
-    """Writes a file and tells its path."""
+    """Writes a file and returns its path."""
 
     def write(text: str) -> str:
         path = tmp_path / "schedules"
@@ -50,7 +50,7 @@ def file(tmp_path: Path) -> Callable[[str], str]:
 
 
 def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
-    """What requests changed anything, in order of their addresses."""
+    """The requests that changed something, by address."""
     found = [(one.method, one.path) for one in deployment.received if one.method != "GET"]
     return sorted((method, path.removeprefix("/stage/v1/")) for method, path in found)
 
@@ -58,7 +58,7 @@ def changed(deployment: ScheduledDeployment) -> list[tuple[str, str]]:
 def test_a_file_is_applied_and_applying_it_again_changes_nothing(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Created at first; the second time all is as it should be, whatever defaults the API filled in."""
+    """The first run creates the schedules; the second changes nothing, whatever defaults the API filled in."""
     path = file(f"{A}\n\n{B}\n")
     first = duetime("schedules", "apply", path, "--yes")
     assert (first.exit_code, changed(deployment)) == (0, [("POST", "schedules")] * 2), first.output
@@ -104,7 +104,7 @@ def test_a_timing_of_another_kind_takes_the_place_of_the_old_one(
 def test_nothing_is_deleted_without_prune(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """What a file no longer names stays, until its owner says otherwise."""
+    """Schedules that a file no longer contains stay unless pruning is requested."""
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y")
     duetime("schedules", "apply", file(A), "-y")
     assert sorted(deployment.schedules) == ["a", "b"]
@@ -115,7 +115,7 @@ def test_nothing_is_deleted_without_prune(
 def test_prune_by_tag_deletes_what_carries_the_tag_only(
     duetime: Run, deployment: ScheduledDeployment, client: Client, file: Callable[[str], str]
 ) -> None:
-    """The tag marks what a file owns; schedules of others, and entries that are faulty now, are left alone."""
+    """The tag marks the schedules of a file; those of others, and entries that are invalid now, are kept."""
     client.schedules.create("others", rate="1 hour", task={"type": "x", "tags": {"team": "ops"}})
     duetime("schedules", "apply", file(f"{A}\n{B}"), "-y", "--tag", "file=ours")
     assert deployment.schedules["a"]["task"]["tags"] == {"file": "ours"}
@@ -128,7 +128,7 @@ def test_prune_by_tag_deletes_what_carries_the_tag_only(
 def test_prune_must_say_what_the_file_owns(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str], options: list[str]
 ) -> None:
-    """As with kubectl: by a label, or all."""
+    """Pruning requires a tag or all, like kubectl."""
     assert duetime("schedules", "apply", file(A), "-y", *options).exit_code == 2
     assert deployment.received == []
 
@@ -136,7 +136,7 @@ def test_prune_must_say_what_the_file_owns(
 def test_a_dry_run_has_the_api_judge_and_changes_nothing(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A bad timing is found although nothing is created."""
+    """A dry run finds an invalid timing although nothing is created."""
     result = duetime(
         "schedules", "apply", file(f"{A}\n{B}\n{A.replace('a', 'c', 1).replace('0 1 * * *', 'bad')}"), "--dry-run"
     )
@@ -144,7 +144,7 @@ def test_a_dry_run_has_the_api_judge_and_changes_nothing(
 
 
 def test_it_asks_first(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
-    """A no, or nobody to ask, changes nothing."""
+    """Without confirmation, or without a terminal, nothing changes."""
     path = file(A)
     assert duetime("schedules", "apply", path, typed="n\n").exit_code == 1
     assert duetime("schedules", "apply", path, typed="").exit_code == 1
@@ -175,7 +175,7 @@ def test_an_error_of_one_stops_no_other(
 def test_where_nobody_answers_the_rest_is_not_tried(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Exit code 3, and how many are left: applying again goes on."""
+    """Exit code 3 with the number of remaining entries: applying again continues."""
     deployment.scripted.extend([Answer(200, {"schedules": [], "next_token": None}), *[Answer(None)] * 40])
     many = "\n".join(A.replace('"a"', f'"a{number}"') for number in range(30))
     result = duetime("schedules", "apply", file(many), "-y")
@@ -213,7 +213,7 @@ def test_a_list_without_payloads_is_completed(
 def test_a_target_that_the_type_decides_is_no_difference(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """A file need not say that a handler is a handler."""
+    """A file may omit the target if the type determines it."""
     duetime("schedules", "apply", file(A), "-y")
     deployment.schedules["a"]["task"]["target"] = {"kind": "handler"}
     deployment.received.clear()
@@ -228,7 +228,7 @@ def properties(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def test_the_defaults_are_those_of_the_api() -> None:
-    """The command compares with what the contract fills in."""
+    """The command's defaults equal those of the contract."""
     fields, task = properties(ScheduleCreate), properties(TaskTemplate)
     named = {name: fields[name].get("default", []) for name in SCHEDULE_DEFAULTS}
     assert named == SCHEDULE_DEFAULTS
@@ -257,7 +257,7 @@ YAML = """
 
 
 def test_yaml_is_read_as_json_would_be() -> None:
-    """Times and `on` stay text, anchors work, and each entry knows its line."""
+    """Times and `on` stay text, anchors work, and each entry has its line."""
     first, second = entries_of(YAML)
     assert (first.line, first.name, second.line) == (3, "a", 9)
     assert first.fields == {
@@ -274,7 +274,7 @@ def test_yaml_is_read_as_json_would_be() -> None:
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c", "- !!python/object:os.system x", "\t- a", "[" * 5_000])
 def test_a_file_that_is_neither_is_refused(text: str) -> None:
-    """With the place where it stops being YAML, and without running anything of it."""
+    """The error names the position of the YAML fault, and nothing is executed."""
     with pytest.raises(ManifestUnreadable):
         entries_of(text)
 
@@ -291,7 +291,7 @@ def test_a_file_that_is_neither_is_refused(text: str) -> None:
     ],
 )
 def test_a_bad_entry_is_named(text: str, fault: str) -> None:
-    """The others of the file are read all the same."""
+    """The other entries are still read."""
     assert fault in entries_of(text)[-1].fault
 
 
@@ -336,12 +336,12 @@ def test_a_bad_entry_is_named(text: str, fault: str) -> None:
     ],
 )
 def test_a_prow_job_becomes_a_schedule(job: dict[str, Any], fields: dict[str, Any]) -> None:
-    """From start to start it is a rate, from end to start it is permanent."""
+    """An interval from start to start is a rate, one from end to start is permanent."""
     assert schedule_of_prow(job) == fields
 
 
 def test_prow_jobs_are_applied(duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]) -> None:
-    """With the type that an option gives; a duration that is none is named with its line."""
+    """The type is that of an option; an invalid duration is reported with its line."""
     lines = [
         '{"name": "ci-a", "cron": "0 6 * * *"}',
         '{"name": "ci-b", "interval": "6h"}',
@@ -371,7 +371,7 @@ CRON_TZ=Europe/London
 
 
 def test_a_crontab_becomes_schedules() -> None:
-    """Comments are passed over, variables travel along, `%` is read as cron does, and what cannot be is named."""
+    """Comments are skipped, variables are kept, `%` is read as cron does, and unsupported lines are reported."""
     poll, daily, mail, reboot, short, again = entries_of_crontab(CRONTAB, task_type="shell", timezone="Asia/Tokyo")
     env = {"MAILTO": "ops@example.org", "SHELL": "/bin/bash"}
     assert poll.fields == {
@@ -405,7 +405,7 @@ def test_a_crontab_becomes_schedules() -> None:
     ],
 )
 def test_the_input_of_a_command_ends_with_a_line_end(command: str, stdin: str) -> None:
-    """As Vixie cron, Debian and cronie write it: `while read` gets the last line, too, and none is added to another."""
+    """As in Vixie cron, Debian and cronie, the last line gets exactly one line end, so that `while read` reads it."""
     (entry,) = entries_of_crontab(f"30 1 * * * {command}", task_type="shell", timezone=None)
     assert entry.fields["task"]["payload"] == {"command": "cat > /tmp/x", "stdin": stdin}
 
@@ -440,7 +440,7 @@ def test_a_random_time_that_cannot_be_is_reported(field: str) -> None:
 
 
 def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
-    """What the API would refuse as ambiguous is applied: both days for a crontab, either day for Prow."""
+    """Expressions that the API would refuse as ambiguous are applied: both days for a crontab, either day for Prow."""
     (of_crontab,) = entries_of_crontab("0 0 */2 * 1-5 /usr/bin/x", task_type="shell", timezone=None)
     of_prow = schedule_of_prow({"name": "x", "cron": "0 0 */2 * 1-5"})
     both, either = (
@@ -451,7 +451,7 @@ def test_imports_keep_the_reading_of_the_cron_that_they_come_from() -> None:
 
 
 def test_every_real_job_of_prow_is_accepted() -> None:
-    """All periodic jobs of Kubernetes' CI have a timing that the API takes, but two that are switched off by a date."""
+    """All periodic jobs of Kubernetes' CI have an accepted timing, except two that are switched off by a date."""
     if not PERIODICS.exists():
         pytest.skip("the shared data is not beside this checkout")
     jobs = [json.loads(line) for line in PERIODICS.read_text().splitlines()]
@@ -487,14 +487,14 @@ def test_a_command_is_not_cut_where_python_would_end_a_line() -> None:
 
 
 def test_a_variable_keeps_the_blanks_within_its_value() -> None:
-    """A long run of blanks costs no more than its length: by going back it took twelve seconds."""
+    """A long run of blanks is parsed in linear time; backtracking took twelve seconds."""
     value = f"x{' ' * 100_000}y"
     (entry,) = entries_of_crontab(f"A =  {value}  \n0 1 * * * a\n", task_type="s", timezone=None)
     assert entry.fields["task"]["payload"]["env"] == {"A": value}
 
 
 def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
-    """So that importing again changes a schedule instead of making another one."""
+    """A stable name lets a second import change the schedule instead of creating another."""
     one = entries_of_crontab("0 1 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     other = entries_of_crontab("# new\n0 2 * * * /bin/a x\n", task_type="s", timezone=None)[0]
     assert (one.name, one.fields["cron"]) != (other.name, other.fields["cron"])
@@ -504,7 +504,7 @@ def test_a_name_stays_when_its_line_moves_or_its_time_changes() -> None:
 def test_an_imported_crontab_is_printed_or_applied(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """What is printed can be applied, and gives what applying it directly does."""
+    """Applying the printed file has the same result as applying directly."""
     path = file(CRONTAB)
     printed = duetime("import", "crontab", path, "--type", "shell", "--prefix", "host-")
     assert (printed.exit_code, len(printed.stdout.splitlines())) == (1, 4)
@@ -516,14 +516,14 @@ def test_an_imported_crontab_is_printed_or_applied(
     deployment.received.clear()
     assert duetime("schedules", "apply", "-", "--yes", typed=printed.stdout).exit_code == 0
     assert changed(deployment) == []
-    # As some editors write it.
+    # As written by some editors.
     assert duetime("schedules", "apply", "-", "--yes", typed=f"\ufeff{printed.stdout}").exit_code == 0
 
 
 def test_a_changed_schedule_is_not_overwritten(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """Somebody else was faster between the look and the change: that line is refused."""
+    """A schedule that was changed since the comparison is rejected."""
     duetime("schedules", "apply", file(A), "-y")
     listed: dict[str, Any] = {"schedules": [dict(deployment.schedules["a"])], "next_token": None}
     deployment.schedules["a"]["version"] = 9
@@ -535,7 +535,7 @@ def test_a_changed_schedule_is_not_overwritten(
 def test_a_list_that_is_behind_does_no_harm(
     duetime: Run, deployment: ScheduledDeployment, file: Callable[[str], str]
 ) -> None:
-    """What it does not show yet is not created again, and what it still shows is not changed back."""
+    """A schedule that the list lacks is not created again, and an outdated entry does not revert a change."""
     duetime("schedules", "apply", file(A), "-y")
     deployment.scripted.append(Answer(200, {"schedules": [], "next_token": None}))
     assert duetime("schedules", "apply", file(A), "-y").exit_code == 0

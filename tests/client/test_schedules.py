@@ -27,7 +27,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def deployment() -> Iterator[ScheduledDeployment]:
-    """A deployment with schedules, of its own for each test."""
+    """A separate deployment with schedules for each test."""
     with served(ScheduledDeployment()) as made:
         yield made
 
@@ -38,7 +38,7 @@ def nightly(client: Client, name: str = "nightly") -> Schedule:
 
 
 def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployment: ScheduledDeployment) -> None:
-    """What is sent is the contract's, times with their offset; what comes back is typed."""
+    """Requests follow the contract, with offsets in times; responses are typed."""
     made = client.schedules.create("nightly", rate="1 hour", start_at=NOON, task={"type": "report"})
     assert deployment.received[0].document == {
         "name": "nightly",
@@ -59,7 +59,7 @@ def test_a_schedule_is_created_read_changed_and_deleted(client: Client, deployme
 def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
     client: Client, deployment: ScheduledDeployment
 ) -> None:
-    """So nothing is created, run or backfilled twice."""
+    """A key makes creations, runs and backfills happen once."""
     nightly(client)
     calls = (
         lambda: client.schedules.create("other", rate="1 hour", task={"type": "report"}),
@@ -75,7 +75,7 @@ def test_a_request_whose_answer_was_lost_is_sent_again_under_its_key(
 
 
 def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: ScheduledDeployment) -> None:
-    """Its ETag guards the replacement and the deletion."""
+    """The calendar's ETag guards replacement and deletion."""
     client.calendars.put("uk", weekdays=["sat"])
     read = client.calendars.get("uk")
     assert read.etag == '"1"'
@@ -85,7 +85,7 @@ def test_a_calendar_is_replaced_as_it_was_read(client: Client, deployment: Sched
 
 
 def test_a_name_that_is_taken_is_a_conflict(client: Client) -> None:
-    """Nothing is overwritten by creating."""
+    """A creation never overwrites a schedule."""
     nightly(client)
     with pytest.raises(Conflict) as taken:
         nightly(client)
@@ -107,7 +107,7 @@ def test_schedules_are_listed_page_by_page(client: Client, deployment: Scheduled
 def test_a_list_of_schedules_is_filtered_by_the_api(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
-    """By states, type, tags and the beginning of the name, with the same parameters from the command."""
+    """States, type, tags and name prefix are sent as the same parameters by the command."""
     wanted = {"state": ["active", "paused"], "type": ["mail"], "tag": ["a:1", "b:2"], "name_prefix": ["n"]}
     tags = {"a": "1", "b": "2"}
     list(client.schedules.list(state=["active", "paused"], type="mail", tags=tags, name_prefix="n"))
@@ -119,7 +119,7 @@ def test_a_list_of_schedules_is_filtered_by_the_api(
 def test_a_run_by_request_has_a_payload_and_a_time(
     client: Client, duetime: Run, deployment: ScheduledDeployment
 ) -> None:
-    """Those that are given, and no others; null is a payload."""
+    """Only the given fields are sent; null is a payload."""
     nightly(client)
     client.schedules.run("nightly", payload=None, delay_seconds=1.5)
     client.schedules.run("nightly", due_at=NOON, reason="why")
@@ -134,7 +134,7 @@ def test_a_run_by_request_has_a_payload_and_a_time(
 
 
 def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deployment: ScheduledDeployment) -> None:
-    """Each at its own address, with what it needs."""
+    """Each action has its own address and parameters."""
     nightly(client)
     assert client.schedules.pause("nightly", "no paper").paused_reason == "no paper"
     assert client.schedules.resume("nightly").state == "active"
@@ -153,7 +153,7 @@ def test_a_schedule_is_paused_resumed_run_and_backfilled(client: Client, deploym
 def test_all_schedules_with_a_tag_are_paused_and_resumed(
     duetime: Run, client: Client, deployment: ScheduledDeployment
 ) -> None:
-    """By the command and by the client; a command is about one schedule, or about a tag."""
+    """Both the command and the client support it; a command takes either a schedule or a tag."""
     paused = duetime("schedules", "pause", "--of-tag", "team=dba", "--reason", "a release")
     assert "2 paused, 9 scanned" in paused.stdout
     assert deployment.received[-1].document == {"filter": {"tags": {"team": "dba"}}, "reason": "a release"}
@@ -164,7 +164,7 @@ def test_all_schedules_with_a_tag_are_paused_and_resumed(
 
 
 def test_a_backfill_is_ended_by_its_id(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """The sheet tells the id and how far it is."""
+    """The view shows the id and the progress."""
     nightly(client)
     assert "1a2b running: 3 of 19 runs started" in duetime("schedules", "show", "nightly").stdout
     assert duetime("schedules", "backfills", "cancel", "nightly", "1a2b").exit_code == 0
@@ -188,7 +188,7 @@ def test_occurrences_come_with_their_tasks(client: Client, deployment: Scheduled
 
 
 def test_a_preview_creates_nothing(client: Client, deployment: ScheduledDeployment) -> None:
-    """It may be asked again after a failure, for it changes nothing."""
+    """It is repeated after a failure, because it changes nothing."""
     deployment.scripted.append(Answer(None))
     found = client.schedules.preview(cron="30 1 * * *", start=NOON, count=2)
     assert (len(found), deployment.schedules) == (2, {})
@@ -224,7 +224,7 @@ def test_a_calendar_is_put_as_fields_or_as_a_file(client: Client, deployment: Sc
 
 
 def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Client) -> None:
-    """The same text has another reading there; EventBridge's own text says what it is."""
+    """The dialect is shown because the text has another meaning there; EventBridge's text is unambiguous."""
     task: NewTask = {"type": "report"}
     client.schedules.create("a", cron="0 0 */2 * 1-5", dialect="vixie", task=task)
     client.schedules.create("b", cron="cron(0 10 * * ? *)", dialect="eventbridge", task=task)
@@ -236,7 +236,7 @@ def test_a_timing_of_another_dialect_is_shown_with_it(duetime: Run, client: Clie
 
 
 def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) -> None:
-    """In the list and in the detail view; one that is always known says so."""
+    """The end is in the list and in the detail view; a calendar without end says so."""
     client.calendars.put("weekends", weekdays=["sat", "sun"])
     client.calendars.put_icalendar("uk", b"BEGIN:VCALENDAR\r\nEND:VCALENDAR\r\n")
     listed = duetime("calendars", "list").stdout
@@ -247,7 +247,7 @@ def test_calendars_show_until_when_they_are_known(duetime: Run, client: Client) 
 
 @pytest.mark.parametrize("document", [None, [], {"schedules": 1}, {"schedules": [{"id": "x"}]}])
 def test_an_answer_that_is_none_is_an_error(client: Client, deployment: ScheduledDeployment, document: object) -> None:
-    """Whatever else answers at the address is not taken for an empty list."""
+    """A response of another server is not mistaken for an empty list."""
     deployment.scripted.append(Answer(200, document))
     with pytest.raises(UnexpectedResponse):
         list(client.schedules.list())
@@ -310,7 +310,7 @@ def test_create_sends_every_option(duetime: Run, deployment: ScheduledDeployment
 
 
 def test_a_schedule_has_every_option_of_a_task(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """Its name, its target in AWS and its callback URL among them."""
+    """All options, including name, AWS target and callback URL, are sent."""
     options = ("--name", "n", "--arn", "arn:aws:sqs:r:1:q", "--callback-url", "https://example.org/e")
     assert duetime("schedules", "create", "x", "report", "--rate", "1 hour", *options).exit_code == 0
     assert deployment.received[0].document["task"] == {
@@ -365,7 +365,7 @@ def test_a_bad_command_line_sends_nothing(
 
 
 def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API merges, so the command reads nothing first, and what no option names stays."""
+    """The API merges, so the command reads nothing first, and other fields keep their values."""
     create = ("--cron", "* * * * *", "--payload", "1", "--timeout", "30")
     duetime("schedules", "create", "x", "report", *create)
     assert duetime("schedules", "update", "x", "--payload", "2", "--no-calendars").exit_code == 0
@@ -381,7 +381,7 @@ def test_update_sends_of_the_task_what_options_name(duetime: Run, deployment: Sc
 
 
 def test_a_list_shows_the_next_run_in_local_time(duetime: Run, client: Client) -> None:
-    """A reader in Tokyo sees Tokyo's time; the rhythm stands as it was written."""
+    """A user in Tokyo sees Tokyo's time; the timing is shown as written."""
     nightly(client)
     client.schedules.create("tick", rate="30 seconds", task={"type": "tick"})
     client.schedules.pause("tick")
@@ -403,7 +403,7 @@ def test_a_sheet_shows_what_comes_and_what_did_not_run(duetime: Run, client: Cli
 
 
 def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """The list marks it until a success comes after it, and the sheet says since when and how often."""
+    """The list marks the miss until the next success, and the view says since when and how often."""
     nightly(client)
     schedule = deployment.schedules["nightly"]
     schedule["expectation"] = {"missed_at": "2026-11-21T06:00:00.000Z", "met_at": None, "misses": 2}
@@ -416,7 +416,7 @@ def test_an_expectation_that_is_missed_is_shown(duetime: Run, client: Client, de
 
 
 def test_an_expectation_is_removed_by_none(duetime: Run, client: Client, deployment: ScheduledDeployment) -> None:
-    """Both options take `none`, which the API gets as null; what is no duration is refused before that."""
+    """Both options accept `none`, sent as null; an invalid duration is refused first."""
     nightly(client)
     duetime("schedules", "update", "nightly", "--expect-success-by", "none", "--expect-every", "none")
     assert deployment.received[-1].document == {"expect_success_by": None, "expect_every_seconds": None}
@@ -451,7 +451,7 @@ def test_an_action_on_an_unknown_schedule_fails(duetime: Run, action: str) -> No
 def test_a_calendar_is_put_by_the_kind_of_its_file(
     duetime: Run, deployment: ScheduledDeployment, tmp_path: Path
 ) -> None:
-    """An .ics file goes as it is, any other is read as JSON."""
+    """An .ics file is sent unchanged, any other is read as JSON."""
     ics, fields = tmp_path / "uk.ics", tmp_path / "weekends.json"
     ics.write_bytes(b"BEGIN:VCALENDAR\r\n")
     fields.write_text('{"name": "ignored", "weekdays": ["sat", "sun"]}')
@@ -485,14 +485,14 @@ def test_a_bad_calendar_file_sends_nothing(
 
 
 def test_a_refusal_names_the_field(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """The API's reasons stand on lines of their own."""
+    """The API's reasons are printed on separate lines."""
     deployment.scripted.append(problem(422, "fields_invalid", "x", {"field": "task.type", "reason": "is required"}))
     result = duetime("schedules", "create", "x", "t", "--cron", "* * * * *")
     assert (result.exit_code, "task.type: is required" in result.stderr) == (1, True)
 
 
 def test_the_command_shows_what_was_done_to_a_schedule(duetime: Run, deployment: ScheduledDeployment) -> None:
-    """A row an event: when, what, who, which fields, and why."""
+    """One row per event: when, what, who, which fields, and why."""
     event = {"type": "created", "at": "2026-11-21T10:00:00Z", "actor": {"kind": "user", "name": "ann"}, "fields": []}
     paused = {**event, "type": "paused", "actor": {"kind": "system", "name": None}, "reason": "it failed"}
     cron = {"field": "cron", "before": "* * * * *", "after": "*/7 * * * *"}

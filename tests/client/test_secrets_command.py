@@ -1,4 +1,4 @@
-"""`duetime secrets`: what it shows, and what it stores."""
+"""`duetime secrets`: its output, and the secret that it stores."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_secrets_are_listed_with_their_public_keys(duetime: Run, deployment: Dep
 
 
 def test_public_keys_of_an_owner_are_listed(duetime: Run, deployment: Deployment) -> None:
-    """By its name, which may have slashes."""
+    """The owner's name may contain slashes."""
     deployment.scripted.append(Answer(200, {"owner": "a/b", "keys": PAIRS[:1], "rotates_at": None}))
     assert duetime("secrets", "keys", "a/b").stdout == "whpk_new\n"
     assert deployment.received[0].query == {"owner": ["a/b"]}
 
 
 def test_a_rotation_of_all_stores_a_new_key_and_the_one_before(duetime: Run, account: _Account) -> None:
-    """The second one forgets the first key; the schedule stays until another one is given."""
+    """The second rotation removes the first key; the schedule stays until another one is given."""
     duetime("secrets", "rotate", "--stack=prod", "--yes", "--every-days=90")
     keys = SigningKeys.parse(account.stored).keys
     assert (keys[0].days, keys[1].key, len(keys)) == (90, FIRST, 2)
@@ -106,7 +106,7 @@ def test_a_rotation_of_one_owner_changes_no_other(duetime: Run, account: _Accoun
 
 
 def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _Account) -> None:
-    """Two operators read the same version: the second to write reads again, and keeps what the first has written."""
+    """If two operators read the same version, the second reads again and keeps the first one's change."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile.append(present.rotated_for("bob", 1_000).text)
     assert duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann").exit_code == 0
@@ -114,7 +114,7 @@ def test_no_rotation_is_lost_to_one_of_the_same_moment(duetime: Run, account: _A
 
 
 def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, account: _Account) -> None:
-    """It is not repeated for ever."""
+    """The rotation is not retried forever."""
     present = SigningKeys.parse(account.stored)
     account.meanwhile += [present.rotated_for(f"owner-{n}", 1_000).text for n in range(9)]
     result = duetime("secrets", "rotate", "--stack=prod", "--yes", "--owner=ann")
@@ -124,7 +124,7 @@ def test_a_rotation_that_is_always_forestalled_ends_with_an_error(duetime: Run, 
 
 
 def test_what_cannot_be_rotated_is_said(duetime: Run, account: _Account) -> None:
-    """A schedule of one owner, and a secret that holds something else; nothing is stored."""
+    """A schedule for one owner, and a secret of another format, are refused; nothing is stored."""
     assert duetime("secrets", "rotate", "--stack=prod", "-y", "--owner=a", "--every-days=9").exit_code == 2
     account.stored = "{}"
     assert duetime("secrets", "rotate", "--stack=prod", "--yes").exit_code == 2

@@ -31,7 +31,7 @@ def verifier(*keys: str, **expected: Any) -> CallVerifier:  # noqa: ANN401 - fie
 
 @pytest.mark.parametrize("key", [CURRENT.secret, FORMER.secret, CURRENT.public_key, FORMER.public_key])
 def test_a_call_verifies_by_each_live_key(key: str) -> None:
-    """Secret or public key, the newest or the one before, also beside a key of another owner."""
+    """A call verifies by a secret or public key, current or previous, even beside keys of another owner."""
     assert verifier(key).verify(HEADERS, BODY)["task_id"] == "t"
     assert verifier(BOB.secret, key, owner="ann", audience=URL).verify(
         {name.title(): value for name, value in HEADERS.items()}, BODY
@@ -40,7 +40,7 @@ def test_a_call_verifies_by_each_live_key(key: str) -> None:
 
 @pytest.mark.parametrize("key", [BOB.secret, BOB.public_key, f"whsec_{DEPLOYMENT}"])
 def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
-    """Nor by the key of the deployment itself."""
+    """It does not verify by the deployment's own key either."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS, BODY)
 
@@ -62,13 +62,13 @@ def test_a_call_for_another_owner_does_not_verify(key: str) -> None:
     ],
 )
 def test_a_changed_header_does_not_verify(key: str, changed: dict[str, str]) -> None:
-    """Id, time and kind of the signature are signed, and of a flood of signatures only the first are looked at."""
+    """Id, time and signature kind are signed, and only the first signatures of many are examined."""
     with pytest.raises(SignatureInvalid):
         verifier(key).verify(HEADERS | changed, BODY)
 
 
 def test_a_changed_body_and_an_unsigned_call_do_not_verify() -> None:
-    """Not even by a space."""
+    """Even one additional space invalidates the signature."""
     for headers, body in ((HEADERS, BODY + b" "), (HEADERS, b""), ({}, BODY)):
         with pytest.raises(SignatureInvalid):
             verifier(CURRENT.public_key).verify(headers, body)
@@ -76,7 +76,7 @@ def test_a_changed_body_and_an_unsigned_call_do_not_verify() -> None:
 
 @pytest.mark.parametrize("seconds", [-301, 301])
 def test_an_old_call_does_not_verify(seconds: int) -> None:
-    """So a recorded call is worth nothing later; nor does one from the future."""
+    """A recorded call cannot be reused later, nor can one from the future."""
     late = CallVerifier((CURRENT.secret,), now=lambda: CLOCK.now() // 1_000 + seconds)
     with pytest.raises(SignatureInvalid, match="five minutes"):
         late.verify(HEADERS, BODY)

@@ -1,4 +1,4 @@
-"""The summary: what the client and the command send, and how they show the numbers."""
+"""The summary: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUMMARY = {
 
 
 def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: Deployment) -> None:
-    """By state, priority and type, as of a moment."""
+    """Counts are by state, priority and type, as of a time."""
     deployment.scripted.append(Answer(200, SUMMARY))
     found = client.summary.get()
     assert (deployment.received[0].method, deployment.received[0].path) == ("GET", "/stage/v1/summary")
@@ -41,7 +41,7 @@ def test_the_numbers_are_those_that_the_api_tells(client: Client, deployment: De
 
 
 def test_the_command_shows_a_table_of_types_and_states(duetime: Run, deployment: Deployment) -> None:
-    """A row a type, a column a state, and the sums; with --json, what the API said."""
+    """A row per type, a column per state, and the sums; --json prints the response."""
     deployment.scripted += [Answer(200, SUMMARY)] * 2
     shown = duetime("summary").stdout
     lines = [line.split() for line in shown.splitlines()]
@@ -67,7 +67,7 @@ def test_the_command_says_what_is_not_in_the_table(duetime: Run, deployment: Dep
 
 
 def test_a_deployment_that_counts_nothing_says_so(duetime: Run, deployment: Deployment) -> None:
-    """As any other problem."""
+    """It is reported like any other problem."""
     deployment.scripted.append(problem(409, "summary_off", "this deployment does not count tasks"))
     result = duetime("summary")
     assert result.exit_code != 0
@@ -85,7 +85,7 @@ def test_the_command_says_which_tasks_are_not_counted_by_their_changes(duetime: 
 
 
 def test_operators_see_a_table_of_owners(duetime: Run, deployment: Deployment) -> None:
-    """A row an owner, page by page; with --json, one array of what the API said."""
+    """A row per owner, page by page; --json prints one array of the responses."""
     owners = [{"owner": name, "total": 2, "states": {"failed": 2}, "is_complete": True} for name in ("ann", "bob")]
     pages = [{"owners": [owners[0]], "next_token": "more"}, {"owners": [owners[1]], "next_token": None}]
     deployment.scripted += [Answer(200, page) for page in pages * 2]

@@ -102,7 +102,7 @@ def test_a_wrong_batch_is_refused_when_it_is_registered() -> None:
 
 
 def function(body: Callable[[Sequence[BatchItem[Any]]], Any], **batch: Any) -> BatchFunction[Any]:  # noqa: ANN401 - of a `Batch`
-    """A function for batches of one, which waits for nobody."""
+    """A function for batches of one, which does not wait."""
     return BatchFunction(TYPE, body, None, batch=Batch(max_size=1, **batch), concurrency=lambda: 4)
 
 
@@ -119,7 +119,7 @@ def test_an_attempt_that_was_cancelled_or_lost_while_it_waited_is_not_called() -
 
 
 def test_a_request_to_another_task_fails_an_attempt_that_was_stopped_with_it() -> None:
-    """It was not cancelled itself, so it is repeated."""
+    """The attempt was not cancelled itself, so it is repeated."""
 
     def stop(_items: Sequence[BatchItem[Any]]) -> None:
         raise AttemptCancelled

@@ -90,7 +90,7 @@ def test_a_class_that_is_no_handler_and_a_name_have_no_type(client: Client) -> N
 
 
 def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: Deployment) -> None:
-    """One payload each, the other fields in common; one that is not valid keeps all of them from being sent."""
+    """Each task has one payload and the shared fields; one invalid payload stops all of them."""
     charges = client.tasks.of(CHARGE)
     found = charges.create_batch(
         (Charge(id=number, amount=5) for number in range(120)), due_at=NOW, tags={"team": "dba"}, idempotency_key="k"
@@ -112,7 +112,7 @@ def test_many_tasks_of_a_type_are_created_at_once(client: Client, deployment: De
 
 
 def test_a_result_is_read_as_a_value_of_a_class(client: Client, deployment: Deployment) -> None:
-    """A pydantic model or a dataclass; what is not one is told by its fields, without its values."""
+    """The result is read as a pydantic model or dataclass; an invalid one is reported by its fields, without values."""
     task = client.tasks.create("charge")
     deployment.tasks[task.id] |= {"state": "succeeded", "result": {"id": 7, "amount": 512}}
     found = client.tasks.get(task.id)
@@ -148,13 +148,13 @@ def test_a_registered_handler_is_a_type(client: Client, deployment: Deployment) 
 
 
 def test_without_a_class_any_json_is_a_payload(client: Client, deployment: Deployment) -> None:
-    """It is sent as it is."""
+    """Any JSON is sent unchanged."""
     client.tasks.of(TaskType[object]("report")).create(["a", 1])
     assert deployment.received[0].document == {"type": "report", "payload": ["a", 1]}
 
 
 def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
-    """As a value of its class; a result of a class is JSON again; it can be called by a test."""
+    """The payload is a value of its class, a result of a class becomes JSON, and a test can call the function."""
     worker = Worker()
 
     @worker.task("move", payload=Move)
@@ -171,7 +171,7 @@ def test_a_function_of_a_pull_worker_is_given_its_payload() -> None:
 
 
 def test_a_function_of_a_pull_worker_may_be_a_coroutine() -> None:
-    """It is run to its end; what it raises comes through."""
+    """The coroutine runs to its end, and its exceptions are raised."""
     worker = Worker()
 
     @worker.task("report")

@@ -27,7 +27,7 @@ server = server_of_the_api
 
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., str]:
-    """Writes a file of JSON lines, one for each value; text as it is."""
+    """Writes a file of JSON lines, one per value; text is written unchanged."""
 
     def write(*values: object, name: str = "tasks.jsonl") -> str:
         path = tmp_path / name
@@ -65,7 +65,7 @@ def test_a_file_is_created_and_what_is_refused_names_line_and_field(
 def test_a_line_that_changed_after_it_was_created_is_refused(
     duetime: Run, server: ApiServer, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever edits the file between two runs gets no second task for a line, but is told."""
+    """A line edited between two runs creates no second task, but is reported."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     duetime("tasks", "create", "mail", "--file", written({"name": "a"}), "--idempotency-key", "K")
     result = duetime("tasks", "create", "mail", "--file", written({"name": "b"}), "--idempotency-key", "K", "--json")
@@ -75,7 +75,7 @@ def test_a_line_that_changed_after_it_was_created_is_refused(
 
 
 def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment, written: Callable[..., str]) -> None:
-    """What a line says wins; tags are added, and a due time of its own replaces that of the options."""
+    """The line's values take precedence; tags are added, and its due time replaces that of the options."""
     file = written({"tags": {"a": "1"}}, {"type": "own", "due_at": "2026-12-01T09:00:00Z", "priority": "low"})
     result = duetime("tasks", "create", "report", "-f", file, "--tag", "b=2", "--in", "5m", "--priority", "high")
     assert result.exit_code == 0
@@ -88,7 +88,7 @@ def test_options_are_defaults_of_the_lines(duetime: Run, deployment: Deployment,
 def test_many_tasks_go_in_batches_of_a_hundred(
     duetime: Run, deployment: Deployment, written: Callable[..., str]
 ) -> None:
-    """Each batch has a key of its own, made of the position of its first line."""
+    """Each batch has its own key, derived from the position of its first line."""
     file = written(*({"type": "mail", "name": str(number)} for number in range(950)))
     made = json.loads(duetime("tasks", "create", "--file", file, "--idempotency-key", "K", "--json").stdout)
     assert len(made["created"]) == 950
@@ -99,7 +99,7 @@ def test_many_tasks_go_in_batches_of_a_hundred(
 
 
 def test_a_batch_that_is_too_large_is_halved(duetime: Run, deployment: Deployment, written: Callable[..., str]) -> None:
-    """As long as it has more than one task; the one that is too large by itself is refused."""
+    """A batch is halved while it has several tasks; a task that is too large alone is refused."""
     too_large = problem(413, "body_too_large", "more than 5 MB")
     deployment.scripted.extend([too_large, too_large, too_large])
     file = written(*({"type": "mail", "name": str(number)} for number in range(4)))
@@ -139,20 +139,20 @@ def test_a_wrong_use_is_told(duetime: Run, deployment: Deployment, arguments: li
 
 
 def test_an_empty_file_creates_nothing(duetime: Run, deployment: Deployment) -> None:
-    """Also from standard input."""
+    """This includes standard input."""
     result = duetime("tasks", "create", "--file", "-", typed="\n\n")
     assert (result.exit_code, result.stderr, deployment.received) == (0, "0 tasks created\n", [])
 
 
 def test_a_line_of_json_is_one_of_the_file(duetime: Run, deployment: Deployment) -> None:
-    """Ends of lines that only Python knows are text; a byte order mark is not."""
+    """Line separators that only Python knows are text; a byte order mark is not."""
     result = duetime("tasks", "create", "--file", "-", typed='\ufeff{"type": "mail", "payload": "a\u2028b"}\r\n')
     assert result.exit_code == 0
     assert deployment.received[0].document["tasks"] == [{"type": "mail", "payload": "a\u2028b"}]
 
 
 def test_csv_has_a_column_for_each_field() -> None:
-    """Dots lead into a field; cells are JSON where they are meant to be; a line is told by its last one."""
+    """Dots name nested fields; cells are JSON where possible; a record is reported by its last line."""
     text = (
         "type,name,due_at,tags.team,payload.customer.id,payload.note,timeout_seconds\r\n"
         'mail,007,2026-12-01T09:00:00Z,1,17,"two\r\nlines",60\r\n'
@@ -177,7 +177,7 @@ def test_csv_has_a_column_for_each_field() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "type\n"])
 def test_csv_without_rows_has_no_tasks(text: str) -> None:
-    """Nothing is made of a header."""
+    """A header alone creates nothing."""
     assert list(lines_of_csv(text)) == []
 
 
@@ -189,6 +189,6 @@ def test_csv_that_is_none_is_told_with_its_line() -> None:
 
 
 def test_a_task_without_type_is_not_sent() -> None:
-    """It says both ways to give one."""
+    """The error names both ways to give a type."""
     (line,) = lines_of_json('{"name": "a"}')
     assert with_defaults(line, {}).fault == "type: is required: write it, or give TYPE"

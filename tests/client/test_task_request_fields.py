@@ -1,4 +1,4 @@
-"""The client and its command know each field that the API takes of a task."""
+"""The client and its command support every task field of the API."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ ARGUMENTS_OF_A_RUN = {"parameters", "version"}
 
 
 def test_the_client_takes_and_reads_every_field() -> None:
-    """What a creation may say can be said by keyword, and what was said can be read by name."""
+    """Every field of a creation is a keyword, and every field of a response an attribute."""
     assert set(NewTask.__annotations__) == set(TaskCreate.model_fields)
     assert set(TASK_OPTIONS) <= set(Task.model_fields)
 
@@ -86,7 +86,7 @@ def test_a_run_of_a_definition_takes_every_field_or_says_why_not() -> None:
 def test_every_field_has_an_option_of_the_command(
     duetime: Callable[..., Result], deployment: Deployment, action: str
 ) -> None:
-    """Creating and changing a task, each option of the command line says one field."""
+    """When creating and updating a task, each option of the command sets one field."""
     assert set(OPTIONS) == set(TASK_OPTIONS)
     task = "mail"
     if action == "update":
@@ -101,7 +101,7 @@ def test_every_field_has_an_option_of_the_command(
 
 
 def test_every_field_is_shown(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """A field that is added is either shown with a task, or said here not to be."""
+    """A new field must be shown with a task, or listed here."""
     assert set(SHOWN) | NOT_SHOWN == set(TASK_OPTIONS)
     duetime("tasks", "create", "mail")
     (task_id,) = deployment.tasks
@@ -126,7 +126,7 @@ def test_an_ordered_key_is_said_by_its_options_and_shown(
 
 
 def test_locks_are_repeated_options(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """Each `--lock` is one lock, shared if it says so; a time limit is for all, a number of holders for one."""
+    """Each `--lock` is one lock, shared if it says so; a time limit applies to all, a number of holders to one."""
     duetime("tasks", "create", "mail", "--lock", "db:17=shared", "--lock", "gpu", "--lock-wait", "9")
     assert deployment.received[-1].document["locks"] == [
         {"key": "db:17", "mode": "shared", "wait_seconds": 9},

@@ -56,7 +56,7 @@ def test_wait_ends_when_all_have_ended(
 def test_tasks_that_are_far_away_are_polled_seldom(
     duetime: Run, deployment: Deployment, waits: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `tasks.wait` of the client polls one: every few seconds until the first of them is due."""
+    """They are polled like one in `tasks.wait`: every few seconds until the first is due."""
     for wait in ("1h", "3s"):
         duetime("tasks", "create", "report", "--in", wait)
     page = deployment.page
@@ -94,7 +94,7 @@ def test_a_wait_whose_time_is_over_is_exit_code_4(
 
 
 def test_a_task_that_is_not_there_ends_the_wait(duetime: Run, ids: list[str]) -> None:
-    """It would never end."""
+    """Otherwise the wait would never end."""
     result = duetime("tasks", "wait", ids[0], "01NOSUCHTASK")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "there is no task 01NOSUCHTASK" in result.stderr
@@ -107,7 +107,7 @@ def test_a_wrong_wait_sends_nothing(duetime: Run, deployment: Deployment, argume
 
 
 def test_watch_takes_the_filters_of_a_list(duetime: Run) -> None:
-    """They are for many tasks, not for one."""
+    """Filters are for many tasks, not for one."""
     result = duetime("tasks", "watch", "01TASK", "--state", "failed")
     assert result.exit_code == 2
     assert "--state" in result.stderr

@@ -17,7 +17,7 @@ from tests.client.deployment import NOW
     [("90", 90), ("0.5", 0.5), ("5m", 300), ("1h30m", 5_400), ("250ms", 0.25), ("2d12h", 216_000), ("1w", 604_800)],
 )
 def test_a_span_is_read_as_people_write_it(text: str, seconds: float) -> None:
-    """Plain seconds and every unit, alone or together, mean what they say."""
+    """Plain seconds and all units, alone or combined, are parsed."""
     assert seconds_of_span(text) == pytest.approx(seconds)
 
 
@@ -30,7 +30,7 @@ def test_what_is_no_span_is_refused(text: str) -> None:
 
 @given(st.text(max_size=12))
 def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
-    """No text makes the reader fail in another way, and no span is negative."""
+    """Any text is a duration or a ValueError, and no duration is negative."""
     try:
         assert seconds_of_span(text) >= 0
     except ValueError as error:
@@ -49,7 +49,7 @@ def test_any_text_is_a_span_or_a_value_error(text: str) -> None:
     ],
 )
 def test_a_distance_is_told_in_two_units(away: timedelta, shown: str) -> None:
-    """A reader sees how far away a moment is without doing sums."""
+    """A distance is shown in two units."""
     assert distance(NOW + away, NOW) == shown
 
 
@@ -68,7 +68,7 @@ def test_milliseconds_are_shown_where_there_are_any() -> None:
     ],
 )
 def test_a_short_moment_leaves_out_what_the_reader_knows(away: timedelta, shown: str) -> None:
-    """Today's date and this year's number take no room in a table."""
+    """Today's date and the current year are omitted in a table."""
     assert short_moment(NOW + away, NOW) == shown
 
 

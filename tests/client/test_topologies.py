@@ -1,4 +1,4 @@
-"""`duetime topologies`: what is sent, what is printed, how it exits."""
+"""`duetime topologies`: requests, output and exit codes."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 @pytest.fixture
 def deployment() -> Iterator[GraphDeployment]:
-    """A deployment with topologies, of its own for each test."""
+    """A separate deployment with topologies for each test."""
     with served(GraphDeployment()) as made:
         yield made
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Callable[[object], str]:
-    """Writes a file and tells its path."""
+    """Writes a file and returns its path."""
 
     def write(content: object) -> str:
         path = tmp_path / "graph.json"
@@ -85,14 +85,14 @@ def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int
 
 
 def plain(text: str) -> str:
-    """What stands on a screen, without colours."""
+    """The screen's text, without colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def test_a_graph_is_sent_as_it_stands_and_shown(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """Without waiting, the picture is that of its beginning."""
+    """Without waiting, the picture shows the start."""
     result = duetime("topologies", "run", file(BODY))
     assert (result.exit_code, deployment.received[0].document) == (0, BODY), result.output
     assert [(request.method, request.path) for request in deployment.received] == [
@@ -105,7 +105,7 @@ def test_a_graph_is_sent_as_it_stands_and_shown(
 def test_waiting_prints_one_document_and_tells_the_id_apart(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """A script reads the end from the output; whoever breaks off has the id from the error stream."""
+    """The final document is on standard output; after an interrupt, the id is on the error stream."""
     deployment.looks.extend(SUCCEEDS)
     result = duetime("topologies", "run", file(BODY), "--wait", "--json")
     document = json.loads(result.stdout)
@@ -147,7 +147,7 @@ def test_watching_without_a_terminal_tells_each_change_once(
 def test_watching_on_a_terminal_draws_one_picture_over_itself(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What stays on the screen is the end; the cursor is given back."""
+    """The final picture stays on the screen, and the cursor is restored."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     deployment.looks.extend(SUCCEEDS)
@@ -159,7 +159,7 @@ def test_watching_on_a_terminal_draws_one_picture_over_itself(
 
 
 def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each at its own address; what is printed is the topology after it."""
+    """Each action has its own address and prints the resulting topology."""
     deployment.begun(BODY, "k")
     for action in ("retry", "cancel", "pause", "resume"):
         controlled = duetime("topologies", action, ID, "--json")
@@ -177,7 +177,7 @@ def test_a_topology_is_shown_watched_and_controlled(duetime: Run, deployment: Gr
 
 
 def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: GraphDeployment) -> None:
-    """Each option is a node; without one, nothing is said of nodes."""
+    """Each option names a node; without one, no nodes are sent."""
     deployment.begun(BODY, "k")
     assert duetime("topologies", "retry", ID, "--node", "a", "--node", "b", "--reason", "why").exit_code == 0
     assert deployment.received[-2].document == {"nodes": ["a", "b"], "reason": "why"}
@@ -186,7 +186,7 @@ def test_a_topology_is_run_again_from_chosen_nodes(duetime: Run, deployment: Gra
 
 
 def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeployment) -> None:
-    """A table with a row for each, or one array; no topology is said in words."""
+    """A table with a row per topology, or one array; an empty list is stated."""
     assert "no topologies" in duetime("topologies", "list").stdout
     deployment.begun(BODY, "k")
     header, row = duetime(
@@ -205,7 +205,7 @@ def test_topologies_are_listed_with_filters(duetime: Run, deployment: GraphDeplo
 @pytest.mark.parametrize("task_id", ["nope", "../tasks", "a b\n", "é", ""])
 @pytest.mark.usefixtures("deployment")
 def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_id: str) -> None:
-    """Whatever is written for an id, it names no other address and raises nothing."""
+    """Any text as an id stays one path segment and raises no exception."""
     result = duetime("topologies", command, task_id)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: ")
@@ -213,7 +213,7 @@ def test_an_unknown_id_is_an_error_in_one_line(duetime: Run, command: str, task_
 
 
 def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeployment) -> None:
-    """Another server's page is told from a topology."""
+    """A page of another server is not mistaken for a topology."""
     deployment.scripted.append(problem(404, "path_not_found", "there is nothing here"))
     assert duetime("topologies", "show", ID).exit_code == 1
     deployment.begun(BODY, "k")
@@ -258,7 +258,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
 def test_a_bad_file_is_named_with_its_field(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str], content: object, words: str, command: str
 ) -> None:
-    """Exit code 1, nothing is sent, and no character of the file controls the terminal."""
+    """Exit code 1; nothing is sent, and control characters of the file are escaped."""
     path = file(content)
     result = duetime("topologies", command, path)
     assert (result.exit_code, result.stdout, deployment.received) == (1, "", [])
@@ -280,7 +280,7 @@ def test_a_file_that_cannot_be_read_is_named(duetime: Run, tmp_path: Path, comma
 def test_what_the_api_refuses_of_a_file_is_named_alike(
     duetime: Run, deployment: GraphDeployment, file: Callable[[object], str]
 ) -> None:
-    """File, field and reason, as if the client had found it."""
+    """File, field and reason are printed as for errors found by the client."""
     fault = {"field": "nodes.fetch.priority", "reason": "should be one of high, normal, low"}
     deployment.scripted.append(problem(422, "fields_invalid", "no", fault))
     path = file({"nodes": {"fetch": {"type": "x", "priority": "urgent"}}})
@@ -310,7 +310,7 @@ def test_a_body_of_64_levels_is_read_and_sent(
 
 
 def test_a_picture_fits_its_screen() -> None:
-    """Neither a wide level, a long name, nor a long chain makes it wider or higher."""
+    """Wide levels, long names and long chains do not exceed the screen."""
     wide: dict[str, dict[str, Any]] = {
         "top": {"state": "succeeded"},
         **{f"n{'x' * 100}{n}": {"depends_on": ["top"]} for n in range(300)},
@@ -324,7 +324,7 @@ def test_a_picture_fits_its_screen() -> None:
 
 
 def test_a_long_chain_is_shown_around_what_runs() -> None:
-    """What has ended before it and what waits after it is summed up."""
+    """Earlier and later levels are summarised."""
     states = ["succeeded"] * 150 + ["running"] + ["blocked"] * 149
     chain = {f"c{n}": {"depends_on": [f"c{n - 1}"] if n else [], "state": states[n]} for n in range(300)}
     lines = picture(chain)
@@ -335,7 +335,7 @@ def test_a_long_chain_is_shown_around_what_runs() -> None:
 
 
 def test_a_wide_level_shows_each_state_by_its_share() -> None:
-    """One failed node among three hundred is seen."""
+    """One failed node among three hundred is visible."""
     states = ["succeeded"] * 200 + ["running"] * 98 + ["failed", "strange"]
     drawn = signs(states, 26)
     assert drawn == [("succeeded", 16), ("failed", 1), ("running", 8), ("strange", 1)]
@@ -343,13 +343,13 @@ def test_a_wide_level_shows_each_state_by_its_share() -> None:
 
 
 def test_the_critical_path_is_marked_and_comes_first() -> None:
-    """In its level, and before what runs."""
+    """Critical nodes are marked in their level and listed before running ones."""
     nodes = {name: {"state": "running"} for name in "abcdef"}
     assert picture(nodes, critical_path={"nodes": ["e"], "seconds": 3.0})[2].endswith("0/6  ▸ e  a  b  +3")
 
 
 def test_the_bar_goes_on_between_two_looks() -> None:
-    """What runs counts by how long it should take, in another shade than what is known; late nodes are not done."""
+    """Running nodes count by their expected time in another shade; late ones do not count as done."""
     nodes = {
         "a": {"state": "running", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=5)},
         "b": {"state": "succeeded", "expected_seconds": 10, "started_at": NOW - timedelta(seconds=9)},
@@ -362,13 +362,13 @@ def test_the_bar_goes_on_between_two_looks() -> None:
 
 
 def test_names_cannot_control_the_terminal() -> None:
-    """What a server says is shown, not obeyed."""
+    """Control characters of the server's texts are escaped."""
     shown = "\n".join(picture({"a\x1b[2Jb": {"state": "odd\r"}}, name="x\x1b]0;y", requested_action="stop\x1b[2J"))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
 def test_a_terminal_without_the_signs_gets_letters() -> None:
-    """An old terminal sees the same picture in ASCII."""
+    """A terminal without Unicode shows the same picture in ASCII."""
     document = {
         "id": ID,
         "state": "running",
@@ -387,7 +387,7 @@ def test_a_terminal_without_the_signs_gets_letters() -> None:
 
 
 def test_levels_are_by_the_longest_way() -> None:
-    """A node stands below all of its parents, and one with an unknown parent is left out."""
+    """A node is below all of its parents, and one with an unknown parent is left out."""
     nodes = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["nobody"]}
     topology = {
         name: {"type": "x", "state": "blocked", "trigger_rule": "always", "depends_on": of}

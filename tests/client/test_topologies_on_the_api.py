@@ -27,7 +27,7 @@ NODES = {"fetch": {"type": "get"}, "sum": {"type": "add", "depends_on": ["fetch"
 def test_a_graph_goes_from_its_file_to_its_cancellation(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Run, shown, paused, resumed, cancelled, and run again; what cannot be done is said in one line."""
+    """Run, show, pause, resume, cancel and retry work; a rejected action is one line."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(json.dumps({"name": "nightly", "nodes": NODES}), encoding="utf-8")
@@ -73,7 +73,7 @@ def test_a_schedule_and_a_task_may_be_a_graph(
 def test_what_only_the_api_can_tell_names_file_and_field(
     duetime: Run, server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A graph whose shape is right may still hold a task that is not."""
+    """A well-formed graph may contain an invalid task."""
     monkeypatch.setenv("DUETIME_URL", server.url)
     path = tmp_path / "graph.json"
     path.write_text(json.dumps({"nodes": {"a": {"type": "x", "priority": "urgent"}}}), encoding="utf-8")

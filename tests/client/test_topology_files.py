@@ -40,7 +40,7 @@ def _deeper(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 
 
 def written(folder: Path, document: object) -> Path:
-    """A file that holds a document."""
+    """A file with a document."""
     path = folder / "topology.json"
     path.write_text(document if isinstance(document, str) else json.dumps(document), encoding="utf-8")
     return path
@@ -59,13 +59,13 @@ def refused(body: object) -> list[str]:
 
 
 def test_a_file_of_ours_is_the_body_as_it_is(tmp_path: Path) -> None:
-    """Nothing is added and nothing is left out."""
+    """The body equals the file."""
     body = {"name": "nightly", "on_failure": "rollback", "nodes": {"a": task(), "b": task("a", inputs=["a"])}}
     assert read_topology(written(tmp_path, body)) == body
 
 
 def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None:
-    """Each node is a task that takes as long, with a timeout that lets it."""
+    """Each node becomes a task of the same duration, with a sufficient timeout."""
     assert read_topology(written(tmp_path, RECORDED)) == {
         "name": "tiny",
         "nodes": {
@@ -88,7 +88,7 @@ def test_a_recorded_workflow_becomes_a_topology_of_tasks(tmp_path: Path) -> None
 
 
 def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
-    """Ninety seconds at a hundredth are 0.9, and need no timeout of their own."""
+    """Ninety seconds scaled by a hundredth are 0.9 s, and need no timeout."""
     body = read_topology(written(tmp_path, RECORDED), task_type="demo", time_scale=0.01)
     assert body["nodes"]["join_3"]["payload"]["seconds"] == pytest.approx(0.905)
     assert body["nodes"]["join_3"]["type"] == "demo"
@@ -116,7 +116,7 @@ def test_recorded_times_can_be_scaled(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_topology_is_refused_by_name(tmp_path: Path, document: object, words: str) -> None:
-    """The refusal says which part is wrong, and how."""
+    """The error names the invalid part and the reason."""
     with pytest.raises(TopologyInvalid, match=words):
         read_topology(written(tmp_path, document))
 
@@ -138,7 +138,7 @@ def test_a_time_that_no_node_can_take_is_refused(tmp_path: Path, runtime: float)
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=3), _deeper, max_leaves=8), st.booleans())
 def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None:  # noqa: FBT001 - drawn
-    """Whatever stands where something else is expected, the only error is the one that names it."""
+    """Any invalid value raises only the error that names it."""
     for name in ("nodes", "on_failure") if not as_node else ("type", "trigger_rule", "depends_on", "inputs"):
         body = {"nodes": {"a": task(**{name: value})}} if as_node else {"nodes": {"a": task()}, name: value}
         with contextlib.suppress(TopologyInvalid):
@@ -146,7 +146,7 @@ def test_no_body_does_more_than_be_refused(value: object, as_node: bool) -> None
 
 
 def test_every_fault_is_named_at_once() -> None:
-    """All errors of a file are reported at once: nobody has to correct one to see the next."""
+    """All errors of a file are reported at once."""
     nodes = {
         "a": task("a", "x"),
         "b": 5,
@@ -203,13 +203,13 @@ def test_large_graphs_are_refused_before_they_are_sent() -> None:
 
 
 def test_the_client_and_the_domain_have_the_same_choices() -> None:
-    """What the one accepts, the other does."""
+    """Both accept the same choices."""
     assert set(TriggerRule) == topology_validation.RULES
     assert set(OnFailure) == topology_validation.ON_FAILURE
 
 
 def test_the_client_knows_every_field_that_the_api_takes() -> None:
-    """A field that is misspelt is found without a server, and none is refused that the API would take."""
+    """A misspelt field is found without a server, and no valid field is refused."""
     assert frozenset(TopologyCreate.model_fields) == topology_validation.OF_A_TOPOLOGY
     assert frozenset(TopologyNode.model_fields) == topology_validation.OF_A_NODE | {
         *("due_at", "unique", "debounce", "order", "parent_task_id", "after", "group")
@@ -230,7 +230,7 @@ def test_the_client_knows_every_field_that_the_api_takes() -> None:
     ],
 )
 def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> None:
-    """Both accept a graph, or neither does."""
+    """Client and domain accept the same graphs."""
     made = [
         Node(key, TaskSpec("echo"), tuple(n["depends_on"]), inputs=tuple(n.get("inputs", [])))
         for key, n in nodes.items()
@@ -244,7 +244,7 @@ def test_the_client_refuses_what_the_domain_refuses(nodes: dict[str, Any]) -> No
 
 
 def test_a_condition_is_checked_by_the_rules_of_the_api() -> None:
-    """Its parents, fields and functions, without a server."""
+    """Parents, fields and functions of a condition are checked without a server."""
     conditions = {"when": "parents.b.outcome == 'failed'", "map": {"over": "largest(parents.a.result)"}}
     assert refused({"nodes": {"a": task(), "b": task(), "c": task("a", **conditions)}}) == [
         "nodes.c.when: names 'b', which is not among its depends_on",
@@ -253,7 +253,7 @@ def test_a_condition_is_checked_by_the_rules_of_the_api() -> None:
 
 
 def test_the_graphs_of_the_how_to_can_be_run(tmp_path: Path) -> None:
-    """Whoever copies a file from the page has one that works."""
+    """The files on the how-to page are valid."""
     shown = re.findall(r"^```json\n(.*?)^```", HOW_TO.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     sizes = [len(read_topology(written(tmp_path, each))["nodes"]) for each in shown]
     assert sizes == [5, 3, 3]

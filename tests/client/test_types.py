@@ -1,4 +1,4 @@
-"""Types of tasks: what the client and the command send, and how they show what is known."""
+"""Types of tasks: requests of the client and the command, and their output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TYPE = {
 
 
 def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) -> None:
-    """As JSON or text; a dotted name is a part, and null switches a default off."""
+    """Options are JSON or text; a dotted name is a part, and null disables a default."""
     deployment.scripted.append(Answer(200, TYPE))
     told = duetime(
         "types", "set", "mail.send", "timeout_seconds=30", "lock.key=smtp", "lock.max_holders=2", "rate=null"
@@ -41,13 +41,13 @@ def test_options_are_set_by_their_names(deployment: Deployment, duetime: Run) ->
 
 
 def test_an_option_is_given_as_a_whole_or_in_part(deployment: Deployment, duetime: Run) -> None:
-    """Both contradict each other, and nothing is sent."""
+    """Giving both is contradictory, and nothing is sent."""
     assert duetime("types", "set", "mail.send", "lock=null", "lock.key=smtp").exit_code == 2
     assert deployment.received == []
 
 
 def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment, duetime: Run) -> None:
-    """Each default says whether it is the handler's or the owner's; the list names them."""
+    """Each default shows whether it comes from the handler or the owner; the list names them."""
     deployment.scripted += [Answer(200, TYPE), Answer(200, {"types": [TYPE], "next_token": None})]
     shown = duetime("types", "show", "mail.send").stdout
     assert '{"key": "smtp"} (handler)' in shown
@@ -58,7 +58,7 @@ def test_a_type_is_shown_with_the_sources_of_its_defaults(deployment: Deployment
 
 
 def test_deleted_defaults_are_named(deployment: Deployment, duetime: Run) -> None:
-    """With --json, the type as it was."""
+    """--json prints the former type."""
     deployment.scripted += [Answer(200, TYPE)] * 2
     assert duetime("types", "delete", "mail.send").stdout == "deleted your defaults of mail.send\n"
     assert json.loads(duetime("types", "delete", "mail.send", "--json").stdout) == TYPE

@@ -1,4 +1,4 @@
-"""The judgements of `duetime verify`: whatever is wrong with a deployment makes its report red."""
+"""The evaluation of `duetime verify`: every fault of a deployment fails its report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def with_first(**changes: object) -> list[Execution]:
 
 
 def lateness(executions: list[Execution]) -> Finding:
-    """What is found of their starts."""
+    """The evaluation of their starts."""
     return findings.on_time("on time", executions, LIMITS)
 
 
@@ -71,14 +71,14 @@ def test_a_retried_task_is_not_taken_for_a_doubled_one() -> None:
 
 
 def test_half_of_the_tasks_being_a_little_late_breaks_the_median() -> None:
-    """The promise of the median is judged by itself: none of these is later than a second."""
+    """The median has its own limit: none of these tasks is later than a second."""
     slow = [replace(each, started_ms=1300) for each in GOOD[:11]]
     assert lateness([*slow, *GOOD[11:]]).verdict is Verdict.FAILED
     assert lateness([*slow[:9], *GOOD[9:]]).verdict is Verdict.PASSED
 
 
 def test_a_cancelled_task_that_ran_is_found() -> None:
-    """Also if it is called cancelled, and though nothing else is wrong with it."""
+    """A cancelled task that ran is found even if its state is correct."""
     cancelled = replace(FIRST, state="cancelled", expected="cancelled", attempts=0, started_ms=None)
     assert findings.cancelled([cancelled]).verdict is Verdict.PASSED
     assert findings.cancelled([replace(cancelled, attempts=1)]).verdict is Verdict.FAILED
@@ -93,7 +93,7 @@ def test_two_holders_of_a_lock_are_found() -> None:
 
 
 def test_a_node_before_its_parent_is_found() -> None:
-    """So is one of which nobody knows when it ran."""
+    """A node with an unknown start is found as well."""
     parent, child = replace(FIRST, started_ms=1000, ended_ms=1300), replace(FIRST, started_ms=1300, ended_ms=1400)
     edges = [("p", "c")]
     assert findings.in_order({"p": parent, "c": child}, edges).verdict is Verdict.PASSED
@@ -103,7 +103,7 @@ def test_a_node_before_its_parent_is_found() -> None:
 
 
 def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
-    """Each of its times runs once, and nothing else does."""
+    """Each time of the schedule must run once, and nothing else."""
     expected = [1000, 2000, 3000]
     ran = [replace(FIRST, due_ms=at) for at in expected]
     assert findings.recurring(expected, ran).verdict is Verdict.PASSED
@@ -117,14 +117,14 @@ def test_a_schedule_that_misses_doubles_or_invents_a_time_is_found() -> None:
 
 
 def test_a_pulled_task_that_is_leased_twice_or_never_is_found() -> None:
-    """As this machine counts it, which leases them."""
+    """Leases are counted by this machine."""
     assert findings.pulled(["a", "b"], {"a": 1, "b": 1}).verdict is Verdict.PASSED
     assert findings.pulled(["a", "b"], {"a": 2, "b": 1}).verdict is Verdict.FAILED
     assert findings.pulled(["a", "b"], {"a": 1}).verdict is Verdict.FAILED
 
 
 def test_a_key_that_creates_two_tasks_is_found() -> None:
-    """So is one that takes another body."""
+    """A key that accepts another body is found as well."""
     assert findings.idempotent(["a", "a"], 422).verdict is Verdict.PASSED
     assert findings.idempotent(["a", "b"], 422).verdict is Verdict.FAILED
     assert findings.idempotent(["a", "a"], 201).verdict is Verdict.FAILED
@@ -140,7 +140,7 @@ def test_a_key_that_creates_two_tasks_is_found() -> None:
     ],
 )
 def test_what_was_not_looked_at_is_not_called_kept(found: Finding) -> None:
-    """The report says why it knows nothing of a promise."""
+    """The report gives the reason for an unchecked guarantee."""
     assert found.verdict is Verdict.UNMEASURED
     assert found.figure
 
@@ -148,7 +148,7 @@ def test_what_was_not_looked_at_is_not_called_kept(found: Finding) -> None:
 def test_what_it_costs_is_said_before_anything_is_created(
     duetime: Callable[..., Result], deployment: Deployment
 ) -> None:
-    """Whoever does not agree has sent no request."""
+    """Without confirmation, no request is sent."""
     ended = duetime("verify", typed="n\n")
     assert ended.exit_code == 1
     assert f"about {Plan().total} tasks" in ended.stderr
@@ -157,7 +157,7 @@ def test_what_it_costs_is_said_before_anything_is_created(
 
 
 def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], deployment: Deployment) -> None:
-    """Its API refuses the type by name; nothing is left behind that could be taken back."""
+    """The API rejects the type by name, and nothing is left behind."""
     fault = {"field": "type", "reason": "'duetime.probe' is not known to this deployment"}
     deployment.scripted.append(problem(422, "fields_invalid", "1 field is invalid", fault))
     ended = duetime("verify", "--yes")
@@ -167,7 +167,7 @@ def test_a_deployment_without_probes_says_so(duetime: Callable[..., Result], dep
 
 
 def test_ctrl_c_takes_back_what_was_created(deployment: Deployment) -> None:
-    """It stops in the middle, with the shell's code for that."""
+    """An interrupt stops the verification with the shell's exit code."""
     asked: list[datetime] = []
 
     def now() -> datetime:

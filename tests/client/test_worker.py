@@ -57,7 +57,7 @@ AT_ONCE: RetryPolicy = {"max_attempts": 3, "initial_seconds": 0}
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    """The API, with one pulled type that all may pull and one that nobody may."""
+    """The API with one pulled type for everybody and one for nobody."""
     session = FakeSession(SystemClock().now)
     session.s3.create_bucket(Bucket="contents")
 
@@ -91,7 +91,7 @@ def client(server: ApiServer) -> Iterator[Client]:
 
 
 class Running:
-    """A worker in a thread of its own, and what it was seen to do."""
+    """A worker in its own thread, and its recorded events."""
 
     def __init__(self, client: Client, **settings: Any) -> None:  # noqa: ANN401 - any setting of a worker
         self.seen: list[WorkerEvent] = []
@@ -116,7 +116,7 @@ class Running:
         assert not self._thread.is_alive()
 
     def did(self) -> list[str]:
-        """What it was seen to do."""
+        """The recorded events."""
         return [seen.what for seen in self.seen]
 
 
@@ -132,7 +132,7 @@ def is_running(client: Client, task: Task) -> bool:
 
 
 def test_a_handler_is_shown_the_inputs_of_its_node(client: Client) -> None:
-    """As they came with the lease; of a task that is no node there are none."""
+    """The inputs come with the lease; a task that is not a node has none."""
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     assert Attempt(client, leased, 30).context.inputs is None
@@ -159,7 +159,7 @@ def test_a_worker_does_the_tasks_of_its_types(client: Client) -> None:
 
 
 def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
-    """A first failure is tried again, one that is unretriable is not; class and message are told."""
+    """An ordinary failure is retried, an `Unretriable` one is not; class and message are reported."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -182,7 +182,7 @@ def test_what_a_handler_raises_fails_the_attempt(client: Client) -> None:
 
 
 def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> None:
-    """It is asked for in the report, in spite of a policy with another wait, and the attempt counts."""
+    """The wait is in the report, replaces the policy's, and the attempt counts."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -201,7 +201,7 @@ def test_a_handler_names_the_wait_before_the_next_attempt(client: Client) -> Non
 
 
 def test_a_worker_retries_only_what_it_should(client: Client) -> None:
-    """`retry_on` names what is retried, `no_retry_on` leaves out a part of it, and a `RetryIn` is retried anyway."""
+    """`retry_on` selects retried exceptions, `no_retry_on` excludes some, and `RetryIn` is always retried."""
     running = Running(client)
     raised = {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": LookupError, "later": RetryIn}
 
@@ -225,7 +225,7 @@ def test_a_wrong_keyword_of_a_task_is_refused_when_it_is_registered(keyword: str
 
 
 def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
-    """It would be no JSON the next time either."""
+    """A retry would not make it JSON."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: {1, 2})
     with running:
@@ -235,7 +235,7 @@ def test_a_result_that_is_no_json_fails_the_task(client: Client) -> None:
 
 
 class Mute(BaseException):
-    """An error that cannot even be asked what it says."""
+    """An error whose message cannot be read."""
 
     def __str__(self) -> str:
         raise KeyboardInterrupt
@@ -263,7 +263,7 @@ FILE = "caf\udce9.txt"
     ids=range(7),
 )
 def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseException) -> None:
-    """The attempt has failed by the error's own class, and the worker goes on."""
+    """The attempt fails with the error's real class, and the worker continues."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -284,7 +284,7 @@ def test_whatever_a_handler_raises_is_reported(client: Client, error: BaseExcept
 
 
 def test_a_coroutine_of_a_worker_may_await_what_it_has_cancelled(client: Client) -> None:
-    """The cancellation that it meets is its own error."""
+    """The cancellation comes from its own code."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -323,7 +323,7 @@ class Counts:
     ids=range(9),
 )
 def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, value: object, kind: str) -> None:
-    """By the rule that holds for a payload, as in the worker functions, also where only the API knows it."""
+    """A result follows the rules for payloads, as in worker functions, even if only the API knows the limit."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: value)
     with running:
@@ -342,7 +342,7 @@ def test_a_result_that_cannot_be_kept_fails_the_task_at_once(client: Client, val
     ],
 )
 def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client, checkpoint: object, kind: str) -> None:
-    """As a result does."""
+    """A checkpoint follows the same rules as a result."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -362,7 +362,7 @@ def test_a_checkpoint_that_cannot_be_kept_fails_the_task_at_once(client: Client,
 
 
 def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) -> None:
-    """The lease is renewed all the same: an attempt is not lost for what it says."""
+    """The lease is still renewed, so the message does not lose the attempt."""
     task = client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
     context = Attempt(client, leased, 30).context
@@ -376,7 +376,7 @@ def test_a_progress_message_that_cannot_be_written_is_escaped(client: Client) ->
 
 @pytest.mark.slow
 def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> None:
-    """Work that takes longer than the lease stays with its worker."""
+    """A task longer than its lease stays with its worker."""
     running = Running(client, lease_seconds=10)
     release = threading.Event()
 
@@ -402,7 +402,7 @@ def test_heartbeats_keep_a_long_task_and_tell_its_progress(client: Client) -> No
 
 
 def test_what_the_user_asks_reaches_the_handler(client: Client) -> None:
-    """A pause leaves a checkpoint from which the next attempt goes on; a cancel ends it."""
+    """A pause leaves a checkpoint for the next attempt; a cancel ends the task."""
     running = Running(client)
 
     @running.worker.task(TYPE)
@@ -485,7 +485,7 @@ def test_what_a_pull_worker_cannot_store_fails_the_task_at_once(
 
 
 def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) -> None:
-    """The next attempt begins there; `None` is a checkpoint, too."""
+    """The next attempt gets the checkpoint, even if it is `None`."""
     running = Running(client)
     seen: list[object] = []
 
@@ -502,7 +502,7 @@ def test_a_saved_checkpoint_of_a_pull_worker_survives_a_failure(client: Client) 
 
 
 def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client: Client) -> None:
-    """Another worker may have the task."""
+    """Another worker may have the task by then."""
     effects: list[int] = []
     client.tasks.create(TYPE)
     (leased,) = client.leases.acquire([TYPE])
@@ -521,7 +521,7 @@ def test_a_pull_worker_without_its_lease_begins_no_step_and_saves_nothing(client
 
 
 def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Client) -> None:
-    """It knows limits that a client may not know, here the number of digits."""
+    """The API has limits that a client may lack, here the number of digits."""
     running = Running(client)
     running.worker.task(TYPE)(lambda context, _payload: context.step("one", lambda: 10**40))
     with running:
@@ -531,7 +531,7 @@ def test_a_result_that_only_the_api_refuses_fails_the_task_at_once(client: Clien
 
 
 def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(client: Client) -> None:
-    """The API is away: that is no fault of the handler, whose rule retries its own exceptions only."""
+    """An unavailable API is retried, because the handler's rules apply to its own exceptions only."""
     running = Running(client)
     away = [Unreachable("https://example.org", "no answer", sent=True)]
     putting = client.leases.put_step
@@ -549,7 +549,7 @@ def test_a_pull_worker_whose_step_cannot_be_stored_is_retried_whatever_its_rule(
 
 
 def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
-    """It gives those of an earlier attempt, and sees those of this one; as for saved checkpoints."""
+    """The test gives steps of an earlier attempt and sees those of this one, like checkpoints."""
     steps: dict[str, Any] = {"charge": 7}
     saved: list[Any] = []
     context = Context.for_test(steps=steps, checkpoints=saved)
@@ -562,7 +562,7 @@ def test_a_unit_test_of_a_pull_workers_handler_has_steps_in_memory() -> None:
 def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing(
     server: ApiServer, client: Client
 ) -> None:
-    """Without an answer until the lease's end, the attempt is lost: the handler is told, the task is not ended."""
+    """Without a response until the lease's end the attempt is lost: the handler is notified, the task not completed."""
     running = Running(client, lease_seconds=5)
     lost = threading.Event()
 
@@ -578,14 +578,14 @@ def test_a_worker_that_loses_its_network_tells_its_handler_and_completes_nothing
         assert lost.wait(PATIENCE_SECONDS)
         assert until(lambda: "lost" in running.did())
         assert until(lambda: "unreachable" in running.did())
-    # Only now: once its lease is over, whoever asks would be given the task again.
+    # Only now: after the end of the lease the next request would get the task again.
     server.dead = False
     seen = client.tasks.get(task.id)
     assert (seen.state, seen.attempt) == ("running", 1)
 
 
 def test_a_worker_goes_on_when_the_network_is_back(server: ApiServer, client: Client) -> None:
-    """While there is no answer it asks again, ever more seldom, and then does what has become due."""
+    """Without a response the worker polls less and less often, and then runs the due tasks."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -618,7 +618,7 @@ def test_a_stopped_worker_finishes_what_runs_and_leases_nothing_more(client: Cli
 
 
 def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -> None:
-    """A lease that was answered after the stop is released: nobody waits for its end, and it costs no attempt."""
+    """A lease received after the stop is released without counting as an attempt."""
     running = Running(client)
     running.worker.task(TYPE)(lambda _context, _payload: None)
     task = client.tasks.create(TYPE)
@@ -638,7 +638,7 @@ def test_tasks_that_come_while_the_worker_stops_are_given_back(client: Client) -
 
 
 def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> None:
-    """When its time is over it gives the task up at once: nobody waits for the lease's end, and it is no attempt."""
+    """At the end of its time it releases the task without counting an attempt."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
     seen: list[Context] = []
@@ -653,7 +653,7 @@ def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> Non
     with running:
         task = client.tasks.create(TYPE)
         assert begun.wait(PATIENCE_SECONDS)
-    # On a busy machine the response comes after the end of the worker's time.
+    # On a busy machine the response may arrive after the worker's time.
     assert until(lambda: "released" in running.did())
     assert seen[0].lost
     stored = client.tasks.get(task.id)
@@ -665,7 +665,7 @@ def test_a_worker_stops_although_its_handler_does_not_end(client: Client) -> Non
 
 
 def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Client) -> None:
-    """Its handler has begun it, and nobody may begin it again."""
+    """Its handler has started, so no other worker may start it."""
     running = Running(client, stop_seconds=0.2)
     begun, release = threading.Event(), threading.Event()
 
@@ -685,7 +685,7 @@ def test_a_task_that_may_start_once_is_failed_by_a_worker_that_stops(client: Cli
 
 
 def test_a_worker_acknowledges_a_task_that_may_start_once_before_it_starts(client: Client) -> None:
-    """So it counts from then on; any other with its first heartbeat or its report, which costs nothing more."""
+    """Such an attempt counts from the start; others count from their first heartbeat or report, at no cost."""
     running = Running(client)
     renewed: list[str] = []
     renewing = client.leases.renew
@@ -733,7 +733,7 @@ def test_the_first_heartbeat_comes_before_the_time_to_acknowledge_is_over(
 
 
 def test_a_refusal_ends_the_worker(client: Client) -> None:
-    """A type that it may not pull is not asked for again and again."""
+    """A type that the worker may not pull stops it instead of repeated requests."""
     running = Running(client)
     running.worker.task("unheard-of")(lambda _context, _payload: None)
     with running:
@@ -742,7 +742,7 @@ def test_a_refusal_ends_the_worker(client: Client) -> None:
 
 
 def test_a_worker_without_anything_to_do_is_refused(client: Client) -> None:
-    """No function, no client, or two functions for one type: each is said at once."""
+    """A worker without functions or client, or with two functions for a type, raises an error at once."""
     with pytest.raises(WorkerIdle):
         Worker(client).run()
     worker = Worker()
@@ -796,10 +796,10 @@ def command(server: ApiServer, folder: Path, *arguments: str) -> subprocess.Pope
 
 
 def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Client, folder: Path) -> None:
-    """It says what it does without a payload or a result, finishes what runs after SIGTERM, and ends well."""
+    """It logs its actions without payloads or results, finishes running tasks after SIGTERM, and exits normally."""
     task = client.tasks.create(TYPE, payload={"secret": "sesame"})
     with command(server, folder, "jobs:worker", "--concurrency", "2") as process:
-        # Not that the task is leased: a worker that is stopped before it has begun gives it back.
+        # The task must also have started: a worker stopped before that releases it.
         assert until((folder / "begun").exists)
         process.send_signal(signal.SIGTERM)
         (folder / "over").touch()
@@ -813,10 +813,10 @@ def test_the_command_runs_a_worker_until_sigterm(server: ApiServer, client: Clie
 
 
 class Silent(Door):
-    """Never answers a request for leases."""
+    """Never responds to a request for leases."""
 
     def do_POST(self) -> None:  # noqa: N802 - the base class's name
-        """Wait until the client is gone."""
+        """Wait until the client has disconnected."""
         assert isinstance(self.server, SilentServer)
         self.server.polled.set()
         self.connection.recv(1 << 16)
@@ -825,7 +825,7 @@ class Silent(Door):
 
 
 class SilentServer(ApiServer):
-    """The API, which never answers a request for leases.
+    """The API, which never responds to a request for leases.
 
     Attributes:
         polled: there was one.
@@ -871,7 +871,7 @@ def test_the_command_ends_in_time_although_its_poll_is_not_answered(folder: Path
 def test_a_worker_that_cannot_be_found_is_named(
     folder: Path, monkeypatch: pytest.MonkeyPatch, where: str, reason: str
 ) -> None:
-    """The command ends with code 2 and says why."""
+    """The command exits with code 2 and the reason."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delitem(sys.modules, "jobs", raising=False)
@@ -882,7 +882,7 @@ def test_a_worker_that_cannot_be_found_is_named(
 
 
 def test_a_worker_that_was_not_let_wait_rests_before_it_asks_again() -> None:
-    """An empty answer that came at once says that as many requests wait already as may; one that came late does not."""
+    """An immediate empty response means too many waiting requests, so the worker pauses; a late one does not."""
     worker = Worker(wait_seconds=20)
     assert worker._pause(0.1) == 2.0
     assert worker._pause(20.0) == 0.0
@@ -935,7 +935,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
     monkeypatch: pytest.MonkeyPatch,
     is_coroutine: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
-    """Made once, with steps, a saved checkpoint, children, the payload's class, and retries of its own."""
+    """The class is instantiated once, with steps, a saved checkpoint, children, payload class and retries."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     class Encoder:
@@ -978,7 +978,7 @@ def test_a_class_of_the_worker_functions_runs_in_a_pull_worker(
 
 
 def test_a_traceback_begins_in_the_handler(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the frames of the worker and of the event loop, also if the function is one of the worker functions."""
+    """Frames of the worker and the event loop are removed, even for functions of worker functions."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1004,7 +1004,7 @@ def test_a_secret_of_a_pull_worker_is_in_its_environment(monkeypatch: pytest.Mon
 
 
 def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names it and says what to do; nothing is registered."""
+    """The message names it and the fix; nothing is registered."""
     monkeypatch.setattr(handlers, "REGISTRY", {})
 
     @handlers.handler(TYPE)
@@ -1032,7 +1032,7 @@ def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch:
 
 @pytest.mark.parametrize("is_coroutine", [False, True])
 def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, client: Client, is_coroutine: bool) -> None:  # noqa: FBT001 - a parameter of a test
-    """The worker has an identity of its own; its repeated attempt gets the task that the first one has created."""
+    """The worker has its own identity; a repeated attempt gets the task that the first one created."""
     created: list[str] = []
 
     def start(context: Context, _payload: object) -> None:
@@ -1057,7 +1057,7 @@ def test_a_worker_starts_tasks_for_the_owner_of_the_task(server: ApiServer, clie
 
 
 def test_a_test_of_a_function_gives_the_client(client: Client) -> None:
-    """Without one, the error says how."""
+    """Without a client, the error shows how to give one."""
     assert Context.for_test(client=client).client is client
     with pytest.raises(ClientMissing, match=r"Context\.for_test\(client=\.\.\.\)"):
         _ = Context.for_test().client

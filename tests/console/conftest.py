@@ -1,4 +1,4 @@
-"""A browser, the account that the console looks at, and pages that must not complain."""
+"""A browser, the account of the console, and pages that must not report errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium: install Debian's `chromium-headless-shell`, or name a browser in DUETIME_CHROMIUM")
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
-        # The sandbox needs a user of its own, and these are our own pages.
+        # The sandbox would need another user, and these pages are our own.
         started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield started
         started.close()
@@ -52,7 +52,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """An account of its own for each test."""
+    """A separate account for each test."""
     told: dict[str, str] = {}
     made = World(told)
     for name, value in told.items():
@@ -66,7 +66,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 
 @dataclass
 class Console:
-    """Opens pages of the console, and notes what they complain about."""
+    """Opens pages of the console, and records their errors."""
 
     browser: Browser
     world: World
@@ -76,7 +76,7 @@ class Console:
     """Parts of complaints that a test provokes: the browser itself notes each answer that is an error."""
 
     def open(self, path: str = "/tasks", *, narrow: bool = False, scheme: str = "light") -> Page:
-        """A page in a browser profile of its own, at the account's time."""
+        """A page in its own browser profile, at the account's time."""
         context = self.browser.new_context(
             viewport=NARROW if narrow else WIDE,  # type: ignore[arg-type] # a dictionary of the two
             color_scheme=scheme,  # type: ignore[arg-type] # one of its three

@@ -1,7 +1,7 @@
 """Prints figures of the console in an account with many tasks: `python -m tests.console.figures [TASKS]`.
 
-They depend on the machine, so nothing is asserted. The account is in virtual time, and its API is a fake database: the
-time to data is that of this process, not of AWS.
+The figures depend on the machine, so none is asserted. The account is in virtual time, and its API is a fake database:
+the time to data is that of this process, not of AWS.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def say(name: str, value: object, unit: str = "") -> None:
 
 
 def fill(world: World, tasks: int) -> None:
-    """Tasks of which a third have ended and one runs, with a schedule of each minute."""
+    """Tasks of which a third have ended and one runs, with a schedule every minute."""
     for number in range(tasks // 100):
         delay = SOON if number % ENDED_PART == 0 else LATER + number
         task = {
@@ -86,7 +86,7 @@ class Figures:
         self.world = world
 
     def open(self, path: str, prepare: Callable[[Page], None] | None = None) -> Page:
-        """A page in a browser profile of its own."""
+        """A page in its own browser profile."""
         context = self.browser.new_context(viewport=WIDE)  # type: ignore[arg-type] # a dictionary of the two
         context.set_default_timeout(PATIENCE_MS)
         page = context.new_page()
@@ -98,7 +98,7 @@ class Figures:
         return page
 
     def pages(self) -> None:
-        """How long each page takes to open, and with how many requests."""
+        """The time to open each page, and its number of requests."""
         for path in PAGES:
             asked = len(self.world.requests)
             page = self.open(path)
@@ -120,7 +120,7 @@ class Figures:
         page.context.close()
 
     def event_to_screen(self) -> None:
-        """How long after a request the page of its task shows the change."""
+        """The delay from a request until the task's page shows the change."""
         task_id = self.world.create(type=PLAIN, delay_seconds=LATER)
         page = self.open(f"/tasks/{task_id}")
         page.wait_for_selector(".live-live")
@@ -169,7 +169,7 @@ class Figures:
         page.context.close()
 
     def graphs(self) -> None:
-        """How smoothly a graph of a thousand and of ten thousand nodes is moved."""
+        """The frame rate while a graph of a thousand or ten thousand nodes is moved."""
         for levels, width in ((25, 40), (100, 100)):
             body = {"nodes": layers(levels, width), "delay_seconds": LATER}
             topology = self.world.ask("POST", "/v1/topologies", body)["id"]

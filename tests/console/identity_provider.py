@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider: it signs in whoever comes, and holds clients to the code flow with PKCE."""
+"""A small OpenID Connect provider that signs anyone in, and requires the code flow with PKCE."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _RENEWAL = "renewal"
 
 
 class IdentityProvider:
-    """Its address, and what it was asked.
+    """Its address and the received requests.
 
     Attributes:
-        serial: which token it gives; `token` is the one that the API of the test should accept.
-        grants: the kinds of grants that clients came with.
-        renews: whether it takes refresh tokens.
-        nonce: what it puts into tokens instead of the client's own.
+        serial: the token to issue; the test's API should accept `token`.
+        grants: the grant types of received requests.
+        renews: whether it accepts refresh tokens.
+        nonce: the value in tokens in place of the client's own.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class IdentityProvider:
 
     @property
     def settings(self) -> str:
-        """How the console is told of it."""
+        """The console's settings for it."""
         return json.dumps({"issuer": self.issuer, "client_id": CLIENT, "audience": ["api", CLIENT], "origins": []})
 
     def token(self, nonce: str = "") -> str:
@@ -50,7 +50,7 @@ class IdentityProvider:
         self._server.server_close()
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """Where the viewer is sent back to, signed in."""
+        """The redirect address after sign-in."""
         assert (asked["response_type"], asked["client_id"], asked["scope"]) == ("code", CLIENT, "openid")
         assert asked["code_challenge_method"] == "S256"
         code = f"code-{len(self.codes)}"
@@ -85,7 +85,7 @@ def _handler(provider: IdentityProvider) -> type[BaseHTTPRequestHandler]:
             """Say nothing."""
 
         def do_GET(self) -> None:
-            """Its configuration, and its page to sign in."""
+            """Its configuration and sign-in page."""
             parts = urlsplit(self.path)
             if parts.path == "/authorize":
                 self.send_response(302)

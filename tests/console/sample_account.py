@@ -1,4 +1,4 @@
-"""An account with something on every page of the console: for screenshots, and to look at while one works on it."""
+"""An account with content on every page of the console, for screenshots and development."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _RETRIES = {"max_attempts": 3, "initial_seconds": 5, "multiplier": 2}
 
 
 class BankUnreachable(Exception):
-    """The payment provider did not answer."""
+    """The payment provider did not respond."""
 
 
 class AddressRejected(Exception):
-    """A mail server does not know the recipient."""
+    """A mail server rejects the recipient."""
 
 
 def work(context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Do what the payload says."""
+    """Carry out the payload."""
     return STAGE[-1].act("run", context, payload)
 
 
@@ -53,8 +53,8 @@ def _act(live: Live, _phase: str, context: Context, payload: Any) -> Any:  # noq
 
 
 def fill(world: World) -> dict[str, str]:
-    """Fill an account, and let it run for a while; ids of tasks that are worth a look."""
-    # Not at import: other tests have handlers of these types.
+    """Fill an account and let it run for a while; returns ids of interesting tasks."""
+    # Not at import, because other tests have handlers of these types.
     REGISTRY.update((kind, registered_as(kind, work)) for kind in (REPORT, MAIL, CHARGE, IMPORT))
     world.do(lambda live: setattr(live, "act", lambda *told: _act(live, *told)))
     _calendars(world)
@@ -102,7 +102,7 @@ def fill(world: World) -> dict[str, str]:
 
 
 def _definitions(world: World) -> None:
-    """A definition with two versions, of which there are no runs yet."""
+    """A definition with two versions and no runs yet."""
     load = {"type": IMPORT, "payload": {"from": "s3://<duetime.parameters.region>/in"}}
     report = {"type": REPORT, "depends_on": ["load"], "when": "parameters.full"}
     parameters = {

@@ -29,7 +29,7 @@ BODY: dict[str, Any] = {
 
 
 def test_a_definition_is_listed_compared_and_run(console: Console, world: World) -> None:
-    """From the list to its versions and what they changed, to a run that says what it is a run of."""
+    """Lists a definition, its versions and differences, and a run that names its definition."""
     page = console.open("/definitions")
     expect(page.get_by_role("heading", name="No definitions yet")).to_be_visible()
     for timeout in (None, 600):

@@ -1,4 +1,4 @@
-"""What holds on every page: keys, themes, zones, widths, what axe finds, the policy, and the budgets of size."""
+"""Properties of every page: keys, themes, zones, widths, accessibility by axe, the policy, and size budgets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = ["/overview", "/tasks", "/tasks?q=state:failed"]
 
 @pytest.fixture
 def task_id(world: World) -> str:
-    """A task that has run, beside one that has not."""
+    """A task that has run, and one that has not."""
     made = world.create(type=PLAIN, name="nightly", tags={"team": "docs"}, payload={"a": 1})
     world.create(type=PLAIN, delay_seconds=LATER)
     world.run(5 * SECOND)
@@ -53,7 +53,7 @@ def test_axe_finds_nothing(console: Console, task_id: str, scheme: str, *, narro
 
 
 def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
-    """From the list to a task, an action, and another page: no mouse."""
+    """List, task, action and another page work without a mouse."""
     page = console.open("/tasks")
     expect(page.locator(ROWS)).to_have_count(2)
     page.keyboard.press("j")
@@ -77,7 +77,7 @@ def test_the_keyboard_alone_is_enough(console: Console, task_id: str) -> None:
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> None:
-    """A change of the system's theme is followed live; a choice wins, and survives a reload."""
+    """The system's theme is followed live; a choice takes precedence and survives a reload."""
     page = console.open("/tasks")
 
     def background() -> str:
@@ -95,7 +95,7 @@ def test_the_theme_follows_the_system_until_one_is_chosen(console: Console) -> N
 
 
 def test_every_time_is_printed_with_its_zone(console: Console, task_id: str) -> None:
-    """One switch in the header changes every time on the page, and the zone beside it."""
+    """One control in the header changes every time on the page and the displayed zone."""
     page = console.open(f"/tasks/{task_id}")
     due = page.locator(".page-head time").first
     expect(due).to_contain_text("CET")
@@ -113,7 +113,7 @@ def test_what_cannot_be_found_is_said(console: Console) -> None:
 
 
 def test_the_page_cannot_run_or_load_what_is_not_its_own(console: Console, world: World) -> None:
-    """Neither a script of another origin, nor markup that is assigned, nor a request elsewhere gets through."""
+    """Scripts of other origins, assigned markup and foreign requests are blocked."""
     console.expected = ("Content Security Policy", "TrustedHTML", "Failed to", "Refused to")
     page = console.open("/tasks")
     assert (
@@ -146,7 +146,7 @@ def test_the_scripts_keep_their_budgets() -> None:
 
 
 def test_no_file_names_another_origin() -> None:
-    """Neither scripts nor styles hold an address to load from; namespaces of XML and links to docs are none."""
+    """Scripts and styles contain no address to load from, except XML namespaces and links to docs."""
     for name, file in FILES.items():
         if Path(name).suffix in {".js", ".css", ".html"}:
             urls = set(re.findall(r"https?://[a-z0-9.-]+", file.content.decode()))

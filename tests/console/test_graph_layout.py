@@ -1,4 +1,4 @@
-"""What the console computes of graphs, run by Node.js: layouts, time axes, and where a field stands in a text."""
+"""The console's computations for graphs, run by Node.js: layouts, time axes, and positions of fields in a text."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, A
 
 
 def random_graph(seed: int, size: int) -> dict[str, list[str]]:
-    """A graph whose nodes depend on some of those before."""
+    """A graph whose nodes depend on some of the earlier ones."""
     chance = random.Random(seed)  # noqa: S311 - a test's graphs
     near = chance.choice([3, 20, size])
     return {
@@ -128,7 +128,7 @@ def test_recorded_workflows_are_laid_out_compactly(asked: Callable[..., dict[str
 
 
 def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[str, Any]]) -> None:
-    """A pause that is short beside what runs stays as long as it is; a long one takes a strip; order is kept."""
+    """A short pause keeps its length, a long one becomes a strip, and the order is kept."""
     busy = [{"start": 0, "end": 100}, {"start": 105, "end": 200}, {"start": 100_000, "end": 100_100}]
     (axis,) = asked(axes=[{"stretches": busy, "times": [0, 100, 105, 200, 50_000, 100_000, 100_100]}])["axes"]
     assert axis["folds"] == 1
@@ -139,7 +139,7 @@ def test_pauses_are_folded_and_times_keep_their_order(asked: Callable[..., dict[
 
 
 def test_a_fault_is_found_in_the_text(asked: Callable[..., dict[str, Any]]) -> None:
-    """A field is found by its path, also behind text that looks like JSON; what is missing is found at its owner."""
+    """A field is found by its path, even behind text that looks like JSON; a missing field is found at its parent."""
     text = '{\n "a": "\\"b\\": [1, {",\n "b": [\n  1,\n  {"c.d": [2]}\n ]\n}'
     places = asked(
         texts=[(text, "b[1].c.d[0]"), (text, "b.1.c.d"), (text, "b[1].x"), (text, "z"), ('{"a": [1', "a[0]")]

@@ -93,7 +93,7 @@ def test_a_host_that_keeps_failing_is_named_by_the_overview(console: Console, wo
 
 @pytest.mark.slow
 def test_an_operator_sees_the_trigger_and_the_queues(console: Console, world: World) -> None:
-    """That the trigger runs, and then for how long it has not; the page of workers has a row a queue."""
+    """The overview shows that the trigger runs, or for how long it has not; the page of workers has a row per queue."""
     world.create(priority="high", delay_seconds=100)
     world.run(3 * MINUTE)
     page = console.open("/overview")
@@ -140,7 +140,7 @@ def test_counts_lead_to_lists_with_the_same_tasks(console: Console, world: World
 
 @pytest.mark.slow
 def test_health_that_cannot_be_known_is_not_green(console: Console) -> None:
-    """If the lists cannot be read, health says that it is not known, and why."""
+    """If the lists cannot be read, health is shown as not known, with the reason."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/(tasks|switches)\b"), lambda route: route.abort())

@@ -38,7 +38,7 @@ HOSTILE = "<img src=x onerror=alert(1)> ' \" & </script>"
 
 
 class Broken(Exception):
-    """What fails for good."""
+    """Fails permanently."""
 
 
 def _behave(world: World, act: Callable[..., object]) -> None:
@@ -51,7 +51,7 @@ def _fail(_phase: str, _context: object, _payload: object) -> object:
 
 @pytest.mark.slow
 def test_every_page_is_accessible(console: Console, world: World) -> None:
-    """With something on each page: axe finds nothing on a wide light page and a narrow dark one."""
+    """With content on each page, axe finds no fault on a wide light page and a narrow dark one."""
     fill(world)
     for narrow, scheme in ((False, "light"), (True, "dark")):
         page = console.open(PAGES[0], narrow=narrow, scheme=scheme)
@@ -62,7 +62,7 @@ def test_every_page_is_accessible(console: Console, world: World) -> None:
 
 @pytest.mark.slow
 def test_every_page_fits_a_phone(console: Console, world: World) -> None:
-    """At 390 pixels no page is wider than the screen, and each has content; axe finds nothing on the first."""
+    """At 390 pixels no page is wider than the screen, and each has content; axe finds no fault on the first."""
     fill(world)
     page = console.open(PAGES[0], narrow=True, scheme="dark")
     console.check_accessibility(page)
@@ -106,7 +106,7 @@ def test_dead_letters_are_grouped_and_retried_at_a_pace(console: Console, world:
 
 
 def test_dead_letters_are_discarded(console: Console, world: World) -> None:
-    """The tasks of a group are counted and deleted; what runs again meanwhile is kept, and the command is shown."""
+    """A group's tasks are counted and deleted; those that run again meanwhile stay, and the command is shown."""
     _behave(world, _fail)
     ids = [world.create(**FAILING) for _ in range(3)]
     world.run(10 * SECOND)
@@ -136,7 +136,7 @@ def test_a_group_of_dead_letters_has_the_tasks_of_all_pages(console: Console, wo
 
 
 def test_a_calendar_is_drawn_while_it_is_made_and_replaced(console: Console, world: World) -> None:
-    """What is typed is drawn at once; a replacement keeps what the form does not show, and names who uses it."""
+    """Input is drawn at once; a replacement keeps values outside the form, and names the calendar's users."""
     page = console.open("/calendars")
     expect(page.get_by_role("heading", name="No calendars yet")).to_be_visible()
     page.get_by_role("button", name="New calendar").click()
@@ -180,7 +180,7 @@ def test_the_form_of_a_calendar_does_not_overwrite_what_was_changed_while_it_was
 
 
 def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) -> None:
-    """In the list and on its page; a replacement by the form keeps it, and a schedule's times beyond it say so."""
+    """The end is in the list and on the page; a replacement by the form keeps it, and later times say so."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"], "known_until": "2026-11-23T00:00:00Z"})
     world.ask("PUT", "/v1/calendars/sundays", {"weekdays": ["sun"]})
     timed = {"cron": "0 2 * * *", "task": {"type": PLAIN}, "calendars": ["freeze"]}
@@ -200,7 +200,7 @@ def test_a_calendar_says_until_when_it_is_known(console: Console, world: World) 
 
 
 def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world: World) -> None:
-    """The form writes only over what it was opened on."""
+    """The form overwrites only the version that it was opened with."""
     world.ask("PUT", "/v1/calendars/freeze", {"dates": ["2026-12-25"]})
     console.expected = ("status of 412",)
     page = console.open("/calendars/freeze")
@@ -212,7 +212,7 @@ def test_a_calendar_that_has_changed_is_not_overwritten(console: Console, world:
 
 
 def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world: World) -> None:
-    """Who holds it, who waits in which order; a release gives it to the first of the line."""
+    """Holders and waiting tasks are shown in order; a release gives the lock to the first of them."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN, name="first", lock={"key": "db-17"})
     world.run(5 * SECOND)
@@ -232,7 +232,7 @@ def test_a_lock_shows_its_line_and_is_released_by_force(console: Console, world:
 
 
 def test_the_settings_say_what_the_deployment_allows(console: Console, world: World) -> None:
-    """Who the viewer is, what is kept, what may be called; on the page of a task, how to read its logs."""
+    """The page shows the user, retentions and allowed targets; the page of a task shows how to read its logs."""
     world.do(lambda live: live.environ.__setitem__("DUETIME_STACK", "duetime-test"))
     page = console.open("/settings")
     expect(page.locator("main")).to_contain_text("Signed in as")

@@ -1,4 +1,4 @@
-"""A page of a list covers a limited number of tasks: nothing is denied before the list was read to its end."""
+"""A page of a list covers a limited number of tasks: nothing is reported missing before the end of the list."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ SOON, LATER = 2 * MINUTE // SECOND, 2 * HOUR // SECOND
 
 
 def crowd(world: World, number: int = CROWD, **body: Any) -> None:  # noqa: ANN401 - any JSON
-    """Create many tasks that are not looked for."""
+    """Create many tasks that do not match."""
     for _ in range(number // 100):
         answer = world.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": "crowd", **body}] * 100})
         assert len(answer["results"]) == 100
 
 
 def unavailable(route: Route) -> None:
-    """Answer that the API cannot answer now."""
+    """Respond that the API is unavailable."""
     route.fulfill(status=503, json={})
 
 
 class Held:
-    """Holds back the later pages of a list until it is told to go on."""
+    """Holds back the later pages of a list until released."""
 
     def __init__(self, page: Page, path: str) -> None:
         self._routes: list[Route] = []
@@ -57,7 +57,7 @@ class Held:
 
 
 def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Console, world: World) -> None:
-    """The list says how far it has looked, and shows the only hit, although the first page has none."""
+    """The list shows its progress and finds the only hit, although the first page has none."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -75,7 +75,7 @@ def test_a_search_reads_on_until_it_finds_what_is_on_the_last_page(console: Cons
 
 
 def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Console, world: World) -> None:
-    """Only after the last page, and with the number of tasks that were looked at."""
+    """Only after the last page, with the number of examined tasks, does it say that there are none."""
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=name%3Aneedle")
     expect(page.get_by_role("heading", name="No task matches")).to_be_visible()
@@ -83,7 +83,7 @@ def test_a_list_that_was_read_to_its_end_says_that_there_is_none(console: Consol
 
 
 def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world: World) -> None:
-    """Page after page, with the progress; a stopped count says that there may be more, and goes on from there."""
+    """Tasks are counted page by page with progress; a stopped count says that there may be more, and can continue."""
     task_id = world.create(type=PLAIN, name="the needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/tasks?q=contains:needle")
@@ -107,7 +107,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
     expect(dialog.get_by_role("status")).to_contain_text("0 tasks match, of 1,000 examined; there may be more")
     expect(dialog.get_by_role("button", name="Cancel 0 or more")).to_be_disabled()
     is_open = True
-    dialog.get_by_role("button", name="Count on").click()
+    dialog.get_by_role("button", name="Continue counting").click()
     expect(dialog.get_by_role("status")).to_contain_text("1 task matches, of 1,601 examined. Nodes")
     dialog.get_by_role("button", name="Cancel 1", exact=True).click()
     expect(dialog).to_have_count(0)
@@ -118,7 +118,7 @@ def test_the_tasks_for_an_action_are_counted_to_the_end(console: Console, world:
 
 
 def test_reading_on_can_be_stopped_and_continued(console: Console, world: World) -> None:
-    """A stopped list says what it has not looked at; it goes on from there."""
+    """A stopped list says what it has not examined, and can continue."""
     world.create(type=PLAIN, name="needle", delay_seconds=SOON)
     crowd(world, delay_seconds=LATER)
     page = console.open("/settings")
@@ -138,7 +138,7 @@ def test_reading_on_can_be_stopped_and_continued(console: Console, world: World)
 
 
 def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, world: World) -> None:
-    """Behind more ended tasks than a page covers, what is overdue is found; before that, nothing is said to be well."""
+    """An overdue task behind many ended ones is found; until then health is not good."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.do(lambda live: setattr(live, "ticking", False))
@@ -161,7 +161,7 @@ def test_health_is_not_green_while_tasks_were_not_looked_at(console: Console, wo
 
 
 def test_health_that_was_looked_for_to_the_end_is_green(console: Console, world: World) -> None:
-    """With as many ended tasks, and one that waits for its time behind them, nothing is overdue."""
+    """With as many ended tasks and one that is not due yet, nothing is overdue."""
     crowd(world, delay_seconds=SOON)
     world.ask("POST", "/v1/tasks/cancel", {"filter": {"type": "crowd"}})
     world.create(delay_seconds=LATER)
@@ -182,7 +182,7 @@ def test_topologies_are_found_behind_many_tasks(console: Console, world: World) 
 
 
 def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, world: World) -> None:
-    """The page of workers says that it has found none so far, until it has."""
+    """The page of workers says that none was found so far, until one is found."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(HOUR)))
     world.create(type=PLAIN)
     world.run(5 * SECOND)
@@ -198,7 +198,7 @@ def test_a_running_task_is_found_behind_many_that_are_to_come(console: Console, 
 
 
 def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Console, world: World) -> None:
-    """The runs of a schedule are looked for until some have happened: other tasks that are due later hide none."""
+    """A schedule's past runs are found even behind many other tasks that are due later."""
     each = {"name": "each-minute", "cron": "* * * * *", "task": {"type": PLAIN}}
     world.ask("POST", "/v1/schedules", each)
     world.run(5 * MINUTE)
@@ -209,7 +209,7 @@ def test_the_history_of_a_schedule_is_found_behind_what_is_to_come(console: Cons
 
 
 def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
-    """A list without an end in sight is not read for ever: the user decides, and goes on where it stopped."""
+    """A list without an end in sight is not read forever: the user decides, and continues where it stopped."""
     page = console.open("/settings")
     asked: list[str] = []
 
@@ -232,7 +232,7 @@ def test_reading_stops_after_twenty_pages_and_asks(console: Console) -> None:
 
 
 def test_rows_stay_while_others_are_read(console: Console, world: World) -> None:
-    """A new search keeps the rows of the old one, marked as such, until its own arrive; none is said to be missing."""
+    """A new search keeps the previous rows, marked as old, until its own arrive; nothing is reported as missing."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     rows = page.locator("tr[data-row]")
@@ -274,7 +274,7 @@ def test_a_relative_time_moves_on_without_emptying_the_list(console: Console, wo
 
 
 def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
-    """While the API does not answer, what was read stays, the header says since when, and it recovers by itself."""
+    """While the API does not respond, the content stays, the header shows since when, and it recovers automatically."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
@@ -291,7 +291,7 @@ def test_an_error_keeps_the_rows(console: Console, world: World) -> None:
 
 
 def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console, world: World) -> None:
-    """More tasks in the future than a page covers do not hide the ones that have ended."""
+    """More future tasks than a page covers do not hide the ended ones."""
     for _ in range(3):
         world.create()
     world.run(10 * SECOND)
@@ -302,7 +302,7 @@ def test_figures_are_of_what_ended_last_however_much_is_to_come(console: Console
 
 
 def test_kept_lists_answer_with_one_request(console: Console, world: World) -> None:
-    """Once lists are kept, health, workers, topologies and a search find what they want on the first page."""
+    """Once lists are kept, health, workers, topologies and a search find their tasks on the first page."""
     world.do(lambda live: setattr(live, "act", lambda *_: live.take(10 * HOUR)))
     world.ask("POST", "/v1/topologies", {"nodes": {"a": {"type": PLAIN}}, "name": "nightly", "delay_seconds": LATER})
     world.create(type=PLAIN, name="needle", timeout_seconds=800)
@@ -339,7 +339,7 @@ def test_the_oldest_due_time_is_not_that_of_one_list_while_another_is_not_known(
 
 
 def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) -> None:
-    """Nothing about it would mean that nothing waits."""
+    """Without the message it would look as if nothing were waiting."""
     console.expected = ("Failed to load resource",)
     page = console.open("/settings")
     page.route(re.compile(r"/v1/tasks\?.*state=waiting"), unavailable)
@@ -349,7 +349,7 @@ def test_what_waits_is_not_known_if_the_list_cannot_be_read(console: Console) ->
 
 
 def test_failures_are_those_of_the_list_if_the_counts_are_older(console: Console) -> None:
-    """Counts that still have tasks that were retried since turn nothing red."""
+    """Outdated counts that still include retried tasks raise no alarm."""
     page = console.open("/settings")
 
     def answer(route: Route) -> None:

@@ -34,7 +34,7 @@ def created(world: World, payload: object) -> str:
 
 
 def test_a_file_becomes_the_payload_and_can_be_downloaded(console: Console, tmp_path: Path) -> None:
-    """The form takes the bytes of a file, and the task's page returns them with their size and type."""
+    """The form accepts a file, and the task's page returns its bytes with size and type."""
     file = tmp_path / "page.html"
     file.write_text(HTML, encoding="utf-8")
     page = console.open("/tasks")
@@ -148,7 +148,7 @@ def uploaded(world: World, content: bytes) -> tuple[str, bytes]:
 def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are read by a new link and uploaded for the new task; the link itself is nobody's payload."""
+    """The bytes are read through a new link and uploaded for the new task; the link itself is never a payload."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     file = tmp_path / "video.mp4"
     file.write_bytes(bytes(range(256)) * 12_000)
@@ -184,7 +184,7 @@ def test_a_task_with_an_uploaded_payload_runs_again_with_the_same_bytes(
 def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form says that it was not read, and stays; no task is created until a payload is chosen."""
+    """The form says that the payload was not read; no task is created until one is chosen."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 404",)
     file = tmp_path / "large.bin"
@@ -212,7 +212,7 @@ def test_a_task_whose_payload_cannot_be_read_runs_again_with_another(
 def test_an_upload_that_is_refused_creates_no_task(
     console: Console, world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The form says why, and stays; small files and JSON need no upload."""
+    """The form stays and shows the reason; small files and JSON need no upload."""
     monkeypatch.setenv(Variable.UPLOAD_URL, BUCKET)
     console.expected = ("status of 403", "ERR_FAILED")
     file = tmp_path / "large.bin"
@@ -230,7 +230,7 @@ def test_an_upload_that_is_refused_creates_no_task(
 
 
 def test_the_page_may_upload_to_the_deployments_bucket_only() -> None:
-    """Other buckets have the same origin: the policy names the path, too."""
+    """The policy includes the path, because other buckets have the same origin."""
     bucket = "https://s3.eu-west-1.amazonaws.com/contents/"
     assert f" connect-src 'self' wss://live.example.org {bucket};" in content_security_policy(
         "wss://live.example.org/x", (), bucket
@@ -278,7 +278,7 @@ def failing(page: Page, task: str) -> None:
 def test_messages_and_tracebacks_are_decrypted_on_request(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their type is shown, and the text when somebody asks; it is text for the browser, whatever is in it."""
+    """The type is shown, and the text on request; the browser treats it as text."""
     monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
     task = created(world, {})
     page = console.open("/tasks")
@@ -313,7 +313,7 @@ def test_without_a_codec_endpoint_texts_stay_encrypted(console: Console, world: 
 def test_an_encrypted_payload_is_decrypted_on_request(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The browser sends it to the codec endpoint when somebody asks, and shows the JSON that it stands for."""
+    """On request the browser sends it to the codec endpoint and shows the decrypted JSON."""
     monkeypatch.setenv(Variable.CODEC_ENDPOINT, CODEC)
     task = created(world, {"$binary": {"base64": CIPHER, "content_type": ENCRYPTED}})
     page = console.open(f"/tasks/{task}")
@@ -327,7 +327,7 @@ def test_an_encrypted_payload_is_decrypted_on_request(
 
 
 def test_without_a_codec_endpoint_it_stays_encrypted(console: Console, world: World) -> None:
-    """There is no button then."""
+    """Without a codec endpoint there is no button."""
     page = console.open(f"/tasks/{created(world, {'$binary': {'base64': CIPHER, 'content_type': ENCRYPTED}})}")
     expect(page.get_by_label("Payload", exact=True)).to_contain_text("Encrypted")
     expect(page.get_by_role("button", name="Decrypt")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Pages stay responsive: nothing keeps their thread busy for more than 100 ms, however much is shown or changes."""
+"""Pages stay responsive: nothing occupies their thread for more than 100 ms, regardless of content and changes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFram
 
 
 def longest_task(page: Page, act: Callable[[], None]) -> float:
-    """How long the page's thread works at once while something is done, in milliseconds of processor time.
+    """The longest continuous work of the page's thread during an action, in milliseconds of CPU time.
 
-    By the clock it would depend on what else the machine does.
+    Wall time would depend on other processes.
     """
     browser = page.context.browser
     assert browser is not None
@@ -49,7 +49,7 @@ def longest_task(page: Page, act: Callable[[], None]) -> float:
 
 
 def layers(levels: int, width: int) -> dict[str, dict[str, Any]]:
-    """A graph of levels, each node of which depends on up to three of the level before."""
+    """A graph of levels; each node depends on up to three nodes of the previous level."""
     nodes: dict[str, dict[str, Any]] = {}
     for level in range(levels):
         for at in range(width):
@@ -88,7 +88,7 @@ def test_a_graph_of_a_thousand_nodes_is_moved_smoothly(console: Console, world: 
 
 @pytest.mark.slow
 def test_a_list_that_changes_fifty_times_a_second_ends_equal_to_rest(console: Console, world: World) -> None:
-    """A hundred tasks change fifty at a time, repeatedly; the list stays responsive and ends as REST says."""
+    """A hundred tasks change repeatedly, fifty at a time; the list stays responsive and finally equals REST."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     ids = world.do(lambda live: [str(live.ask("POST", "/v1/tasks", body).body["id"]) for _ in range(100)])
     page = console.open("/tasks")

@@ -22,7 +22,7 @@ EVERY_MINUTE = {"cron": "* * * * *", "timezone": "Europe/London", "task": {"type
 
 
 def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console, world: World) -> None:
-    """The preview says what a clock change does to each occurrence; what is created is what was shown."""
+    """The preview shows the effect of a clock change on each occurrence, and the schedule equals the preview."""
     page = console.open("/schedules")
     expect(page.get_by_role("heading", name="No schedules yet")).to_be_visible()
     page.get_by_role("button", name="New schedule").click()
@@ -43,7 +43,7 @@ def test_a_schedule_over_a_dst_night_is_previewed_as_one_types(console: Console,
 
 
 def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
-    """The server's own reason is shown below the form while one types; nothing is created."""
+    """The server's reason is shown below the form during typing; nothing is created."""
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
@@ -52,7 +52,7 @@ def test_a_timing_that_cannot_be_is_explained_at_once(console: Console) -> None:
 
 
 def test_a_run_before_a_change_is_explained_with_its_error(console: Console, world: World) -> None:
-    """The latest run failed, and the schedule has another timing since: the page says why, also of a named time."""
+    """The latest run failed, and the timing has changed since: the page explains it, also for a given time."""
     console.expected = ("status of 400",)
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     task = {"type": PLAIN, "retry": {"max_attempts": 1}}
@@ -76,7 +76,7 @@ def test_a_run_before_a_change_is_explained_with_its_error(console: Console, wor
 
 
 def test_the_strip_shows_what_became_of_each_occurrence(console: Console, world: World) -> None:
-    """Runs link to their tasks; the page follows runs, a pause shows its reason, and a resume takes it away."""
+    """Runs link to their tasks; the page follows them, a pause shows its reason, and a resume removes it."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR // 12)
     page = console.open("/schedules/each-minute")
@@ -110,7 +110,7 @@ def test_the_list_names_the_zone_of_each_schedule(console: Console, world: World
 
 def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world: World) -> None:
     """A rate, an interval, dates and a permanent schedule are previewed in words, and created as they were shown."""
-    # Between the choice of a kind and its text, the preview may be asked for an empty one.
+    # Between choosing a kind and typing, the preview may be requested for an empty text.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
@@ -146,9 +146,9 @@ def test_every_kind_of_timing_is_offered_with_its_words(console: Console, world:
 
 
 def test_several_timings_are_shown_changed_and_kept(console: Console, world: World) -> None:
-    """Each is a line of the form; a change of something else leaves all of them, whatever their kind, as they are.
+    """Each timing is a line of the form; other changes keep all of them, of any kind.
 
-    The second change begins from the answer to the first one, though the page has not read the schedule again.
+    The second change starts from the response to the first one, though the page has not read the schedule again.
     """
     timings = [
         {"cron": "0 9 * * mon-fri"},
@@ -194,7 +194,7 @@ def test_a_form_does_not_overwrite_what_was_changed_while_it_was_open(console: C
 
 
 def test_a_cron_of_another_program_keeps_its_dialect(console: Console, world: World) -> None:
-    """The form offers each dialect; the page names it beside the text, whose reading it decides."""
+    """The form offers each dialect, and the page shows it beside the expression."""
     # The preview of a text with two readings is refused.
     console.expected = ("status of 422",)
     page = console.open("/schedules")
@@ -230,7 +230,7 @@ def test_a_backfill_is_previewed_and_runs(console: Console, world: World) -> Non
 
 
 def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console: Console, world: World) -> None:
-    """A change sends what differs, as a merge patch: what was emptied is gone, what was not touched stays."""
+    """A change sends a merge patch: emptied fields are removed, untouched ones stay."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
@@ -256,7 +256,7 @@ def test_the_options_of_a_schedules_tasks_are_set_changed_and_taken_away(console
 
 
 def test_a_schedule_is_created_from_json(console: Console, world: World) -> None:
-    """The request that the form would send can be edited, and is sent as it was typed."""
+    """The form's request can be edited as JSON and is sent as typed."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_role("textbox", name="Name", exact=True).fill("nightly")
@@ -310,7 +310,7 @@ def test_schedules_are_searched_sorted_and_paused_by_tag(console: Console, world
 
 
 def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, world: World) -> None:
-    """The form lists what differs before it is sent; the events have it, and the reason, or that there is none."""
+    """The form lists the differences before sending; the events have them with the reason or without."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.ask("PATCH", "/v1/schedules/each-minute", {"cron": "*/2 * * * *"})
     page = console.open("/schedules/each-minute")
@@ -327,7 +327,7 @@ def test_a_change_shows_old_and_new_values_and_takes_a_reason(console: Console, 
 
 
 def test_the_next_clock_change_is_previewed_long_before(console: Console) -> None:
-    """In November, a daily run at 01:30 in London says what becomes of it in March; one at noon is not affected."""
+    """In November, a daily run at 01:30 in London shows the effect of March's clock change; one at noon shows none."""
     page = console.open("/schedules")
     page.get_by_role("button", name="New schedule").click()
     page.get_by_label("Cron").fill("30 1 * * *")
@@ -340,7 +340,7 @@ def test_the_next_clock_change_is_previewed_long_before(console: Console) -> Non
 
 
 def test_older_runs_are_shown_on_request(console: Console, world: World) -> None:
-    """The latest fifty come first; the rest on request, until the page can say that every occurrence is listed."""
+    """The latest fifty runs are shown first, the rest on request, until all occurrences are listed."""
     world.ask("POST", "/v1/schedules", {**EVERY_MINUTE, "name": "each-minute"})
     world.run(HOUR + 10 * HOUR // 60)
     page = console.open("/schedules/each-minute")

@@ -38,7 +38,7 @@ def search(page: Page, text: str) -> None:
 def test_a_typed_time_is_in_the_shown_zone_and_its_link_means_the_same_everywhere(
     console: Console, world: World
 ) -> None:
-    """The header's zone decides, not the browser's; the address has the offset, so another zone changes nothing."""
+    """The header's zone applies, not the browser's; the address has the offset, so another zone changes nothing."""
     page = console.open("/tasks")
     page.get_by_label("Time zone").select_option("Asia/Tokyo")
     search(page, "finished:>2026-11-25T02:00")
@@ -61,7 +61,7 @@ def test_a_time_of_today_is_enough(console: Console, world: World) -> None:
 
 
 def test_words_without_a_qualifier_are_a_name(console: Console, world: World) -> None:
-    """They find tasks of that name; a schedule and topologies of the name are offered, too."""
+    """Tasks of that name are found; a schedule and topologies of the name are offered, too."""
     world.create(type=PLAIN, name="month close", delay_seconds=LATER)
     world.create(type=PLAIN, name="other", delay_seconds=LATER)
     world.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 2 * * *", "task": {"type": PLAIN}})
@@ -96,7 +96,7 @@ def test_a_part_of_a_name_is_searched_for_if_asked(console: Console, world: Worl
 
 
 def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> None:
-    """In its type or its message, whatever the case."""
+    """The text may be in its type or message, in any case."""
     world.do(lambda live: setattr(live, "act", lambda *_: 1 / 0))
     failed = world.create(type=PLAIN, retry={"max_attempts": 1})
     world.create(type=PLAIN, delay_seconds=LATER)
@@ -107,7 +107,7 @@ def test_a_part_of_an_error_finds_its_task(console: Console, world: World) -> No
 
 
 def test_the_palette_finds_what_has_a_name(console: Console, world: World) -> None:
-    """A part of a schedule's name is enough, the exact name comes first; topologies and tasks by their name."""
+    """Schedules are found by part of their name, the exact one first; topologies and tasks by the whole name."""
     for name in ("nightly-close", "close"):
         world.ask("POST", "/v1/schedules", {"name": name, "cron": "0 2 * * *", "task": {"type": PLAIN}})
     task_id = world.create(type=PLAIN, name="close", delay_seconds=LATER)
@@ -138,7 +138,7 @@ def test_a_tag_with_a_blank_is_its_own_link(console: Console, world: World) -> N
 
 
 def test_a_view_is_saved_with_its_order(console: Console, world: World) -> None:
-    """Saved under a name, it is a link with search and order, which the palette knows; it can be removed."""
+    """A saved view is a link with search and order, offered by the palette; it can be removed."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks?q=state:scheduled")
     page.get_by_label("Order").select_option("Earliest due first")
@@ -155,7 +155,7 @@ def test_a_view_is_saved_with_its_order(console: Console, world: World) -> None:
 
 
 def test_dates_are_chosen_and_columns_are_kept(console: Console, world: World) -> None:
-    """A range of dates becomes a part of the search with offsets; chosen columns survive a reload."""
+    """A range of dates becomes part of the search with offsets; chosen columns survive a reload."""
     world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open("/tasks")
     page.get_by_role("button", name="Dates and columns").click()
@@ -174,7 +174,7 @@ def test_dates_are_chosen_and_columns_are_kept(console: Console, world: World) -
 
 
 def test_selected_rows_are_changed_together_and_two_are_compared(console: Console, world: World) -> None:
-    """Two of three tasks are paused with a reason, each request can be repeated; the comparison marks what differs."""
+    """Two of three tasks are paused with a reason, and each request can be repeated; differences are marked."""
     ids = [world.create(type=PLAIN, name=f"job-{n}", payload={"n": n}, delay_seconds=LATER) for n in range(3)]
     page = console.open("/tasks")
     page.get_by_label("Select job-0").check()
@@ -199,7 +199,7 @@ def test_selected_rows_are_changed_together_and_two_are_compared(console: Consol
 
 
 def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Console, world: World) -> None:
-    """The entry of the navigation leads there; a task moves to its list by itself."""
+    """The navigation entry leads to it, and a task moves between the lists automatically."""
     world.create(type=PLAIN, name="done")
     world.run(5 * SECOND)
     world.create(type=PLAIN, name="soon", delay_seconds=60)
@@ -216,7 +216,7 @@ def test_the_page_of_now_has_what_is_overdue_running_ended_and_next(console: Con
 
 
 def test_back_returns_to_the_same_place(console: Console, world: World) -> None:
-    """A list that was scrolled is at the same place after a task of it was looked at; the task begins at its top."""
+    """A scrolled list is at the same position after viewing one of its tasks; the task starts at its top."""
     body = {"type": PLAIN, "delay_seconds": LATER}
     world.do(lambda live: [live.ask("POST", "/v1/tasks", body) for _ in range(100)])
     page = console.open("/tasks")
@@ -233,7 +233,7 @@ def test_back_returns_to_the_same_place(console: Console, world: World) -> None:
 
 
 def test_the_focus_returns_after_a_dialog(console: Console, world: World) -> None:
-    """To the button that opened it, or to the heading if the action removed the button."""
+    """The focus returns to the button that opened the dialog, or to the heading if the button is gone."""
     task_id = world.create(type=PLAIN, delay_seconds=LATER)
     page = console.open(f"/tasks/{task_id}")
     focused = "document.activeElement.textContent"

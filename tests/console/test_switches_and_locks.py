@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, world: World) -> None:
-    """What a switch stops is in the list with who and why; "Start again" lets the tasks begin."""
+    """A stopped type is listed with author and reason; "Start again" lets its tasks start."""
     page = console.open("/switches")
     expect(page.get_by_role("heading", name="Nothing is stopped or limited")).to_be_visible()
     page.get_by_role("button", name="Set a switch").click()
@@ -40,7 +40,7 @@ def test_a_type_is_stopped_with_a_reason_and_started_again(console: Console, wor
 
 
 def test_a_type_is_limited_in_how_many_run_and_how_many_start(console: Console, world: World) -> None:
-    """Both limits of a switch are set with one form, and said in the list."""
+    """Both limits of a switch are set with one form and shown in the list."""
     page = console.open("/switches")
     page.get_by_role("button", name="Set a switch").click()
     page.get_by_role("textbox", name="Name").fill(PLAIN)

@@ -74,7 +74,7 @@ def opened(page: Page) -> None:
 
 
 def test_the_form_has_a_field_for_each_field_of_a_request(console: Console) -> None:
-    """Whatever `POST /v1/tasks` takes can be asked for by the form."""
+    """Every field of `POST /v1/tasks` is in the form."""
     page = console.open("/tasks")
     opened(page)
     offered = page.locator("[data-option]").evaluate_all("all => all.map(one => one.dataset.option)")
@@ -140,7 +140,7 @@ def test_a_task_has_what_was_typed_into_its_options(console: Console, world: Wor
 
 
 def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: World) -> None:
-    """The defaults that the empty fields show are those of the API: a copy of a plain task asks for none of them."""
+    """The defaults shown in empty fields are those of the API, so a copy of a plain task sends none of them."""
     page = console.open(f"/tasks/{world.create(type=PLAIN)}")
     page.get_by_role("button", name="Run again…").click()
     page.get_by_role("button", name="Edit as JSON").click()
@@ -152,7 +152,7 @@ def test_what_is_usual_is_not_in_the_request_of_a_copy(console: Console, world: 
 
 
 def test_a_task_is_created_from_json(console: Console, world: World) -> None:
-    """What was typed is in it; what is no JSON is refused before it is sent."""
+    """Typed values are in the JSON; invalid JSON is refused before sending."""
     page = console.open("/tasks")
     page.get_by_role("button", name="New task").click()
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -168,7 +168,7 @@ def test_a_task_is_created_from_json(console: Console, world: World) -> None:
 
 
 def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
-    """A debounced task has no due time of its own, and its copy is a task without the key."""
+    """A debounced task has no due time, and its copy has no key."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -185,7 +185,7 @@ def test_a_task_is_put_off_by_a_key(console: Console, world: World) -> None:
 
 
 def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None:
-    """What is asked for if another task holds the key is sent."""
+    """The chosen conflict policy is sent."""
     page = console.open("/tasks")
     opened(page)
     page.get_by_label("Type", exact=True).fill(PLAIN)
@@ -201,7 +201,7 @@ def test_a_task_is_the_only_one_of_a_key(console: Console, world: World) -> None
 def test_a_known_type_shows_its_payload_and_its_defaults(
     console: Console, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The type is suggested, the payload begins as a template of its schema, and what was written stays."""
+    """The type is suggested, the payload starts as a template of its schema, and typed text stays."""
     schema = {
         "properties": {"to": {"type": "string"}, "copies": {"type": "integer", "default": 1}},
         "required": ["to"],

@@ -31,16 +31,16 @@ NODE_ROWS = ".node-table tbody tr"
 
 
 class Bad(Exception):
-    """What a target raises."""
+    """The exception of a target."""
 
 
 class Ledger:
-    """What the targets of a test check: it is broken until somebody repairs it."""
+    """The state that the targets of a test check: broken until it is repaired."""
 
     is_broken = True
 
     def act(self, _phase: str, _context: object, payload: object) -> str:
-        """Fail what checks the ledger, as long as it is broken."""
+        """Fail nodes that check the ledger while it is broken."""
         if self.is_broken and isinstance(payload, dict) and payload.get("check"):
             raise Bad(HOSTILE)
         return "done"
@@ -60,7 +60,7 @@ def create(world: World, nodes: dict[str, dict[str, Any]], **fields: Any) -> str
 
 
 def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledger: Ledger) -> None:
-    """The page follows a run to its failure and says why a node did not run; a retry of the failed nodes ends well."""
+    """The page follows a run to its failure and explains a skipped node; retrying the failed nodes succeeds."""
     large = {"type": PLAIN, "depends_on": ["left"], "when": "parents.left.result == 'large'"}
     nodes = NODES | {"large": large}
     topology = create(world, nodes, name=HOSTILE, on_failure="continue", delay_seconds=5)
@@ -103,7 +103,7 @@ def test_a_graph_runs_fails_and_is_retried(console: Console, world: World, ledge
 
 @pytest.mark.usefixtures("ledger")
 def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: World) -> None:
-    """The panel of the node says what went wrong; closed, it stays closed, and a link to another node is followed."""
+    """The node's panel shows the error; once closed it stays closed, and a link to another node opens that."""
     topology = create(world, NODES, on_failure="continue")
     world.run(60 * SECOND)
     page = console.open(f"/topologies/{topology}")
@@ -119,7 +119,7 @@ def test_a_failed_run_opens_on_the_node_that_failed(console: Console, world: Wor
 
 
 def test_a_person_approves_a_node(console: Console, world: World) -> None:
-    """Only what waits for an approval offers it; the graph goes on with it, and the command is shown."""
+    """Only nodes that wait for an approval offer it; the graph then continues, and the command is shown."""
     approve = {"type": "release", "target": {"kind": "approval"}, "depends_on": ["fetch"]}
     topology = create(world, {"fetch": {"type": PLAIN}, "approve": approve})
     world.run(60 * SECOND)
@@ -140,7 +140,7 @@ def test_a_person_approves_a_node(console: Console, world: World) -> None:
 
 
 def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world: World) -> None:
-    """Only what waits for an event offers it; the payload is its result, and the command is shown."""
+    """Only nodes that wait for an event offer it; the payload is the result, and the command is shown."""
     target = {"kind": "wait_for_event", "event": "order.paid", "key": "o-17"}
     topology = create(world, {"fetch": {"type": PLAIN}, "paid": {"type": "payment", "target": target}})
     world.run(60 * SECOND)
@@ -183,7 +183,7 @@ def test_a_person_without_credentials_approves_by_a_link(console: Console, world
 
 @pytest.mark.slow
 def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(console: Console, world: World) -> None:
-    """What was missed is read again with the next connection, and the list of topologies knows it, too."""
+    """Missed changes are read after reconnecting, also by the list of topologies."""
     console.expected = ("Failed to load resource", "WebSocket connection to")
     topology = create(world, {name: NODES[name] for name in ("fetch", "left")}, delay_seconds=5)
     page, listed = (
@@ -205,7 +205,7 @@ def test_a_graph_that_ran_while_the_connection_was_lost_is_shown_as_it_is(consol
 
 @pytest.mark.usefixtures("ledger")
 def test_a_rollback_is_shown_in_its_order(console: Console, world: World) -> None:
-    """What has run is listed from the last to the first, as it would be rolled back, or was."""
+    """The nodes that ran are listed from last to first, in the order of an actual or possible rollback."""
     chain: dict[str, dict[str, Any]] = {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
     topology = create(world, chain, on_failure="rollback")
     world.run(60 * SECOND)
@@ -227,7 +227,7 @@ def test_a_topology_within_another_is_opened_from_its_node(console: Console, wor
 
 
 def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) -> None:
-    """A node and all that depend on it become a new topology, without what they needed of the others."""
+    """A node and all its dependents become a new topology, without other dependencies."""
     nodes = NODES | {"other": {"type": PLAIN}, "report": NODES["report"] | {"inputs": ["left"]}}
     topology = create(world, nodes, delay_seconds=LATER)
     page = console.open(f"/topologies/{topology}?node=right")
@@ -245,7 +245,7 @@ def test_a_part_of_a_graph_is_run_from_a_node(console: Console, world: World) ->
 
 
 def test_times_are_zoomed_and_long_pauses_folded(console: Console, world: World, ledger: Ledger) -> None:
-    """A long time without anything running takes a strip, unless the viewer wants it all; the address keeps both."""
+    """A long idle time is folded unless the user expands it; the address keeps both settings."""
     topology = create(world, {name: NODES[name] for name in ("fetch", "right")})
     world.run(15 * MINUTE)
     ledger.is_broken = False
@@ -280,7 +280,7 @@ def test_the_keyboard_selects_nodes_in_the_graph(console: Console, world: World)
 
 
 def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) -> None:
-    """What the API refuses is named with its line, and a click selects it; once it is fixed, the graph is created."""
+    """A rejected graph is shown with the line of the fault, which a click selects; the fixed graph is created."""
     console.expected = ("status of 422",)
     page = console.open("/topologies")
     expect(page.get_by_role("heading", name="No topologies yet")).to_be_visible()
@@ -302,7 +302,7 @@ def test_a_refused_graph_is_shown_at_its_line(console: Console, world: World) ->
 
 @pytest.mark.slow
 def test_pausing_a_large_topology_shows_its_operation(console: Console, world: World) -> None:
-    """A pause of many nodes continues in the background: the page says what is asked, and leads to the operation."""
+    """A pause of many nodes continues in the background: the page shows the request and links to the operation."""
     gate: dict[str, dict[str, Any]] = {"gate": {"type": PLAIN, "delay_seconds": LATER}}
     nodes = gate | {f"n{at}": {"type": PLAIN, "depends_on": ["gate"]} for at in range(501)}
     topology = create(world, nodes)

@@ -1,7 +1,7 @@
-"""What the console meets in the tests: an account in virtual time behind real HTTP and a real WebSocket.
+"""The console's environment in tests: an account in virtual time behind real HTTP and a real WebSocket.
 
-One thread lives in the account: requests, messages and the test's own wishes are done there, one after the other. Time
-passes only for a request, and when a test says so.
+One thread runs the account: requests, messages and the test's actions are executed there in order. Time passes only for
+a request, or when a test requests it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class World:
 
     Attributes:
         requests: method and path of each request for the API, in their order.
-        down: while it is, requests for the API break off without an answer.
+        down: while set, API requests are disconnected without a response.
         accepted: the only bearer token that the API accepts; empty for no authentication.
     """
 
@@ -61,16 +61,16 @@ class World:
         self.watch_url = f"ws://127.0.0.1:{self._socket.socket.getsockname()[1]}"
         monkeypatched[Variable.WATCH_URL] = self.watch_url
         self.do(lambda live: live.environ.__setitem__(Variable.WATCH_URL, self.watch_url))
-        # What the first requests find would depend on their order: whether the trigger has run, or is running.
+        # Otherwise the first responses would depend on whether the trigger has run or is running.
         self.run(10 * SECOND)
 
     @property
     def url(self) -> str:
-        """Where the console is."""
+        """The console's address."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/console/index.html"
 
     def do(self, wish: Callable[[Live], T]) -> T:
-        """Do something in the account, in its own thread, and tell watchers of what has changed."""
+        """Do something in the account's thread, and notify watchers of changes."""
         done: Future[T] = Future()
         self._wishes.put((wish, done))
         if self._ended:
@@ -88,7 +88,7 @@ class World:
         return str(answer.body["id"])
 
     def ask(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - any JSON
-        """Send a request; the answer's JSON."""
+        """Send a request; returns the response's JSON."""
         answer = self.do(lambda live: live.ask(method, path, body))
         assert answer.status < 300, answer
         return answer.body
@@ -133,7 +133,7 @@ class World:
                     late[1].cancel()
 
     def _tell(self, live: Live) -> None:
-        """Have changes broadcast, and send each connection what has come for it."""
+        """Broadcast changes, and send each connection its messages."""
         live.broadcast()
         for connection_id, connection in list(self._connections.items()):
             texts = live.connections.received.get(connection_id, [])
@@ -168,7 +168,7 @@ class World:
                 self.do(lambda live: live.connections.received.pop(connection_id, None))
 
     def answer(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
-        """What the console's function, or the API's, answers a request."""
+        """The response of the console's or the API's function to a request."""
         parts = urlsplit(target)
         text = base64.b64encode(body).decode() if body else None
         event = event_of(method, parts.path, text, headers, parts.query, None, is_base64=True)
@@ -176,7 +176,7 @@ class World:
             return console(event, Context())  # type: ignore[arg-type] # a stand-in for Lambda's own context
         self.requests.append((method, target))
         if self.accepted and headers.get("Authorization") != f"Bearer {self.accepted}":
-            # As API Gateway's own authorizer answers.
+            # As API Gateway's own authorizer responds.
             said = {"Content-Type": "application/json"}
             return {"statusCode": 401, "headers": said, "body": '{"message":"Unauthorized"}', "isBase64Encoded": False}
 
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def date_time_string(self, timestamp: float | None = None) -> str:  # noqa: ARG002 - the base class's name
-        """The account's time: the functions' answers carry it."""
+        """The account's time, which the functions' responses carry."""
         return ""
 
     def answer(self) -> None:

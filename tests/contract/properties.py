@@ -1,4 +1,4 @@
-"""What tests of properties share: values to try, and no deadlines, for they may run on a machine that is busy."""
+"""Shared parts of property tests: values to try, and no deadlines, because the machine may be busy."""
 
 from __future__ import annotations
 

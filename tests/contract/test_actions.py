@@ -86,7 +86,7 @@ def test_a_report_that_cannot_be_accepted_names_its_fields(name: str, body: obje
 
 
 def test_a_notification_becomes_the_end_of_an_attempt() -> None:
-    """A result is kept as compact JSON; an error keeps its words, a long one cut and said to be."""
+    """A result is stored as compact JSON; an error keeps its text, cut and marked if too long."""
     assert decoded("notice", GOOD_REPORTS[6][1]) == Notice(7, Succeeded(b'{"rows":[1,null]}'))
     assert decoded("notice", GOOD_REPORTS[5][1]) == Notice(7, Succeeded(b"null"))
     assert decoded("notice", GOOD_REPORTS[8][1]) == Notice(
@@ -98,7 +98,7 @@ def test_a_notification_becomes_the_end_of_an_attempt() -> None:
 
 
 def test_encrypted_texts_are_kept_whole() -> None:
-    """A part of one cannot be decrypted: neither its length nor what looks like a secret in it changes it."""
+    """Encrypted texts are kept whole, because a part cannot be decrypted: neither length nor redaction changes them."""
     raised = f"{ENCRYPTED_TEXT}abcdtoken=="
     body = {"error": {"type": "Boom", "message": LONGEST_ENCRYPTED}, "traceback": raised}
     failed = lease_failure(read(json.dumps(body)))
@@ -112,13 +112,13 @@ def test_encrypted_texts_are_kept_whole() -> None:
 
 
 def test_a_progress_report_becomes_progress() -> None:
-    """Percent and message arrive; a heartbeat tells neither."""
+    """Percent and message are decoded; a heartbeat has neither."""
     assert decoded("progress", {"fence": 7, "percent": 40, "message": "half"}) == Report(7, Progress(40, "half"))
     assert decoded("heartbeat", {"fence": 7}) == Report(7, None)
 
 
 def test_a_result_has_a_largest_size() -> None:
-    """To the byte it is accepted; beyond that the field is named, before anything is written."""
+    """A result of exactly the limit is accepted; a larger one is refused by its field before writing."""
     body = {"fence": 7, "outcome": "succeeded", "result": "x" * (MAX_RESULT_BYTES - 2)}
     assert len(decoded("notice", body).ending.result) == MAX_RESULT_BYTES
     with pytest.raises(FieldsInvalid, match="result: is larger"):
@@ -126,7 +126,7 @@ def test_a_result_has_a_largest_size() -> None:
 
 
 def test_what_json_does_not_allow_is_named_in_a_report() -> None:
-    """NaN and lone surrogates are refused where they stand."""
+    """NaN and lone surrogates are refused with their position."""
     for text, field in (
         ('{"fence": 7, "outcome": "succeeded", "result": {"a": NaN}}', "result.a"),
         ('{"fence": 7, "outcome": "failed", "error": {"type": "\\ud800"}}', "error.type"),

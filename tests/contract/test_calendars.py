@@ -1,4 +1,4 @@
-"""Calendars in requests: what is taken, what is refused, and that an answer can be put again."""
+"""Calendars in requests: accepted and rejected bodies, and that a response can be put again."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ CALENDARS = st.builds(
 @unhurried
 @given(CALENDARS)
 def test_an_answer_can_be_put_again(calendar: Calendar) -> None:
-    """What the API shows of a calendar is the calendar, its name apart."""
+    """The response to a calendar equals the request, apart from its name."""
     shown = calendar_response(calendar)
     body = {name: value for name, value in shown.items() if name != "name"}
     assert calendar_of(read(json.dumps(body)), "uk") == calendar
@@ -146,7 +146,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
 
 
 def test_an_icalendar_file_has_its_own_parameters() -> None:
-    """Its mode and its zone stand in the address, for the file knows neither."""
+    """Mode and zone are parameters, because the file has neither."""
     query = read_query(ICalendarQuery, "mode=includes&timezone=Europe%2FLondon")
     assert (query.mode, query.timezone) == (CalendarMode.INCLUDES, "Europe/London")
     with pytest.raises(RequestError):

@@ -20,19 +20,19 @@ from tests.domain.factories import task
 
 
 def spec(**fields: Any) -> TaskSpec:  # noqa: ANN401 - any JSON
-    """The task that a body with these fields asks for."""
+    """The task decoded from a body with these fields."""
     return task_spec(read(json.dumps({"type": "report", **fields})))
 
 
 def faults(body: object) -> dict[str, str]:
-    """What a body to create a task is refused for, by field."""
+    """The faults of a body to create a task, by field."""
     with pytest.raises(FieldsInvalid) as refusal:
         task_spec(read(json.dumps(body)))
     return {fault.field: fault.reason for fault in refusal.value.faults}
 
 
 def test_a_type_alone_is_a_task_with_the_defaults_of_the_domain() -> None:
-    """What a body leaves out is as the domain has it."""
+    """Omitted fields have the domain's defaults."""
     assert spec() == TaskSpec("report")
 
 
@@ -65,7 +65,7 @@ def test_every_field_reaches_the_task() -> None:
 
 
 def test_a_rollback_that_the_endpoint_does_not_offer_is_refused() -> None:
-    """Whoever wants a failure undone must name an endpoint that can; what a handler offers is not known yet."""
+    """A rollback requires an endpoint that supports it; a handler's phases are not known yet."""
     target = {"kind": "http", "url": "https://example.org/", "phases": ["clean"]}
     assert list(faults({"type": "report", "target": target, "rollback_on_failure": True})) == ["rollback_on_failure"]
     assert spec(rollback_on_failure=True).rollback_on_failure
@@ -77,7 +77,7 @@ def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN40
     """Any JSON that a client sends is stored as UTF-8 that reads back the same, without a space and unescaped."""
     stored = spec(payload=payload).payload
     read, written = json.loads(stored), json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    # As Python writes them, so that 1 is not 1.0. Small numbers are written in other ways: 0.00001 is 1e-05.
+    # As Python prints them, so that 1 is not 1.0. Small numbers are written in other ways: 0.00001 is 1e-05.
     assert repr(read) == repr(payload)
     assert len(stored) <= len(written.encode()) + 2 * written.count("e-")
 
@@ -87,7 +87,7 @@ def test_a_payload_is_kept_as_compact_json(payload: Any) -> None:  # noqa: ANN40
     [(0, 0), (1, 1_000), (0.29, 290), (1.1, 1_100), (0.0001, 1), (4.35, 4_350), (1e-300, 1)],
 )
 def test_a_delay_is_whole_milliseconds_rounded_up(seconds: float, milliseconds: int) -> None:
-    """A delay becomes the milliseconds that were written, and never fewer."""
+    """A delay is rounded up to whole milliseconds."""
     assert spec(delay_seconds=seconds).delay == milliseconds
 
 
@@ -243,7 +243,7 @@ def test_a_url_that_cannot_be_called_safely_is_refused(url: str) -> None:
     "url", ["http://127.0.0.1:8080/hook", "https://[::1]:8443/", "HTTPS://example.org", "http://a.b/c%20d?e=f&g#h"]
 )
 def test_ordinary_urls_are_kept_as_they_are(url: str) -> None:
-    """A URL is stored as it was written."""
+    """A URL is stored as written."""
     assert spec(target={"kind": "http", "url": url}).target == HttpTarget(url)
 
 
@@ -308,7 +308,7 @@ GLUE_JOB = f"arn:aws:glue:{PLACE}:job/report"
     ],
 )
 def test_a_resource_of_aws_is_a_target(target: dict[str, str], expected: AwsTarget) -> None:
-    """Each kind has its own options, and its task is answered with what was asked for."""
+    """Each kind has its own options, which are in the response."""
     assert spec(target=target).target == expected
     answered = entry(task(target=expected))["target"]
     assert {name: value for name, value in answered.items() if value is not None} == {
@@ -370,7 +370,7 @@ def test_a_body_that_is_no_object_is_named_as_a_whole(body: object) -> None:
 
 
 def test_a_change_holds_only_what_was_given() -> None:
-    """A field that a change leaves out stays as it is, also where creation has a default for it."""
+    """Omitted fields of a change stay unchanged, even if a creation has a default."""
     change = task_change(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
     assert change.merge == TaskFieldMerge({"priority": "low", "tags": {}})
     assert (change.due_at, change.delay, change.payload) == (None, 1_500, b"null")
@@ -440,7 +440,7 @@ def test_every_bad_task_of_a_batch_is_found() -> None:
     ],
 )
 def test_a_batch_that_is_none_is_refused_as_a_whole(body: str, named: str) -> None:
-    """A batch is an object with one to a hundred tasks and nothing else."""
+    """A batch is an object with one to a hundred tasks and no other fields."""
     with pytest.raises(FieldsInvalid) as refusal:
         batch_items(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]

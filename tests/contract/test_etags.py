@@ -27,7 +27,7 @@ LATIN = st.characters(max_codepoint=0xFF)
 @unhurried
 @given(st.integers(1, 10**14))
 def test_a_tag_says_its_version(version: int) -> None:
-    """The tag of a version asks for that version, and for no other."""
+    """The tag of a version matches that version only."""
     assert version_wanted(etag_of(version)) == version
     assert is_known(etag_of(version), version)
     assert not is_known(etag_of(version), version + 1)
@@ -35,7 +35,7 @@ def test_a_tag_says_its_version(version: int) -> None:
 
 @pytest.mark.parametrize("value", [None, "*", " * "])
 def test_any_version_is_wanted_where_none_is_named(value: str | None) -> None:
-    """Without the header, or with a star, every version will do."""
+    """Without the header, or with a star, any version matches."""
     assert version_wanted(value) is None
 
 
@@ -48,7 +48,7 @@ def test_a_tag_that_is_not_ours_matches_no_version(value: str) -> None:
 @unhurried
 @given(st.integers(1, 10**14), st.text(), st.text())
 def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text: str, other: str) -> None:
-    """It asks for the version, and is known only where the same was shown."""
+    """It requires the version, and a cached response must have the same text."""
     tag = content_etag(version, text)
     assert version_wanted(tag) == version
     assert is_known_tag(f'"0", {tag}', tag)
@@ -58,7 +58,7 @@ def test_a_tag_of_what_is_shown_says_its_version_and_the_text(version: int, text
 
 
 def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
-    """`If-None-Match` takes several tags, weak ones too, and a star for whatever there is."""
+    """`If-None-Match` accepts several tags, weak ones, and a star for any version."""
     assert is_known('"5", W/"7"', 7)
     assert is_known("*", 7)
     assert not is_known('"5","6"', 7)
@@ -69,7 +69,7 @@ def test_lists_and_weak_tags_say_what_a_caller_has() -> None:
     "value", ["", "7", "'7'", '"7', 'w/"7"', '"7" "8"', ",", '"7",', '"\x00"', '"' + "9" * 5_000 + '"']
 )
 def test_malformed_headers_are_named(value: str) -> None:
-    """What is no list of entity tags is refused by the header's name."""
+    """An invalid list of entity tags is refused by the header's name."""
     with pytest.raises(ParametersInvalid, match="If-Match"):
         version_wanted(value)
     with pytest.raises(ParametersInvalid, match="If-None-Match"):
@@ -77,7 +77,7 @@ def test_malformed_headers_are_named(value: str) -> None:
 
 
 def test_a_change_cannot_be_for_two_versions() -> None:
-    """`If-Match` with several tags is refused, for a change is made for one version."""
+    """`If-Match` with several tags is refused, because a change is for one version."""
     with pytest.raises(ParametersInvalid, match="more than one"):
         version_wanted('"7", "8"')
 
@@ -85,14 +85,14 @@ def test_a_change_cannot_be_for_two_versions() -> None:
 @unhurried
 @given(st.text())
 def test_no_header_raises_anything_but_a_refusal(value: str) -> None:
-    """Whatever a header holds, it is understood or refused."""
+    """Any header is parsed or refused."""
     for read in (version_wanted, lambda header: is_known(header, 7)):
         with suppress(ParametersInvalid):
             read(value)
 
 
 def test_a_tag_with_a_hash_is_known_by_all_of_it_and_wanted_by_its_version() -> None:
-    """The same version with another answer is not known; a request that changes the record asks for its version."""
+    """A tag with a different hash is not a match for a cache; a change compares the version only."""
     tag, other = content_etag(7, "one"), content_etag(7, "two")
     assert tag != other
     assert tag.startswith('"7-')
@@ -131,7 +131,7 @@ def test_what_the_patterns_of_the_document_rule_out_is_refused(value: str) -> No
 
 
 def test_a_comma_within_a_tag_separates_nothing() -> None:
-    """Any visible character but a quotation mark may stand in a tag (RFC 9110, 8.8.3)."""
+    """Any visible character except a quotation mark may be in a tag (RFC 9110, 8.8.3)."""
     assert is_known_tag('"a,b"', '"a,b"')
     assert not is_known_tag('"a","b"', '"a,b"')
     assert version_wanted('"7,8"') == NO_VERSION

@@ -16,7 +16,7 @@ from tests.contract.properties import JSON, unhurried
 
 
 def faults_of(text: str) -> dict[str, str]:
-    """What is wrong with a body, by field."""
+    """The faults of a body, by field."""
     try:
         document = read(text)
     except FaultyRequest as refusal:
@@ -27,7 +27,7 @@ def faults_of(text: str) -> dict[str, str]:
 @unhurried
 @given(JSON)
 def test_what_can_be_accepted_is_read_as_it_is(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """Every value within the limits comes out of the guard as it went in, whether its text is escaped or not."""
+    """Every valid value passes the guard unchanged, whether or not its text is escaped."""
     for is_ascii in (True, False):
         document = read(json.dumps(value, ensure_ascii=is_ascii))
         assert document.value == value
@@ -53,7 +53,7 @@ def test_no_bytes_raise_anything_but_a_refusal(data: bytes) -> None:
 @unhurried
 @given(st.text(st.sampled_from(list('[]{}"\\,:0123456789eE.-+ntfNI\ud800 \n')), max_size=200))
 def test_no_text_near_json_raises_anything_but_a_refusal(text: str) -> None:
-    """Texts made of what JSON is made of are read or refused by name."""
+    """Texts made of JSON's characters are parsed or refused by name."""
     with suppress(FaultyRequest):
         faults_in(read(text).value)
 
@@ -96,7 +96,7 @@ def _depth(value: Any) -> int:  # noqa: ANN401 - any JSON
 @example(['\\"]"', [""]], 1)
 @example(["\\", "]", "\\", [""]], 1)
 def test_the_depth_is_that_of_the_value_whatever_its_strings_hold(value: Any, limit: int) -> None:  # noqa: ANN401 - any JSON
-    """A body is too deep exactly if its value is, though strings hold brackets, quotation marks and backslashes."""
+    """The depth of a body is that of its value, even if strings contain brackets, quotation marks and backslashes."""
     for is_ascii in (True, False):
         with pytest.raises(FieldsInvalid) if _depth(value) > limit else nullcontext():
             read(json.dumps(value, ensure_ascii=is_ascii), depth=limit)
@@ -124,7 +124,7 @@ def test_many_shallow_containers_are_no_depth() -> None:
     ],
 )
 def test_numbers_that_cannot_be_kept_are_named(number: str, reason: str) -> None:
-    """A number that no store or reader could keep as it is is refused, and its place is named."""
+    """A number that cannot be stored exactly is refused with its position."""
     faults = faults_of(f'{{"type": "report", "payload": {{"a": [0, 1, 2, {number}]}}}}')
     assert list(faults) == ["payload.a[3]"]
     assert reason in faults["payload.a[3]"]
@@ -147,7 +147,7 @@ def test_lone_surrogates_are_named_and_pairs_are_read() -> None:
 
 
 def test_a_key_that_appears_twice_is_named() -> None:
-    """Two values for one key are refused, for nobody could say which one counts."""
+    """Duplicate keys are refused, because the effective value would be ambiguous."""
     assert faults_of('{"type": "a", "type": "b"}') == {"type": "appears more than once"}
     assert faults_of('{"payload": [{"x": 1, "x": 1}]}') == {"payload[0].x": "appears more than once"}
     # As many colons as names are left, one of them escaped before.
@@ -189,7 +189,7 @@ def test_names_of_places_are_safe_to_print() -> None:
 
 
 def test_not_more_faults_are_named_than_help() -> None:
-    """A body with thousands of faults is answered with the first few."""
+    """Only the first of thousands of faults are reported."""
     assert len(faults_of(json.dumps([float("nan")] * 10_000))) == 20
 
 

@@ -78,6 +78,6 @@ def test_what_is_no_instant_is_refused_with_the_reason(value: object, reason: st
 
 
 def test_an_instant_is_the_same_in_every_zone() -> None:
-    """The offset only says how an instant is written."""
+    """Instants are equal regardless of their offsets."""
     here = datetime(2026, 12, 1, 9, tzinfo=timezone(timedelta(hours=9)))
     assert instant_of(here.isoformat()) == instant_of(here.astimezone(UTC).isoformat())

@@ -18,7 +18,7 @@ LAST = AttemptRecord(3, 3, "worker 2", NOW + 9_000, 0, 1_000, AttemptOutcome.SUC
 
 
 def test_attempts_are_listed_once_and_in_order() -> None:
-    """Lines kept outside come before those of the record; one that is in both is told once."""
+    """Attempts outside the record come first; an attempt stored in both places is listed once."""
     answer = attempts(task(state=State.SUCCEEDED, attempt_history=(LOST, LAST)), [LOST, FIRST])
     assert [attempt["fence"] for attempt in answer["attempts"]] == [1, 2, 3]
     assert TypeAdapter(AttemptList).validate_python(answer)
@@ -43,7 +43,7 @@ def test_an_attempt_tells_who_when_and_how() -> None:
 
 
 def test_of_a_lost_attempt_nothing_more_is_said() -> None:
-    """What nobody knows is null, not zero."""
+    """Unknown values are null, not zero."""
     (attempt,) = attempts(task(state=State.FAILED, attempt_history=(LOST,)), [])["attempts"]
     known = {field for field, value in attempt.items() if value is not None}
     assert known == {"attempt", "fence", "outcome"}
@@ -74,7 +74,7 @@ def test_an_error_is_not_told_of_an_attempt_that_it_is_not_of() -> None:
 
 
 def test_a_lost_attempt_is_listed_once_the_next_has_begun() -> None:
-    """While another attempt runs, the gap in the fences tells of the one before; the running one has no line."""
+    """The gap in the fences shows the previous lost attempt; the running one is not listed."""
     running = task(state=State.RUNNING, attempt_history=(FIRST,), fence=3, attempt=3, lease_expires_at=NOW + 30_000)
     assert [attempt["outcome"] for attempt in attempts(running, [])["attempts"]] == ["retried", "lost"]
     assert attempts(replace(running, fence=1, attempt=1, attempt_history=()), [])["attempts"] == []
@@ -87,14 +87,14 @@ def test_an_attempt_costs_its_writes_and_its_time() -> None:
 
 
 def test_waiting_for_a_notification_is_not_a_workers_time() -> None:
-    """An attempt that took a day to be notified of costs no more than a worker may spend on it."""
+    """An attempt that was notified after a day costs at most a worker's maximum time."""
     day = replace(LAST, took=86_400_000)
     (attempt,) = attempts(task(state=State.SUCCEEDED, attempt_history=(day,), timeout_seconds=60), [])["attempts"]
     assert attempt["cost_dollars"] == dollars_of(60_000)
 
 
 def test_a_task_costs_its_creation_and_the_attempts_that_are_known() -> None:
-    """Two write units before it runs, then what each attempt cost; of a lost one nothing is known."""
+    """A task costs two write units before it runs, then each known attempt; the cost of a lost one is unknown."""
     created = 2 * ASSUMED.write_unit
     assert cost_of(task()) == created
     ran = task(state=State.SUCCEEDED, attempt_history=(FIRST, LOST, LAST))

@@ -1,4 +1,4 @@
-"""Each number of a schedule, task, topology, switch and lease, at both ends of its legal range, by what it does."""
+"""Each number of a schedule, task, topology, switch and lease has its effect at both ends of its range."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def bounded(model: type[BaseModel], *left_out: str) -> dict[str, tuple[float | N
 
 
 def _delays(name: str, seconds: int) -> None:
-    """Delays of up to so long, and of a part of it that is seen, where the next occurrence leaves room."""
+    """Delays up to this value, of which a part is visible where the next occurrence leaves room."""
     schedule = changed(scheduled("0 0 1 * *"), **{name: seconds})
     delays = [each.due_at - each.nominal for each in following(schedule, NOW, 24)]
     assert max(delays) <= seconds * SECOND
@@ -128,7 +128,7 @@ def _delays(name: str, seconds: int) -> None:
 
 
 def _catches_up(seconds: int) -> None:
-    """One that is late by just so much runs, one that is a second later does not."""
+    """An occurrence exactly this late runs, one a second later does not."""
     schedule = changed(scheduled("0 0 1 1 *"), catch_up_seconds=seconds)
     missed = following(schedule, NOW, 1)[0].nominal
     assert catch_up(schedule, NOW, missed + seconds * SECOND).run == judged(schedule, missed)
@@ -137,7 +137,7 @@ def _catches_up(seconds: int) -> None:
 
 
 def _expects(seconds: int) -> None:
-    """Its deadline is one period after the latest success, whenever that is looked into before."""
+    """The deadline is one period after the latest success, whenever it was checked before."""
     spec = replace(scheduled("* * * * *").spec, expect_every_seconds=seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         found = next_window(spec, ExpectationState(NOW, NOW), now - OLDEST_WINDOWS)
@@ -145,7 +145,7 @@ def _expects(seconds: int) -> None:
 
 
 def _is_usual(factor: float) -> None:
-    """Runs of ten seconds: so many times that, but no more than the longest limit that a task may have."""
+    """Runs of ten seconds: this multiple, but at most the longest limit of a task."""
     run = replace(due_task(), state=State.SUCCEEDED, run_at=NOW, finished_at=NOW + 10 * SECOND)
     found = with_usual_duration(NotifyOn("https://example.org"), factor, 3 * [run])
     assert found is not None
@@ -153,7 +153,7 @@ def _is_usual(factor: float) -> None:
 
 
 def _remains(runs: int) -> None:
-    """So many occurrences are placed, and no more."""
+    """Exactly this many occurrences are placed."""
     schedule = replace(scheduled("* * * * * *"), remaining_runs=runs)
     found = expand(schedule, NOW, NOW + MINUTE)
     placed = min(runs, 60)
@@ -161,13 +161,13 @@ def _remains(runs: int) -> None:
 
 
 def _pauses(seconds: int) -> None:
-    """The next run is so long after the end of the one before."""
+    """The next run is this long after the end of the previous one."""
     schedule = replace(scheduled("* * * * *"), timing=parse_timing(permanent=seconds))
     assert next_permanent_run(schedule, NOW) == NOW + seconds * SECOND
 
 
 def _fills(per_minute: int) -> None:
-    """So many a minute are due."""
+    """This many per minute are due."""
     backfill = requested(NOW - DAY, NOW, per_minute, NOW)
     found = [each for each, _ in islice(steps(scheduled("* * * * * *"), backfill, 86_400), per_minute + 1)]
     assert (found[0].due_at, found[-1].due_at) == (NOW, NOW + MINUTE)
@@ -181,7 +181,7 @@ def task(**fields: Any) -> Task:  # noqa: ANN401 - JSON
 
 
 def _is_due(seconds: float) -> None:
-    """Its id, the timer of its home minute and the time for which its payload is kept reach to its due time."""
+    """Its id, the timer of its home minute and the retention of its payload reach to its due time."""
     created = task(delay_seconds=seconds)
     due = NOW + int(seconds * SECOND)
     assert (created.due_at, created.next_at) == (due, due)
@@ -191,7 +191,7 @@ def _is_due(seconds: float) -> None:
 
 
 def _debounces(seconds: int) -> None:
-    """Each further creation puts it off by so long, whenever the first was."""
+    """Each further creation postpones it by this much, whenever the first was."""
     debounce = task(debounce={"key": "k", "seconds": seconds}).debounce
     assert debounce == Debounce("k", seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
@@ -199,14 +199,14 @@ def _debounces(seconds: int) -> None:
 
 
 def _debounces_no_longer(seconds: int) -> None:
-    """It is due so long after the first creation, however late the latest one is."""
+    """It is due this long after the first creation, however late the latest one is."""
     debounce = Debounce("k", seconds, seconds)
     for now in (NOW, NOW + seconds * SECOND // 2, NOW + seconds * SECOND):
         assert debounced_due(debounce, NOW, now) == NOW + seconds * SECOND
 
 
 def _tries(attempts: int) -> None:
-    """So often and no more, and the wait grows up to the last attempt."""
+    """Exactly this many attempts, and the wait grows up to the last one."""
     policy = task(
         retry={"max_attempts": attempts, "initial_seconds": 1, "multiplier": 1.05, "max_seconds": 86_400}
     ).retry
@@ -227,7 +227,7 @@ def _waits_between(name: str, value: float) -> None:
 
 
 def _tries_no_longer(seconds: int) -> None:
-    """An attempt may start so long after the first one, and not a millisecond later; then it is checked."""
+    """An attempt may start exactly this long after the first one, then it is checked."""
     end = NOW + seconds * SECOND
     claimed = replace(
         task(retry={"max_duration_seconds": seconds}), state=State.RUNNING, started_at=NOW, run_at=end, attempt=2
@@ -240,7 +240,7 @@ def _tries_no_longer(seconds: int) -> None:
 
 
 def _expires(seconds: int) -> None:
-    """Its first attempt may start so long after it is due, and not a millisecond later; then it is checked."""
+    """Its first attempt may start exactly this long after it is due, then it is checked."""
     end = NOW + HOUR + seconds * SECOND
     claimed = replace(
         task(delay_seconds=3600, expires_seconds=seconds), state=State.RUNNING, started_at=end, run_at=end
@@ -251,19 +251,19 @@ def _expires(seconds: int) -> None:
 
 
 def _shares(weight: int) -> None:
-    """The tasks of a key are in so many message groups."""
+    """The tasks of a key are in this many message groups."""
     made = task(fair_key="customer-17", fair_weight=weight)
     assert len({replace(made, id=TaskId.of(NOW, 0, number)).fair_share for number in range(200)}) == weight
 
 
 def _times_out(seconds: int) -> None:
-    """An attempt may take so long; a lock can be held for as long."""
+    """An attempt may take this long; a lock can be held for as long."""
     assert task(timeout_seconds=seconds).overdue_at(NOW) == NOW + seconds * SECOND
     assert seconds * SECOND <= LONGEST_LOCK_HOLD
 
 
 def _notifies(seconds: int) -> None:
-    """Its lease lasts so long, its check comes right after that, and a lock can be held for as long."""
+    """Its lease lasts this long, its check comes right after that, and a lock can be held for as long."""
     claimed = task(notify_within_seconds=seconds)
     deadline = deferred_until(claimed, NOW)
     assert deadline == NOW + seconds * SECOND
@@ -272,7 +272,7 @@ def _notifies(seconds: int) -> None:
 
 
 def _holds(claim: LockClaim) -> None:
-    """So many tasks of a longer line are let in at once."""
+    """This many tasks of a longer line are admitted at once."""
     hand_over = HandOver(Lock(claim.name))
     for number in range(claim.limit + 2):
         record = due_task(id=TaskId.of(NOW, 0, number))
@@ -293,12 +293,12 @@ def _caps(tasks: int) -> None:
 
 
 def _waits_for_a_lock_of_two(seconds: int) -> None:
-    """Each of several locks has a time limit of its own."""
+    """Each of several locks has a separate time limit."""
     _waits_for_a_lock(seconds, locks=[{"key": "gpu"}, {"key": "db-17", "wait_seconds": seconds}])
 
 
 def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """It gives up so long after it was first put back, whatever it has waited for in between."""
+    """It fails this long after it was first put back, whatever it has waited for in between."""
     waiting = task(**(fields or {"lock": {"key": "db-17", "wait_seconds": seconds}}))
     for step in range(40):
         reason = "lock type/report" if step % 2 else "lock db-17"
@@ -312,7 +312,7 @@ def _waits_for_a_lock(seconds: int, **fields: Any) -> None:  # noqa: ANN401 - JS
 
 
 def _is_told_late(seconds: int) -> None:
-    """It is late so long after it is due, not before; its timer is in a minute that is still to be read."""
+    """It is late exactly this long after it is due; its timer is in a minute that is still to be read."""
     waiting = task(delay_seconds=3600, notify_on={"to": "https://example.org", "late_seconds": seconds})
     late = NOW + HOUR + seconds * SECOND
     timer = late_timer(waiting, NOW, LOOK_AHEAD)
@@ -324,7 +324,7 @@ def _is_told_late(seconds: int) -> None:
 
 
 def _is_told_long(seconds: int) -> None:
-    """Its attempt is long so long after its start, not before; the timer is in a minute that is still to be read."""
+    """Its attempt is long exactly this long after its start; the timer is in a minute that is still to be read."""
     waiting = task(notify_on={"to": "https://example.org", "running_seconds": seconds})
     running = replace(waiting, state=State.RUNNING, run_at=NOW, fence=1, started_at=NOW)
     long = NOW + seconds * SECOND
@@ -337,7 +337,7 @@ def _is_told_long(seconds: int) -> None:
 
 
 def _waits_for_an_approval(seconds: int) -> None:
-    """It waits so long after it is due, and no longer; one that was due before it was created has its whole time."""
+    """It waits exactly this long after it is due; if that was before its creation, from the creation on."""
     waiting = task(delay_seconds=3600, target={"kind": "approval", "timeout_seconds": seconds})
     end = NOW + HOUR + seconds * SECOND
     for now in (NOW + HOUR, end - 1):
@@ -350,7 +350,7 @@ def _waits_for_an_approval(seconds: int) -> None:
 
 
 def _waits_for_an_event(seconds: int) -> None:
-    """It waits so long after it is due, and no longer."""
+    """It waits exactly this long after it is due."""
     target = EventTarget("order.paid", "", seconds)
     waiting = task(delay_seconds=3600, target={"kind": "wait_for_event", "event": "a", "timeout_seconds": seconds})
     end = NOW + HOUR + seconds * SECOND
@@ -362,7 +362,7 @@ def _waits_for_an_event(seconds: int) -> None:
 
 
 def _looks_back(seconds: int) -> None:
-    """A signal counts that was sent so long before its creation, and none before that."""
+    """A signal counts if it was sent at most this long before the creation."""
     waiting = task(target={"kind": "wait_for_event", "event": "a", "lookback_seconds": seconds})
     assert event_waits.first_signal_id(waiting).home == waiting.created_at - seconds * SECOND
 
@@ -375,7 +375,7 @@ class Endpoint:
     body: bytes = b"null"
 
     def call(self, call: Call) -> HttpResponse:
-        """Its response, as far as the caller wants it."""
+        """Its response, as far as needed."""
         return kept_response(HTTPResponse(BytesIO(self.body), status=self.status, preload_content=False), call, (), NOW)
 
 
@@ -385,7 +385,7 @@ def _called(endpoint: Endpoint, **fields: Any) -> TargetEnding:  # noqa: ANN401 
 
 
 def _succeeds(status: int) -> None:
-    """That status is a success, and its neighbour is none."""
+    """That status is a success, and the next one is not."""
     assert isinstance(_called(Endpoint(status), success=[status]), Succeeded)
     assert isinstance(_called(Endpoint(status + 1), success=[status]), Failed)
 
@@ -398,7 +398,7 @@ def _keeps(size: int) -> None:
 
 
 def _shares_calls(**batch: float) -> None:
-    """So many tasks at most share a call, and the first waits no longer for others."""
+    """At most this many tasks share a call, and the first waits no longer for others."""
     target: Any = task(target={"kind": "http", "url": "https://example.org", "batch": batch}).target
     attempt, groups = replace(work(url="https://example.org", seconds=840), seconds=840.0), Together(1)
     run_in_batch(Answering(), target, replace(attempt, batch_groups=lambda: groups))
@@ -415,7 +415,7 @@ def _starts(rate: Rate) -> None:
 
 
 def _begun(rate: Rate, part: int) -> int:
-    """How many attempts begin in the first window of a part, if another one asks as soon as one has begun."""
+    """The number of attempts that begin in the first window of a part, each requested right after the previous."""
     state, pace, now, count = RateState(), pace_of(rate, part), NOW * MICROS, 0
     place: int | None = None
     while True:
@@ -453,7 +453,7 @@ def _switch_starts(name: str, number: int) -> None:
 
 
 def _leases(tasks: int) -> None:
-    """So many of the due tasks are leased at once."""
+    """This many of the due tasks are leased at once."""
     with Pulled() as pulled:
         for _ in range(tasks + 1):
             pulled.create_pulled()
@@ -462,7 +462,7 @@ def _leases(tasks: int) -> None:
 
 
 def _polls(seconds: int) -> None:
-    """Without a task, the response comes after so long."""
+    """Without a task, the response comes after this time."""
     with Pulled() as pulled:
         began = pulled.now
         assert pulled.lease(wait=seconds) == []
@@ -470,7 +470,7 @@ def _polls(seconds: int) -> None:
 
 
 def _leases_for(seconds: int, first: int | None = None) -> None:
-    """It lasts so long, from its heartbeat on as long again, and right after that somebody else has the task."""
+    """It lasts this long, as long again from a heartbeat, and then another worker gets the task."""
     with Pulled() as pulled:
         task_id = pulled.create_pulled(timeout_seconds=3600)
         pulled.run(5 * SECOND)
@@ -488,13 +488,13 @@ def _leases_for(seconds: int, first: int | None = None) -> None:
 
 
 def _progresses(percent: int) -> None:
-    """Who waits for the task asks again soon if it is all but done, and as of any other if it has just begun."""
+    """A poller of a nearly complete task polls soon again, of one that has just begun as usual."""
     running = due_task(state=State.RUNNING, run_at=NOW, progress=Progress(percent))
     assert poll_interval(running, NOW + MINUTE) == (SHORTEST if percent else MINUTE // 10)
 
 
 def _waits_for_an_outcome(seconds: int) -> None:
-    """The response comes after so long, if the task has no outcome before."""
+    """The response comes after this time, unless the task has an outcome before."""
     with Pulled() as pulled:
         task_id, began = pulled.create_pulled(), pulled.now
         assert pulled.ask("GET", f"/v1/tasks/{task_id}", query=f"wait_seconds={seconds}").status == 200
@@ -502,7 +502,7 @@ def _waits_for_an_outcome(seconds: int) -> None:
 
 
 def _lasts(seconds: int) -> None:
-    """A topology's lease, and its lock, last longer by what it takes to end the run; it is checked at its deadline."""
+    """A topology's lease and lock also include the time to end the run; it is checked at its deadline."""
     graph = graph_of({"nodes": {"a": {"type": "report"}}, "timeout_seconds": seconds})
     assert graph.lasts_seconds == seconds
     running = replace(task(notify_within_seconds=graph.lasts_seconds), target=TopologyTarget(), run_at=NOW)
@@ -513,20 +513,20 @@ def _lasts(seconds: int) -> None:
 
 
 def _delays_node(seconds: float) -> None:
-    """It is due within the longest time that a run can take."""
+    """It is due within the longest duration of a run."""
     graph = graph_of({"nodes": {"a": {"type": "report", "delay_seconds": seconds}}})
     assert (graph.by_key["a"].spec.delay or 0) == seconds * SECOND <= graph.lasts_seconds * SECOND
 
 
 def _is_expected(seconds: float) -> None:
-    """Two nodes, one after the other, are expected to take twice as long."""
+    """Two consecutive nodes are expected to take twice as long."""
     node = {"type": "report", "expected_seconds": seconds}
     graph = graph_of({"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}})
     assert critical_path(graph).seconds == 2 * seconds
 
 
 def _maps(items: int) -> None:
-    """So many items start at once, the next one after the first of them."""
+    """This many items start at once, the next one after the first of them."""
     payload = map_payload(NodeMap("parents", max_parallel=items), {"type": "report"}, list(range(items + 1)))
     nodes = graph_of_map(json.loads(payload))["nodes"]
     waiting = {key: node["depends_on"] for key, node in nodes.items() if "depends_on" in node}
@@ -534,7 +534,7 @@ def _maps(items: int) -> None:
 
 
 def _tolerates(failures: int) -> None:
-    """So many items can fail, and one more stops the map."""
+    """This many items can fail, and one more stops the map."""
     items = map_payload(NodeMap("parents", tolerated_failures=failures), {"type": "report"}, list(range(failures + 1)))
     graph = outline_of(items)
     failed = dict.fromkeys(graph.order[:failures], FAILED)
@@ -605,7 +605,7 @@ RANGES: dict[str, Any] = {
         "backfill": bounded(BackfillCreate),
         "task": OF_TASKS,
         "task_query": bounded(TaskQuery),
-        # What they have of tasks is that of tasks, range and all.
+        # Their task fields have the ranges of tasks.
         "topology": dict(bounded(TopologyCreate).items() - OF_TASKS.items()),
         "node": dict(bounded(TopologyNode).items() - OF_TASKS.items()),
         "switch": bounded(SwitchPut),
@@ -629,7 +629,7 @@ def test_each_number_has_a_row() -> None:
     [(TaskTemplate, "task"), (TaskTemplateUpdate, "task"), (TaskPatch, "task"), (SchedulePatch, "schedule")],
 )
 def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], like: str) -> None:
-    """A schedule's task and a change take what a creation takes, so that its rows are theirs."""
+    """A schedule's task and an update have the same ranges as a creation, whose rows apply to them."""
     numbers = {name: ends for name, ends in bounded(model, "task", "target").items() if name not in NO_SETTINGS}
     assert numbers
     assert {f"{like}.{name}": ends for name, ends in numbers.items()}.items() <= RANGES.items()
@@ -638,5 +638,5 @@ def test_a_number_has_one_range_wherever_it_is_given(model: type[BaseModel], lik
 @pytest.mark.parametrize("end", ["lowest", "highest"])
 @pytest.mark.parametrize("name", ROWS)
 def test_a_number_does_at_both_ends_of_its_range_what_it_says(name: str, end: str) -> None:
-    """What is decided with it, not only that it is accepted."""
+    """The effect of the number is tested, not only that it is accepted."""
     ROWS[name](RANGES[name][end == "highest"])

@@ -79,7 +79,7 @@ def test_a_client_says_what_it_wants_to_watch() -> None:
     ],
 )
 def test_a_message_that_cannot_be_understood_is_refused_by_name(text: str, ref: str | None, field: str) -> None:
-    """Bombs, wrong types and unknown words are answered with the field that is wrong, and never raise anything else."""
+    """Bombs, wrong types and unknown words are answered with the wrong field, and raise nothing else."""
     with pytest.raises(MessageRefused) as refusal:
         read_message(text)
     told = json.loads(ENCODER.error(refusal.value.ref, refusal.value.error))
@@ -94,7 +94,7 @@ def test_a_message_that_cannot_be_understood_is_refused_by_name(text: str, ref: 
     )
 )
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """No message ends in an error that nobody foresaw."""
+    """No message causes an unexpected error."""
     refusal = None
     try:
         read_message(text)
@@ -105,14 +105,14 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_an_error_of_the_service_says_nothing_of_its_inside() -> None:
-    """What failed behind the API is told as that it is unavailable."""
+    """A failure behind the API is reported as unavailability only."""
     told = json.loads(ENCODER.error("1", Unavailable("table tasks of 123456789012")))
     assert (told["code"], "123456789012" in json.dumps(told)) == ("unavailable", False)
 
 
 @given(st.integers(1, MAX_PUSHED_CHANGES), st.booleans())
 def test_changes_fill_frames_that_are_billed_as_one_message(count: int, wide: bool) -> None:  # noqa: FBT001 - drawn
-    """However large the records are, no frame has more than 32 KB, none is empty, and no change is left out."""
+    """No frame exceeds 32 KB or is empty, and no change is omitted, however large the records are."""
     error = TaskError("E" * 64, "\x00" * 256)
     big = replace(snapshot(1, 1, tags=WIDE), error=error) if wide else snapshot(1, 1)
     notices = [Notice(replace(write(number, 1), after=big), ("1",)) for number in range(count)]
@@ -124,7 +124,7 @@ def test_changes_fill_frames_that_are_billed_as_one_message(count: int, wide: bo
 
 
 def test_no_payload_or_result_is_told() -> None:
-    """A frame names what a list shows; contents and tokens are read over REST."""
+    """A frame has the fields of a list; contents and tokens are read over REST."""
     frame = ENCODER.changes([Notice(change(None, snapshot(1, 1, name="n")), ("1",), ("2",))])[0]
     (entry,) = json.loads(frame)["changes"]
     assert (entry["id"], entry["version"], entry["refs"], entry["left"]) == (ID, 1, ["1"], ["2"])
@@ -134,7 +134,7 @@ def test_no_payload_or_result_is_told() -> None:
 
 
 def test_every_message_is_as_the_asyncapi_document_says() -> None:
-    """What is sent validates against the document's schemas, and so does what is read."""
+    """Sent and received messages validate against the document's schemas."""
     described = asyncapi.document()
 
     def check(model: str, text: str) -> None:

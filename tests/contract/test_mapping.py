@@ -40,7 +40,7 @@ class Copy:
 
     @property
     def copied(self) -> dict[str, tuple[Any, Any]]:
-        """The types on both sides of each field that is not given; `None` for a field that the source lacks."""
+        """The types on both sides of each copied field; `None` for a field that the source lacks."""
         sources = hints_of(self.source)
         return {name: (sources.get(name), hint) for name, hint in self.names.items() if name not in self.given}
 
@@ -79,7 +79,7 @@ def hints_of(kind: type) -> dict[str, Any]:
 
 
 def evaluated(hint: Hint, module: str) -> Hint:
-    """The type that an annotation in a module means."""
+    """The type of an annotation in a module."""
     if isinstance(hint, ForwardRef):
         hint, module = hint.__forward_arg__, hint.__forward_module__ or module
     return eval(hint, names_in(module)) if isinstance(hint, str) else hint  # noqa: S307 - our own annotations
@@ -117,7 +117,7 @@ def source_of(expression: ast.expr, function: ast.FunctionDef, module: str) -> t
 
 
 def variables(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
-    """The variables of a function, each with what is assigned to it."""
+    """The variables of a function, each with its assigned expressions."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign):
             (target,) = node.targets
@@ -130,7 +130,7 @@ def variables(function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
 
 
 def given_by(call: ast.Call, module: str) -> Iterator[str]:
-    """The names that a call gives by itself or, after `**`, by a function that returns a form."""
+    """The names that a call passes itself or, after `**`, through a function that returns a form."""
     for keyword in call.keywords:
         if keyword.arg is not None:
             yield keyword.arg
@@ -176,7 +176,7 @@ def fits(value: Hint, hint: Hint) -> bool:
 
 
 def plain(hint: Hint) -> Hint:
-    """A type without what pydantic is told about it."""
+    """A type without its pydantic annotations."""
     while origin_of(hint) in (Annotated, NotRequired):
         hint = get_args(hint)[0]
     return hint
@@ -188,7 +188,7 @@ def is_instant(hint: Hint) -> bool:
 
 
 def test_calls_are_found() -> None:
-    """The checks below look at something: both functions are used, by most resources."""
+    """The checks below find something: both functions are used by most resources."""
     responses = [each for each in COPIES if is_typeddict(each.target)]
     assert len(responses) >= 20
     assert len(COPIES) - len(responses) >= 8
@@ -196,14 +196,14 @@ def test_calls_are_found() -> None:
 
 @each_copy
 def test_every_name_of_a_form_exists_on_the_value(each: Copy) -> None:
-    """What is copied by name has that name on both sides, and what is given belongs to the form."""
+    """Fields copied by name exist on both sides, and the given ones belong to the form."""
     assert [name for name, (source, _) in each.copied.items() if source is None] == []
     assert each.given <= each.names.keys()
 
 
 @each_copy
 def test_the_type_of_every_copied_field_fits(each: Copy) -> None:
-    """What is copied has the type that the form declares; instants are written as text."""
+    """Copied fields have the type that the form declares; instants are written as text."""
     strange = [
         (name, source, hint)
         for name, (source, hint) in each.copied.items()
@@ -235,5 +235,5 @@ def test_instants_are_known_by_their_names(each: Copy) -> None:
     ],
 )
 def test_fits(value: Hint, hint: Hint, *, expected: bool) -> None:
-    """The check of types itself tells fitting types from others."""
+    """The check of types distinguishes fitting types from others."""
     assert fits(value, hint) is expected

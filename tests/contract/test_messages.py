@@ -1,4 +1,4 @@
-"""What is said of a field that cannot be accepted: in plain words, with what was probably meant."""
+"""Messages about rejected fields: in plain words, with the probable intention."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def faults(value: object, model: type[Body] = Example) -> list[tuple[str, str, F
     ],
 )
 def test_a_value_of_another_type_is_told_which_one_is_wanted(field: str, value: object, reason: str) -> None:
-    """The type that is wanted and the one that was given, as JSON calls them."""
+    """The message names the expected and the given type in JSON's terms."""
     assert faults({field: value}) == [(field, reason, FaultCode.WRONG_TYPE)]
 
 
@@ -90,7 +90,7 @@ def test_the_body_as_a_whole_is_told_too() -> None:
 
 
 def test_limits_are_said_without_the_validators_words() -> None:
-    """How many items may be there, and how large a number may be."""
+    """Limits of items and numbers are stated in plain words."""
     assert faults({"items": [1, 2, 3]}) == [("items", "should have at most 2 items, not 3", FaultCode.TOO_LONG)]
     ((_, reason, code),) = faults({"whole": 10})
     assert (reason, code) == ("should be less than or equal to 9", FaultCode.OUT_OF_RANGE)
@@ -98,7 +98,7 @@ def test_limits_are_said_without_the_validators_words() -> None:
 
 @pytest.mark.parametrize("place", ["whole", "items", "entry", "entries", "mapping"])
 def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
-    """5.0 is the integer 5, as JSON Schema has it, wherever it stands; the body itself is not changed."""
+    """5.0 is the integer 5, as in JSON Schema, at any position; the body itself does not change."""
     value = {
         "whole": 5.0,
         "items": [1, 5.0],
@@ -115,7 +115,7 @@ def test_a_whole_number_may_be_written_with_a_point(place: str) -> None:
 
 
 def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
-    """Only what is a whole number is taken for one, and other faults are told as ever."""
+    """Only whole numbers are accepted, and other faults are still reported."""
     assert faults({"whole": 5.0, "items": [1.5, 2.0]}) == [
         ("items[0]", "should be a whole number", FaultCode.WRONG_TYPE)
     ]
@@ -125,7 +125,7 @@ def test_a_number_that_is_not_whole_stays_refused_beside_one_that_is() -> None:
 
 
 def test_what_only_answers_have_is_read_only() -> None:
-    """A field that a client knows from answers is not called unknown."""
+    """A field known from responses is reported as read-only, not as unknown."""
     assert faults({"id": "x", "kind_of": "y", "entry": {"made_at": 1}, "made_at": 1}) == [
         ("entry.made_at", "is read-only: leave it out", FaultCode.READ_ONLY),
         ("id", "is read-only: leave it out", FaultCode.READ_ONLY),
@@ -163,7 +163,7 @@ def test_what_only_answers_have_is_read_only() -> None:
     ],
 )
 def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
-    """Near names, other spellings, and what other schedulers call it; nothing where nothing is near."""
+    """Similar names, other spellings and names of other schedulers are suggested; otherwise nothing is."""
     assert suggestion(name, TASK_FIELDS) == meant
 
 
@@ -185,12 +185,12 @@ def test_the_field_that_was_meant_is_suggested(name: str, meant: str | None) -> 
     ],
 )
 def test_the_parameter_that_was_meant_is_suggested(name: str, meant: str | None) -> None:
-    """Of a list, too: brackets are left out."""
+    """This includes lists: brackets are removed."""
     assert suggestion(name, LIST_PARAMETERS) == meant
 
 
 def test_a_suggestion_stands_in_the_fault() -> None:
-    """Of a body, of a part of it, of a target's kind, and of a query."""
+    """Suggestions are given for bodies, parts of them, kinds of targets and queries."""
     unknown = FaultCode.UNKNOWN_FIELD
     assert faults({"type": "a", "delaySeconds": 5}, TaskCreate) == [
         ("delaySeconds", "is not a known field; did you mean 'delay_seconds'?", unknown)
@@ -217,7 +217,7 @@ OUR_OWN = re.compile(
 @pytest.mark.parametrize("model", [TaskCreate, ScheduleCreate])
 @pytest.mark.parametrize(("system", "name"), [(system, name) for system, names in SYSTEMS.items() for name in names])
 def test_a_field_of_another_system_is_answered_with_ours(system: str, name: str, model: type[Body]) -> None:
-    """Every name of the table, in the body of a task and of a schedule: the refusal names what it is here."""
+    """Every name of the table, in a task and a schedule, is refused with its equivalent here."""
     whole = {"name": "x", "cron": "0 3 * * *", "task": {"type": "a"}} if model is ScheduleCreate else {"type": "a"}
     if name in model.model_fields or (name == "schedule" and model is TaskCreate):
         return
@@ -271,7 +271,7 @@ def test_a_task_is_told_our_field(name: str, meant: str) -> None:
     ],
 )
 def test_a_field_without_its_like_in_a_task_is_told_where_it_is(name: str, said: str) -> None:
-    """Of what belongs to another request, or to none."""
+    """The message names the other request that the field belongs to, or says what to do."""
     ((_, reason, _),) = faults({"type": "a", name: 1}, TaskCreate)
     assert said in reason
 
@@ -282,7 +282,7 @@ def test_a_name_is_suggested_of_its_own_place_only() -> None:
 
 
 def test_a_plus_that_became_a_space_is_explained() -> None:
-    """In a query, an offset's + means a space: the refusal says how to write it."""
+    """In a query, a + of an offset means a space; the error shows how to write it."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "due_after=2026-12-01T00:00:00+09:00")
     (fault,) = refused.value.faults
@@ -304,14 +304,14 @@ def test_a_plus_that_became_a_space_is_explained() -> None:
     ],
 )
 def test_what_is_wrong_with_a_time_is_said(text: object, said: str) -> None:
-    """Beside the form that is wanted."""
+    """The error also shows the expected format."""
     with pytest.raises(ValueError, match=r"should be an RFC 3339 time|needs an offset") as refused:
         instant_of(text)
     assert said in str(refused.value)
 
 
 def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
-    """Not only that it is there twice."""
+    """The error says that it accepts one value, not only that it is repeated."""
     with pytest.raises(ParametersInvalid) as refused:
         read_query(TaskListQuery, "limit=5&limit=6")
     assert refused.value.faults == (
@@ -320,7 +320,7 @@ def test_a_parameter_that_is_repeated_is_told_that_it_takes_one_value() -> None:
 
 
 def test_a_query_where_there_is_none_says_so() -> None:
-    """An operation without parameters has nothing to suggest."""
+    """An operation without parameters suggests nothing."""
     with pytest.raises(ParametersInvalid) as refused:
         no_query("wait=5")
     assert refused.value.faults == (

@@ -23,7 +23,7 @@ from tests.domain.factories import task
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# As clients get it.
+# As clients receive it.
 DOCUMENT = json.loads(json.dumps(document(), allow_nan=False))
 SCHEMAS = DOCUMENT["components"]["schemas"]
 OPERATIONS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
@@ -36,7 +36,7 @@ MODELS = {
     "reject_fields": "EmptyRequest",
 }
 REPORTS = ("EmptyRequest", "OutcomeReport", "ReportedError", "HeartbeatReport", "ProgressReport")
-# JSON Schema knows no control characters and no offsets, and Python's `$` forgives a line's end.
+# JSON Schema does not know control characters and offsets, and Python's `$` allows a line end.
 CODE_ALONE_SEES = (
     "2026-12-01T09:00:00",
     "nul\x00",
@@ -73,7 +73,7 @@ def resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 
 def says_in_words(report: object) -> bool:
-    """Whether a report is refused for fields that do not go together, which the document says in its descriptions."""
+    """Whether a report is refused for fields that exclude each other, as the document's descriptions say."""
     if not isinstance(report, dict) or "outcome" not in report:
         return False
     needless = {"succeeded": {"error", "retriable"}, "failed": {"result"}}
@@ -81,7 +81,7 @@ def says_in_words(report: object) -> bool:
 
 
 def fits(model: str, value: object) -> bool:
-    """Whether the document says that a value is of a model."""
+    """Whether a value validates against a model of the document."""
     return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
 
 
@@ -102,7 +102,7 @@ def test_every_method_of_every_path_is_described() -> None:
 
 
 def test_every_field_of_a_request_is_described() -> None:
-    """Each field of a body and each parameter of a list has a type or a choice, and says what it is for."""
+    """Each field of a body and each parameter of a list has a type or choices, and a description."""
     for model in ("TaskCreate", "TaskUpdate", "OutcomeReport", "HeartbeatReport", "ProgressReport", "Attempt"):
         for name, field in SCHEMAS[model]["properties"].items():
             assert field.get("description") or "$ref" in field, name
@@ -113,21 +113,21 @@ def test_every_field_of_a_request_is_described() -> None:
 
 
 def test_unknown_fields_are_documented_to_be_refused() -> None:
-    """Every object that a client sends is closed in the document, as it is in the code."""
+    """Every object in requests is closed in the document, as in the code."""
     parts = ("RetryPolicyInput", "HttpTargetInput", "HandlerTargetInput")
     for model in ("TaskCreate", "TaskUpdate", "TaskBatchCreate", *parts, *REPORTS):
         assert SCHEMAS[model]["additionalProperties"] is False
 
 
 def test_a_change_has_no_defaults() -> None:
-    """The document does not say that a change resets what it leaves out."""
+    """The document does not say that a change resets omitted fields."""
     assert not any("default" in field for field in SCHEMAS["TaskUpdate"]["properties"].values())
 
 
 def test_every_problem_is_described_somewhere() -> None:
-    """Each code stands in the document, with an example, and is a value of the enumeration of codes."""
+    """Each code is in the document with an example, and in the enumeration of codes."""
     told = json.dumps(DOCUMENT)
-    # That one refuses messages over a WebSocket connection: no request is answered with it.
+    # That code refuses messages over a WebSocket connection, never requests.
     codes = ({kind.code for kind in KINDS.values()} | {"internal"}) - {"subscriptions_full"}
     assert {code for code in codes if f"`{code}`" not in told} == set()
     assert set(DOCUMENT["components"]["examples"]) == codes == set(SCHEMAS["ProblemCode"]["enum"])
@@ -135,7 +135,7 @@ def test_every_problem_is_described_somewhere() -> None:
 
 
 def test_every_operation_says_how_it_is_refused() -> None:
-    """401, 403, 429, 500 and whatever else, as a problem; where the gateway may answer instead, in its form, too."""
+    """401, 403, 429, 500 and other errors are problems; where the gateway may respond, its form is included."""
     for operation in OPERATIONS:
         refusals = {status: resolved(one) for status, one in operation["responses"].items() if status[0] not in "23"}
         callers = set() if operation.get("security") == [] else {"401", "403"}
@@ -157,7 +157,7 @@ def types_of(schema: Any) -> list[str]:  # noqa: ANN401 - a schema
 
 
 def test_clients_can_express_every_body() -> None:
-    """No construct is left that generators drop: a map is one by its values, and no choice is one of bare fields."""
+    """No construct that generators drop is used: maps are declared by their values, and there are no bare choices."""
     found = list(schemas_in(DOCUMENT["components"]["schemas"]))
     assert not any({"patternProperties", "if", "then", "else", "not", "default"} & set(each) for each in found)
     for each in found:
@@ -181,7 +181,7 @@ def test_defaults_are_told_in_words() -> None:
 
 
 def test_parameters_are_sent_as_generators_send_them() -> None:
-    """Lists are repeated, and what must be there is marked."""
+    """Lists are repeated parameters, and required ones are marked."""
     for operation in DECLARED:
         described = DOCUMENT["paths"][operation.path][operation.method.lower()]["parameters"]
         in_query = {one["name"]: one for one in described if one["in"] == "query"}
@@ -193,7 +193,7 @@ def test_parameters_are_sent_as_generators_send_them() -> None:
 
 
 def test_descriptions_speak_to_users() -> None:
-    """No docstring's sections are left in them, values are explained, and what may grow is said to."""
+    """Descriptions contain no docstring sections, explain their values, and mark extensible enumerations."""
     told = json.dumps(DOCUMENT)
     assert not any(section in told for section in ("Attributes:", "Raises:", "Args:"))
     assert "`skip`: it does not run." in SCHEMAS["OverlapPolicy"]["description"]
@@ -201,7 +201,7 @@ def test_descriptions_speak_to_users() -> None:
 
 
 def test_every_field_says_what_it_is() -> None:
-    """No field of a request or a response is left without a description, its own or that of what it refers to."""
+    """Every field of a request or response has a description, itself or by reference."""
     bare = [
         (model, name)
         for model, schema in SCHEMAS.items()
@@ -214,7 +214,7 @@ def test_every_field_says_what_it_is() -> None:
 
 
 def test_the_document_of_a_deployment_names_its_ways_in_only() -> None:
-    """Its credentials, with the role that each operation needs, and the address it was read from."""
+    """The document has the deployment's credentials with each operation's role, and its address."""
     for authentication, scheme in (("iam", "sigv4"), ("jwt", "bearer"), ("none", None)):
         found = document(authentication)
         assert found["security"] == ([{scheme: []}] if scheme else [])
@@ -254,7 +254,7 @@ def test_every_tag_says_what_it_is_about() -> None:
     ],
 )
 def test_headers_are_described(operation_id: str, headers: set[str], answered: set[str]) -> None:
-    """The headers that a request may carry and an answer has are part of the document."""
+    """Headers of requests and responses are in the document."""
     (operation,) = [one for one in OPERATIONS if one["operationId"] == operation_id]
     assert {one["name"] for one in operation["parameters"] if one["in"] == "header"} == headers
     success: dict[str, Any] = next(answer for status, answer in operation["responses"].items() if int(status) < 300)
@@ -262,7 +262,7 @@ def test_headers_are_described(operation_id: str, headers: set[str], answered: s
 
 
 def test_answers_are_as_described() -> None:
-    """Tasks at any point of their life, pages, batches and problems are what the document says they are."""
+    """Tasks at any point of their life, pages, batches and problems validate against the document."""
     problem = problem_of(KeyReused(), "urn:duetime:request:abc")
     batch = TaskBatchResult(results=[{"status": 201, "task": entry(DONE)}, {"status": 422, "problem": problem}])
     query = {"tag": ["team:dba"], "due_after": "1970-01-01T00:00:00Z"}
@@ -280,7 +280,7 @@ def test_answers_are_as_described() -> None:
 
 
 def test_reports_are_refused_as_described() -> None:
-    """What the document says of a notification, a heartbeat and a progress report is what the code does."""
+    """The code follows the document on notifications, heartbeats and progress reports."""
     for name, body in GOOD_REPORTS:
         assert fits(MODELS[name], body), body
     wrongly_allowed = [
@@ -305,7 +305,7 @@ def test_a_wait_a_force_and_what_they_answer_are_described() -> None:
 
 
 def test_bodies_are_refused_as_described() -> None:
-    """What the document allows is what the code accepts: the least and the fullest body, and none of the bad ones."""
+    """The code accepts the smallest and the fullest documented body, and none of the invalid ones."""
     full = {
         "type": "report",
         "payload": [1],

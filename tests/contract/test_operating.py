@@ -1,4 +1,4 @@
-"""What the document says of switches, circuits and sweeps is what the code does."""
+"""The code follows the document on switches, circuits and sweeps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.functions.api.test_switches import BAD as BAD_SWITCHES
 from tests.functions.api.test_switches import CAP, STOP
 
 STOPPED = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, updated_at=NOW, updated_by="ann")
-# JSON Schema knows neither control characters nor what a token or an owner may be, and to it 2.0 is whole.
+# JSON Schema does not know control characters, tokens and owners, and treats 2.0 as whole.
 CODE_ALONE_SEES = (
     "a b",
     "report\\n",
@@ -38,14 +38,14 @@ NEEDS_CODE: tuple[dict[str, Any], ...] = ({"filter": {"state": "succeeded"}}, {"
 
 
 def says_in_words(body: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether a body is refused for fields that do not go together, which the document says in its descriptions."""
+    """Whether a body is refused for fields that exclude each other, as the document's descriptions say."""
     if "scope" in body:
         return (body["scope"] == "everything") == bool(body.get("name")) or "max_concurrent" in body
     return {"due_at", "delay_seconds"} <= set(body.get("update", ()))
 
 
 def test_answers_are_as_described() -> None:
-    """A switch, all that is held back, and what a sweep came to."""
+    """A switch, the list of switches, and the result of a sweep validate."""
     circuits = [(Circuit("ann", "example.org").opened("Http503", NOW), CircuitState.OPEN)]
     assert fits("Switch", json.loads(json_text(switch_response(STOPPED))))
     assert fits("SwitchList", json.loads(json_text(switches_response([STOPPED], circuits))))
@@ -55,7 +55,7 @@ def test_answers_are_as_described() -> None:
 
 
 def test_switches_are_refused_as_described() -> None:
-    """What the document allows is what the code accepts."""
+    """The code accepts what the document allows."""
     for good in (STOP, CAP, {**STOP, "scope": "type", "name": "report"}):
         assert fits("SwitchPut", good), good
     allowed = [body for body, _ in BAD_SWITCHES if fits("SwitchPut", body)]
@@ -64,7 +64,7 @@ def test_switches_are_refused_as_described() -> None:
 
 
 def test_actions_by_filter_are_refused_as_described() -> None:
-    """So for the two bodies of sweeps, and every field of them says what it is for."""
+    """The same holds for the two bodies of sweeps, whose fields have descriptions."""
     assert fits("BulkCancel", {**REPORTS, "per_second": 0.5, "next_token": None})
     assert fits("BulkUpdate", RENAME)
     models = {True: "BulkCancel", False: "BulkUpdate"}

@@ -1,4 +1,4 @@
-"""Errors of the contract say in words what a text may be."""
+"""Errors of the contract describe allowed texts in words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_pattern_of_the_openapi_document_has_words(pattern: str) -> None:
 
 
 def test_a_name_says_its_characters_and_its_length() -> None:
-    """Everything that is needed to choose another one."""
+    """The error has everything needed to choose another name."""
     words = (
         "should be 1 to 64 characters: letters A to Z, digits and _ . : / -, and should begin with a letter, a digit"
     )
@@ -51,7 +51,7 @@ def test_a_name_says_its_characters_and_its_length() -> None:
 
 
 def test_an_arn_is_explained_by_an_example() -> None:
-    """With the service that the target's kind says."""
+    """The example has the service of the target's kind."""
     target = {"kind": "lambda", "arn": "arn:aws:sqs:eu-west-1:123456789012:q"}
     words = "should be the ARN of a Lambda function, such as arn:aws:lambda:eu-west-1:123456789012:function:report"
     with pytest.raises(FieldsInvalid) as refused:
@@ -60,7 +60,7 @@ def test_an_arn_is_explained_by_an_example() -> None:
 
 
 def test_an_unknown_pattern_has_no_words() -> None:
-    """Nothing is claimed of it; what is said shows no regular expression either."""
+    """An unknown pattern is not described, and no regular expression is shown."""
     assert words_of("^x+$") is None
 
     class Strict(Body):

@@ -52,12 +52,12 @@ def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the
     ],
 )
 def test_an_unknown_placeholder_is_refused_by_its_field(decode: Any, body: object, field: str) -> None:  # noqa: ANN401 - same
-    """Wherever a task can be described; no placeholder says which host is called."""
+    """Placeholders are checked wherever a task is described; none may determine the host."""
     assert faults(decode, body) == [field]
 
 
 def test_a_task_of_a_batch_is_refused_alone() -> None:
-    """The one beside it is accepted, and its URL stays as it was written."""
+    """The other task of the batch is accepted with its URL unchanged."""
     bad, good = batch_items(read(json.dumps({"tasks": [IN_PAYLOAD, http(URL)]})))
     assert isinstance(bad.wanted, FieldsInvalid)
     assert bad.wanted.faults[0].field == "tasks[0].payload.a[1].b"

@@ -14,7 +14,7 @@ INSTANCE = "urn:duetime:request:abc"
 
 
 def test_every_refusal_has_its_own_problem() -> None:
-    """Each error that a request can end in is in the table, so that none of them becomes a 500."""
+    """Each error of a request is in the table, so that none becomes a 500."""
     modules = (errors, errors, bulk_errors, schedule_errors, topology_errors, request_errors)
     raised = {
         member
@@ -34,7 +34,7 @@ def test_codes_and_statuses_belong_together() -> None:
 
 
 def test_a_field_is_named_in_a_problem() -> None:
-    """What the domain finds fault with is listed by field and reason, and told in the detail."""
+    """Faults found by the domain are listed by field and reason, and summarised in the detail."""
     problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
     assert problem["errors"] == [{"field": "due_at", "reason": "is more than ten years ahead", "code": "invalid"}]
@@ -50,7 +50,7 @@ def test_nothing_of_our_inside_is_told() -> None:
 
 
 def test_an_error_that_a_bulk_operation_counted_has_its_code() -> None:
-    """A bulk operation counts errors by their classes; one that this code does not know was refused."""
+    """A bulk operation counts errors by class; unknown classes are reported as refused."""
     assert code_of("StateConflict") == "state_conflict"
     assert code_of("VersionMismatch") == "version_mismatch"
     assert code_of("NeverHeardOf") == "refused"

@@ -28,7 +28,7 @@ def named(raw: str) -> list[str]:
 
 
 def test_an_empty_query_lists_everything_latest_first() -> None:
-    """Without parameters a list is unfiltered, latest due first, a full page long."""
+    """Without parameters a list is unfiltered, latest due first, with a full page."""
     query = read_query(TaskListQuery, "")
     assert (query.filter, query.order, query.limit, query.next_token, query.ids) == (
         TaskFilter(),
@@ -109,14 +109,14 @@ def test_a_parameter_that_cannot_be_accepted_is_named(raw: str, parameter: str) 
 @unhurried
 @given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz_=&%0123456789:;,+ÿ\ud800"), max_size=100))
 def test_no_query_raises_anything_but_a_refusal(raw: str) -> None:
-    """Whatever a query holds, it is understood or refused."""
+    """Any query is parsed or refused."""
     for read in (partial(read_query, TaskListQuery), no_query):
         with suppress(ParametersInvalid):
             read(raw)
 
 
 def test_where_no_parameter_is_known_every_one_is_named() -> None:
-    """A route without parameters refuses what it would otherwise silently ignore."""
+    """A route without parameters refuses those that it would otherwise ignore."""
     no_query("")
     with pytest.raises(ParametersInvalid) as refusal:
         no_query(f"force=true&{quote('ä')}=1")

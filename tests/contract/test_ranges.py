@@ -1,4 +1,4 @@
-"""A range of time that ends before it begins holds nothing, and whoever sends one has mixed something up."""
+"""A range that ends before it begins is refused as a probable mistake."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RANGES = sorted(
 
 
 def faults(model: type[BaseModel], given: dict[str, Any]) -> dict[str, tuple[str, FaultCode]]:
-    """Why and by which code each field is refused."""
+    """The reason and code of each refused field."""
     try:
         validated(model, given)
     except FieldsInvalid as refused:
@@ -58,7 +58,7 @@ def faults(model: type[BaseModel], given: dict[str, Any]) -> dict[str, tuple[str
 
 
 def test_every_start_of_a_range_has_its_end() -> None:
-    """Each field `X_after` has an `X_before` beside it, which is declared later."""
+    """Each field `X_after` has an `X_before`, declared after it."""
     assert len(RANGES) >= 10
     for name, model, subject in RANGES:
         fields = list(model.model_fields)
@@ -77,7 +77,7 @@ def test_a_range_that_holds_nothing_is_refused_by_the_name_of_its_end(
 
 @pytest.mark.parametrize(("model", "subject"), [each[1:] for each in RANGES])
 def test_a_range_in_order_or_open_at_one_side_is_taken(model: type[BaseModel], subject: str) -> None:
-    """Both bounds in order, and either alone, are no fault."""
+    """Ordered bounds, or a single one, are accepted."""
     both = {f"{subject}_after": EARLY, f"{subject}_before": LATE}
     for given in (both, *({key: value} for key, value in both.items())):
         assert not both.keys() & faults(model, given).keys()

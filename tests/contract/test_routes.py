@@ -21,13 +21,13 @@ from duetime.domain import errors as for_topologies
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_a_request_finds_the_operation_of_its_path_and_method(operation: Operation) -> None:
-    """Each declared operation is found by its own path, with the values that stand for its parameters."""
+    """Each declared operation is found by its own path, with the values of its parameters."""
     wanted = {name: f"<{name}>" for name in re.findall(r"\{(\w+)\}", operation.path)}
     assert operation_at(operation.method, operation.url(**wanted)) == (operation, wanted)
 
 
 def test_the_name_of_a_switch_may_have_slashes() -> None:
-    """The gateway hands paths on decoded, and types and owners have slashes; no other path takes them so."""
+    """The gateway decodes paths, and types and owners contain slashes; other paths do not allow them."""
     found = operation_at("GET", "/v1/switches/owner/1:role/a/b")
     assert found == (switches.READ, {"scope": "owner", "name": "1:role/a/b"})
     with pytest.raises(PathNotFound):
@@ -35,7 +35,7 @@ def test_the_name_of_a_switch_may_have_slashes() -> None:
 
 
 def test_a_fixed_path_comes_before_a_pattern() -> None:
-    """A path that a pattern would match too takes its own methods only."""
+    """A fixed path that also matches a pattern accepts its own methods only."""
     assert operation_at("POST", "/v1/tasks/batch")[0] is tasks.CREATE_MANY
     with pytest.raises(MethodUnsupported) as refused:
         operation_at("PUT", "/v1/tasks/batch")
@@ -51,7 +51,7 @@ def test_a_method_that_a_path_does_not_take_is_told_those_it_does() -> None:
 
 @pytest.mark.parametrize("path", ["", "/", "/v1//", "/v1/tasks//", "/v1/tasks//pause", "/v1/tasks/a/b", "v1/tasks"])
 def test_a_path_that_nothing_is_declared_for_is_unknown(path: str) -> None:
-    """A path with a part too many, too few or empty leads nowhere."""
+    """A path with an additional, missing or empty part is unknown."""
     with pytest.raises(PathNotFound):
         operation_at("GET", path)
 
@@ -64,7 +64,7 @@ def test_names_and_routes_are_each_declared_once() -> None:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.id)
 def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -> None:
-    """Every error has a status, a header has the error that it may cause, and what a path names may not exist."""
+    """Every error has a status, each header its error, and each named resource its 404."""
     declared = operation.all_errors
     assert len(set(declared)) == len(declared)
     assert set(declared) <= set(KINDS)
@@ -81,7 +81,7 @@ def test_what_a_declaration_says_of_itself_fits_together(operation: Operation) -
     assert KEY not in operation.headers or operation.body is not None
     assert operation.accepted is None or operation.accepted.status == (201 if operation.method == "PUT" else 202)
     not_found = [error for error in declared if KINDS[error].status == 404]
-    # What is put need not be there before; what a key stands for may be gone, and a lease may have ended.
+    # A PUT may create; the object of a key may be gone, and a lease may have ended.
     names_something = "{" in operation.path and operation not in {switches.PUT, quotas.PUT, groups.CLOSE}
     names_something |= operation is schedules.CREATE or LEASE in operation.headers
     assert bool(not_found) == names_something
@@ -94,7 +94,7 @@ def _allows(operation: Operation, name: str, word: str) -> bool:
 
 
 def _contested(fixed: Operation, named: Operation) -> set[tuple[str, str]]:
-    """The words of one path that stand where another has a name, if a path could be both: the resource and the word."""
+    """The words of one path where another has a name, if a path could match both: the resource and the word."""
     mine, others = fixed.path.split("/"), named.path.split("/")
     if len(mine) != len(others):
         return set()
@@ -131,7 +131,7 @@ def test_no_name_can_be_a_word_of_a_path() -> None:
     ],
 )
 def test_a_word_of_a_path_is_not_taken_for_a_name(method: str, path: str, allowed: tuple[str, ...]) -> None:
-    """A method that a fixed path does not take is refused there, not looked for among names."""
+    """An unsupported method of a fixed path is refused there, not interpreted as a name."""
     with pytest.raises(MethodUnsupported) as refused:
         operation_at(method, path)
     assert refused.value.allowed == allowed

@@ -1,4 +1,4 @@
-"""Schedules in requests: what is taken, and what is refused with which field and reason."""
+"""Schedules in requests: accepted bodies, and rejections with field and reason."""
 
 from __future__ import annotations
 
@@ -147,12 +147,12 @@ BAD_SCHEDULES: list[tuple[dict[str, Any], str, str]] = [
 
 
 def update_of(body: dict[str, Any]) -> ScheduleUpdate:
-    """The update that a body asks for."""
+    """The update decoded from a body."""
     return schedule_update(read(json.dumps(body)), "nightly")
 
 
 def refusal(decode: Any, body: object, *arguments: object) -> tuple[str, int, list[tuple[str, str]]]:  # noqa: ANN401 - any decoder
-    """How a body is refused: code, status, fields with reasons."""
+    """The rejection of a body: code, status, fields with reasons."""
     with pytest.raises(RequestError) as caught:
         decode(read(json.dumps(body)), *arguments)
     kind = kind_of(caught.value)
@@ -169,7 +169,7 @@ def test_a_bad_field_is_named_with_its_reason(body: dict[str, Any], field: str, 
 
 
 def test_a_schedule_is_read_whole() -> None:
-    """Each field arrives where the domain keeps it; the timing stays as it was written."""
+    """Each field is decoded to the domain; the timing is stored as written."""
     spec = schedule_spec(
         read(
             json.dumps(
@@ -227,7 +227,7 @@ def test_every_kind_of_timing_is_kept_as_it_was_written(timing: dict[str, Any], 
 
 
 def test_a_change_has_what_was_given_and_no_more() -> None:
-    """A field that is left out does not appear; null takes a bound off."""
+    """Omitted fields are absent; null removes a bound."""
     update = update_of({"timezone": "Asia/Kolkata", "end_at": None, "calendars": []})
     assert update.fields == {"timezone": zone_named("Asia/Kolkata"), "end_at": None, "calendars": ()}
     assert (update.timing, update.task) == (None, None)
@@ -252,7 +252,7 @@ def test_a_change_has_what_was_given_and_no_more() -> None:
 def test_a_timing_is_merged_or_replaced_by_another(
     before: dict[str, Any], patch: dict[str, Any], after: Written
 ) -> None:
-    """Another timing replaces the one before; null removes; the dialect goes with `cron`."""
+    """Another timing replaces the previous one; null removes it; the dialect belongs to `cron`."""
     spec = schedule_spec(read(json.dumps({**before, "task": TASK})))
     assert update_of(patch).of(spec).written == after
 
@@ -275,7 +275,7 @@ def test_a_timing_is_merged_or_replaced_by_another(
     ],
 )
 def test_a_bad_change_is_refused(body: object, field: str) -> None:
-    """Nothing at all, a new name, two timings, and the faults that a creation has too."""
+    """An empty change, a new name, two timings, and the faults of a creation are refused."""
     assert refusal(lambda document: schedule_update(document, "nightly").of(SPEC), body)[2][0][0] == field
 
 
@@ -355,7 +355,7 @@ def test_a_preview_begins_with_its_first_moment() -> None:
 
 
 def test_a_preview_of_a_permanent_schedule_has_its_first_run_only() -> None:
-    """No clock says when the second one comes; the note says what does."""
+    """The time of the second run is unknown; the note explains it."""
     (first,) = preview_request(read('{"permanent": {"gap_seconds": 60}, "count": 5}'), NOW).occurrences(())
     assert (first.nominal, "60 s after the end" in first.note) == (NOW, True)
 
@@ -413,7 +413,7 @@ def test_a_bad_list_query_is_refused(raw: str, field: str) -> None:
     ],
 )
 def test_a_bad_query_of_occurrences_is_refused(raw: str, field: str) -> None:
-    """The parameter is named, and the order of the two moments is looked at."""
+    """The parameter is named, and the order of the two instants is checked."""
     with pytest.raises(RequestError) as caught:
         read_query(OccurrencesQuery, raw).bounds(NOW)
     assert faults_of(caught.value)[0].field == field
@@ -431,12 +431,12 @@ REQUESTS = (
 
 
 def fits(model: str, value: object) -> bool:
-    """Whether the OpenAPI document says that a value is of a model."""
+    """Whether a value validates against a model of the OpenAPI document."""
     return bool(OAS31Validator({**DOCUMENT, "$ref": f"#/components/schemas/{model}"}).is_valid(value))
 
 
 def test_the_document_describes_every_field_of_a_request() -> None:
-    """Each has a type or a choice and says what it is for; unknown ones are documented to be refused."""
+    """Each field has a type or choices and a description; unknown ones are documented as refused."""
     for model in (*REQUESTS, "CalendarPut", "CalendarWindowInput", "CalendarSpanInput"):
         schema = DOCUMENT["components"]["schemas"][model]
         assert schema["additionalProperties"] is False
@@ -445,7 +445,7 @@ def test_the_document_describes_every_field_of_a_request() -> None:
 
 
 def test_the_document_takes_what_the_code_takes() -> None:
-    """Its own examples, and a timing of every kind; not a due time of the task."""
+    """Its examples and a timing of every kind validate; a due time of the task does not."""
     for example in DOCUMENT["components"]["schemas"]["ScheduleCreate"]["examples"]:
         assert fits("ScheduleCreate", example)
         assert schedule_spec(read(json.dumps(example)))
@@ -481,7 +481,7 @@ def test_a_schedule_is_answered_as_it_is_documented() -> None:
 
 
 def test_a_payload_that_a_list_does_not_have_is_left_out() -> None:
-    """It is not null, which would be another payload."""
+    """The field is absent instead of null, which would be a payload."""
     spec = schedule_spec(read(json.dumps(GOOD)))
     outside = Content(ContentPlace.ITEM, "payload.1", None)
     stored = StoredSchedule("me", TaskId.of(NOW, 0, 1), 4, spec, outside, NOW, NOW, NOW)

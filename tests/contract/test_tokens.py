@@ -21,7 +21,7 @@ ID = TaskId.of(1_795_228_387_250, 7, 42)
 @unhurried
 @given(IDS, st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
-    """A token handed out for a list leads back to the id it was made of, in characters that a query takes."""
+    """A list's token decodes to its id, and contains only characters allowed in a query."""
     token = token_of(task_id, scope)
     assert after_of(token, scope) == task_id
     assert token.isascii()
@@ -31,7 +31,7 @@ def test_a_token_goes_on_behind_its_id(task_id: TaskId, scope: str) -> None:
 @unhurried
 @given(IDS, st.integers(0, 52), st.characters(categories=["L", "N"]))
 def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -> None:
-    """Changing any one character of a token makes it no token."""
+    """Changing any one character of a token makes it invalid."""
     token = token_of(task_id, "me")
     altered = token[:place] + letter + token[place + 1 :]
     if altered != token:
@@ -42,7 +42,7 @@ def test_an_altered_token_is_refused(task_id: TaskId, place: int, letter: str) -
 @unhurried
 @given(st.text())
 def test_no_text_but_a_token_is_one(text: str) -> None:
-    """Whatever a client sends as a token, it is refused by name and nothing else is raised."""
+    """Any other text is refused by name, and raises nothing else."""
     with pytest.raises(ParametersInvalid) as refusal:
         after_of(text, "me")
     assert [fault.field for fault in refusal.value.faults] == ["next_token"]
@@ -52,7 +52,7 @@ def test_no_text_but_a_token_is_one(text: str) -> None:
     "query", ["order=asc", "state=failed", "type=a", "name=a", "tag=a:b", "due_before=2026-12-01T00:00:00Z"]
 )
 def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
-    """Another owner, another order or another filter is another list."""
+    """A token is refused for another owner, order or filter."""
     mine = read_query(TaskListQuery, "")
     token = token_of(ID, mine.scope("me"))
     assert after_of(token, read_query(TaskListQuery, "limit=5").scope("me")) == ID
@@ -62,7 +62,7 @@ def test_a_token_is_good_for_its_own_list_only(query: str) -> None:
 
 
 def test_a_token_of_another_make_is_refused() -> None:
-    """An id in base64 is no token, nor is a token with padding."""
+    """An id in base64 and a token with padding are refused."""
     for made_up in (base64.urlsafe_b64encode(f"1{ID}".encode()).decode(), token_of(ID, "me") + "=", str(ID)):
         with pytest.raises(ParametersInvalid):
             after_of(made_up, "me")

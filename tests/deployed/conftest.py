@@ -34,6 +34,6 @@ def client(deployed: Stack) -> Iterator[Client]:
 
 @pytest.fixture
 def counter() -> Iterator[Receiver]:
-    """What tasks call, and what tells whether they ran."""
+    """The endpoint of tasks, which shows whether they ran."""
     with demo_receiver.receiving() as started:
         yield started

@@ -1,4 +1,4 @@
-"""Hostile requests over HTTP to the deployed API, and whether its table stays as it was: `make fuzz-deployed`."""
+"""Hostile requests over HTTP to the deployed API, with a check of its table: `make fuzz-deployed`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS = 60.0
 _A_DRAWN = 1_500
-"""For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
 _REST_SECONDS, _LONGEST_REST_SECONDS = 2.0, 60.0
 """In the first whatever writes at all writes again; after the second nobody waits for it any longer."""
 _PRINTABLE = "".join(sorted(set(string.printable) - set(string.whitespace)))
@@ -64,7 +64,7 @@ class OverHttp:
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+        """Send a request; `raw` is an unchanged body, `body` is sent as JSON."""
         parts = urlsplit(self.url)
         connection = HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_SECONDS)
         text = raw if raw is not None else None if body is None else json.dumps(body)
@@ -85,7 +85,7 @@ class OverHttp:
 
 @dataclass
 class Deployed:
-    """A deployed stack in which nothing happens but what requests do.
+    """A deployed stack in which only requests have an effect.
 
     Attributes:
         says_why: some refusals are the gateway's own.
@@ -106,13 +106,13 @@ class Deployed:
         return self.apis[-1]
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
-        """A few things of every kind, of an owner of their own."""
+        """A few objects of every kind, of a separate owner."""
         self.apis.append(OverHttp(self.over.ready.api_url, f"fuzzer-{uuid4()}"))
         self._now = None
         return furnished(self.api)
 
     def begin(self) -> None:
-        """Note what is there; after a refusal that is known."""
+        """Record the content; known after a rejection."""
         self._before = self._snapshot() if self._now is None else self._now
         self._now = None
 
@@ -122,7 +122,7 @@ class Deployed:
         return [key for key in after.keys() | self._before.keys() if after.get(key) != self._before.get(key)]
 
     def is_at_rest(self) -> bool:
-        """Whether what had begun before has ended: no worker has a message, and nothing changes the table."""
+        """Whether earlier work has ended: no worker has a message, and the table does not change."""
         sqs = self.over.emulator.client("sqs")
         for name, url in self.over.deployment.outputs.items():
             if name.startswith("QueueUrl"):
@@ -134,7 +134,7 @@ class Deployed:
         return self._snapshot() == before
 
     def _snapshot(self) -> dict[str, Any]:
-        """Everything but timers, which go before what they are for and alone do nothing."""
+        """Everything except timers, which are written before their subject and have no effect alone."""
         pages = self._dynamodb.get_paginator("scan")
         name = self.over.deployment.outputs["TableName"]
         items = (item for page in pages.paginate(TableName=name) for item in page["Items"])
@@ -148,10 +148,10 @@ class Deployed:
 
 @contextmanager
 def fuzzed(over: Stack) -> Iterator[Fuzzer]:
-    """A fuzzer of a stack whose ticks and workers stand still; what it leaves behind is taken away."""
+    """A fuzzer of a stack without ticks and workers, cleaned up afterwards."""
     grounds = Deployed(over)
     with no_ticks(over), no_workers(over):
-        # By then even what is kept away for longer has ended, or does nothing.
+        # By then, work that was held back has ended or has no effect.
         until(grounds.is_at_rest, _LONGEST_REST_SECONDS)
         try:
             yield Fuzzer(grounds)
@@ -161,7 +161,7 @@ def fuzzed(over: Stack) -> Iterator[Fuzzer]:
 
 
 def _cleared(api: OverHttp) -> None:
-    """Leave nothing that would run, or stop others from running."""
+    """Leave nothing that would run or stop other tasks."""
     for switch in api.send("GET", "/v1/switches").body["switches"]:
         api.send("DELETE", f"/v1/switches/{switch['scope']}/{quote(switch['name'], safe='')}")
     for schedule in api.send("GET", "/v1/schedules", query="limit=100").body["schedules"]:
@@ -189,7 +189,7 @@ def _line(value: str) -> bytes:
 
 
 def main() -> int:
-    """Fuzz a stack of its own; 1 if anything was not as promised."""
+    """Fuzz a separate stack; returns 1 on a violation."""
     parser = argparse.ArgumentParser(prog="fuzz-deployed", description="Send hostile requests to a local stack.")
     parser.add_argument("--requests", type=int, default=3_000, help="how many")
     parser.add_argument("--seed", type=int, default=0, help="of all chance")

@@ -1,4 +1,4 @@
-"""Workers killed in mid-task, an AWS that restarts, ticks that stop, messages that come twice: `make kill`."""
+"""Workers killed during tasks, a restarting AWS, stopped ticks and duplicate messages: `make kill`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ PATIENCE_SECONDS = 420
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done to the stack.
+    """The faults of the stack.
 
     Attributes:
-        tasks: how many, due over `seconds`: those beyond the trigger's look-ahead need its ticks.
+        tasks: number of tasks, due over `seconds`: those beyond the trigger's look-ahead need its ticks.
         kills: how often half of the processes of the worker are killed.
         restarts: how often the whole embedded AWS is stopped and started again, all of its workers with it.
         every: seconds between two kills, on the average.
@@ -73,7 +73,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Came:
-    """What came of it.
+    """The result.
 
     Attributes:
         away: seconds for which the embedded AWS was stopped, each time.
@@ -148,7 +148,7 @@ def _created(client: Client, counter: Receiver, plan: Plan, random_source: rando
 
 
 def _double(over: Stack, task: Task) -> None:
-    """Send a task's message a second time, to come at about its due time."""
+    """Send a task's message a second time, to arrive at about its due time."""
     due = int(task.due_at.timestamp() * 1000)
     message = Message(TaskId(task.id), 0, due, Priority.NORMAL, "local")
     delay = max(0, int(task.due_at.timestamp() - time.time()))
@@ -160,7 +160,7 @@ def _double(over: Stack, task: Task) -> None:
 def _strike(
     standing: Restartable, client: Client, worker: str, plan: Plan, came: Came, tasks: Sequence[Task]
 ) -> list[Struck]:
-    """Kill workers while no ticks come, and restart everything afterwards; which tasks ran then."""
+    """Kill workers without ticks, and restart everything afterwards; returns the tasks that ran then."""
     random_source = random.Random(plan.seed + 1)  # noqa: S311 - same
     struck: list[Struck] = []
     over_at = time.monotonic() + plan.outage
@@ -168,7 +168,7 @@ def _strike(
     def strike(runs: list[str], until_: float) -> None:
         """Carry out runs until then, each while something runs."""
         while runs and time.monotonic() < until_:
-            # Never at a fixed pace: a random moment of whatever runs.
+            # Not at a fixed pace: at a random moment of the running tasks.
             time.sleep(random_source.expovariate(1 / plan.every))
             states = _states(client, tasks)
             if all(state == "succeeded" for state in states.values()):
@@ -205,7 +205,7 @@ def _states(client: Client, tasks: Sequence[Task]) -> dict[str, str]:
 
 
 def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) -> None:
-    """Look for what must not be, in the receiver's own record."""
+    """Find violations in the receiver's own record."""
     for task in ends:
         mine = sorted((one for one in executions if one.task_id == task.id), key=lambda one: one.started_at_ms)
         came.early += any(one.started_at_ms < int(task.due_at.timestamp() * 1000) for one in mine)
@@ -215,7 +215,7 @@ def _count(came: Came, ends: Sequence[Task], executions: Sequence[Execution]) ->
 
 
 def table(came: Came) -> Iterator[str]:
-    """What came of it, in lines."""
+    """The result as lines."""
     away = ", ".join(f"{seconds:.1f} s" for seconds in came.away) or "never"
     yield f"ended {dict(came.ended)}; kills {came.kills}, AWS away {away}, messages sent twice {came.doubled}"
     yield f"tasks that needed more than one attempt {came.again}, the latest first start {came.late:.1f} s"
@@ -230,7 +230,7 @@ def table(came: Came) -> Iterator[str]:
 
 
 def main() -> int:
-    """Carry out a plan on a stack of its own; 1 if a promise was broken."""
+    """Run a plan on a separate stack; returns 1 if a guarantee was violated."""
     parser = argparse.ArgumentParser(prog="kill", description="Kill workers of a local stack in mid-task, at random.")
     parser.add_argument("--tasks", type=int, default=120)
     parser.add_argument("--seconds", type=int, default=360, help="over which the tasks are due")

@@ -1,4 +1,4 @@
-"""A deployed stack whose embedded AWS can be stopped and started again, with what it holds."""
+"""A deployed stack whose embedded AWS can be stopped and started again with its data."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Restartable:
-    """The stack, as it is now.
+    """The present stack.
 
-    The embedded AWS saves what it holds when it is stopped gracefully, and only then. All of its workers, though, die
-    at once, in the middle of whatever they do.
+    The embedded AWS saves what it holds when it is stopped gracefully, and only then. However, all of its workers die
+    at once, during their work.
     """
 
     def __init__(self, over: Stack, life: ExitStack, data: Path) -> None:
@@ -30,7 +30,7 @@ class Restartable:
         self._data = data
 
     def restart(self) -> float:
-        """Stop it and start it at the same address; how many seconds it was away."""
+        """Stop it and start it at the same address; returns how many seconds it was stopped."""
         began = time.monotonic()
         self._life.close()
         started = self._life.enter_context(emulator.running(self.over.emulator.port, self._data))
@@ -40,6 +40,6 @@ class Restartable:
 
 @contextmanager
 def restartable(display: Display) -> Iterator[Restartable]:
-    """A stack of its own that keeps its data; both are gone when the context ends."""
+    """A separate stack that keeps its data; both are removed when the context ends."""
     with TemporaryDirectory() as folder, ExitStack() as life:
         yield Restartable(life.enter_context(stack.running(display, 0, Path(folder))), life, Path(folder))

@@ -56,7 +56,7 @@ def function_at(
 
 
 def event_of(message: MessageTypeDef, queue_arn: str) -> dict[str, Any]:
-    """What Lambda makes of a message from SQS."""
+    """A message of SQS in Lambda's form."""
     record = {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],

@@ -1,4 +1,4 @@
-"""Parts of a deployed stack that stand still for a while."""
+"""Parts of a deployed stack that are stopped for a while."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT = ("Name", "GroupName", "ScheduleExpression", "FlexibleTimeWindow", "Targe
 
 @contextmanager
 def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
-    """Stop the trigger's clock, at least for so long."""
+    """Stop the trigger's schedule, at least for this long."""
     # The emulator's client is typed for the services that others call.
     scheduler: Any = cast("Any", over.emulator).client("scheduler")
     started = time.monotonic()
@@ -37,7 +37,7 @@ def no_ticks(over: Stack, seconds: float = 0) -> Iterator[None]:
 
 @contextmanager
 def no_workers(over: Stack) -> Iterator[None]:
-    """Let the queues wake nobody."""
+    """Stop the queues from invoking functions."""
     functions = over.emulator.client("lambda")
     mappings = [mapping["UUID"] for mapping in functions.list_event_source_mappings()["EventSourceMappings"]]
     for mapping in mappings:

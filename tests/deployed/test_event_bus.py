@@ -34,7 +34,7 @@ def subscribed(deployed: Stack) -> Iterator[str]:
 
 
 def test_the_end_of_a_task_reaches_a_queue_over_a_rule(deployed: Stack, subscribed: str) -> None:
-    """The detail says which task it was, whose, and how it ended."""
+    """The detail has the task, its owner and its outcome."""
     sqs, found = deployed.emulator.client("sqs"), {}
     with Client(deployed.ready.api_url, owner="listener") as client:
         task = client.tasks.create("ci.job", delay_seconds=3600)

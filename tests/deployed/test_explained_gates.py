@@ -1,4 +1,4 @@
-"""Explanations of what a task waits for, gate by gate, on the deployed stack."""
+"""Explanations of a task's waits, gate by gate, on the deployed stack."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NOT_MADE: Mapping[GateName, str] = {
 
 @dataclass
 class World:
-    """The deployed stack, an owner of its own, and an endpoint for their tasks.
+    """The deployed stack, a separate owner, and an endpoint for its tasks.
 
     Attributes:
         ahead_ms: how far ahead of time the task is to be explained.
@@ -81,13 +81,13 @@ class World:
         self.opened.callback(cancel)
 
     def accepted(self, **fields: Any) -> Task:  # noqa: ANN401 - same
-        """A task whose target has accepted it, and goes on with it."""
+        """A task whose target has accepted it and continues."""
         task = self.create(target=self.target("accepted", 202), **fields)
         assert until(lambda: self.client.tasks.get(task.id).awaiting_notification)
         return task
 
     def explained(self, task_id: str) -> dict[str, Any]:
-        """The explanation of a task, whose parts must sum to the whole; by the function at another time, if need be."""
+        """The explanation of a task, whose parts must sum to the whole; at another time by the function itself."""
         path = f"/v1/tasks/{task_id}/explain"
         headers = {"x-duetime-owner": OWNER}
         with function_at(self.stack, "api", ShiftedClock(self.ahead_ms)) as api:
@@ -121,7 +121,7 @@ def paused(world: World) -> str:
 
 
 def trigger(world: World) -> str:
-    """Twenty minutes later, nobody has ticked meanwhile."""
+    """Twenty minutes later, without any tick in between."""
     world.ahead_ms = 21 * MINUTE
     return world.create(delay_seconds=20 * 60).id
 
@@ -143,7 +143,7 @@ def run(world: World) -> str:
 
 
 def recovery(world: World) -> str:
-    """Nobody has renewed the lease of its worker for an hour."""
+    """The lease of its worker has not been renewed for an hour."""
     task_id = run(world)
     assert until(lambda: world.client.tasks.get(task_id).state == "running")
     world.ahead_ms = 60 * MINUTE
@@ -162,7 +162,7 @@ def lock(world: World) -> str:
 
 
 def rate(world: World) -> str:
-    """Another task has used the one start of an hour."""
+    """Another task has used the only start of an hour."""
     hourly = {"key": "gate", "limit": 1, "per_seconds": 3_600}
     first = world.create(target=world.target("first"), rate=hourly)
     assert until(lambda: world.client.tasks.get(first.id).state == "succeeded")
@@ -188,7 +188,7 @@ def concurrency_limit(world: World) -> str:
 
 
 def circuit(world: World) -> str:
-    """Its host has failed each of many calls."""
+    """All calls of its host have failed."""
     policy = {"max_attempts": 100, "initial_seconds": 1, "max_seconds": 1}
     tasks = [world.create(target=world.target("down", 503), retry=policy).id for _ in range(8)]
 
@@ -273,7 +273,7 @@ def follow_up(world: World) -> str:
 
 
 def ended(world: World) -> str:
-    """It had failed, before its user had it tried again."""
+    """It had failed before its user retried it."""
     task = world.create(target=world.target("once", 500), retry={"max_attempts": 1})
     assert until(lambda: world.client.tasks.get(task.id).finished_at)
     world.target("once")
@@ -282,12 +282,12 @@ def ended(world: World) -> str:
 
 
 def approval(world: World) -> str:
-    """Nobody has decided about it."""
+    """It has not been decided."""
     return world.client.tasks.create("sign-off", target={"kind": "approval"}).id
 
 
 def event(world: World) -> str:
-    """Nobody has sent its signal."""
+    """Its signal has not been sent."""
     return world.client.tasks.create("payment", target={"kind": "wait_for_event", "event": "order.paid"}).id
 
 
@@ -320,7 +320,7 @@ CASES: Mapping[GateName, tuple[Case, GateState]] = {
 
 @contextmanager
 def world_of(stack: Stack) -> Iterator[World]:
-    """What a case has."""
+    """The parts of a case."""
     with receiving() as endpoint, Client(stack.ready.api_url, owner=OWNER) as client, ExitStack() as opened:
         yield World(stack, client, endpoint, opened)
 
@@ -328,7 +328,7 @@ def world_of(stack: Stack) -> Iterator[World]:
 @pytest.mark.slow
 @pytest.mark.parametrize("gate", CASES)
 def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
-    """A task that is there is said to be there; the times of its gates sum to the whole."""
+    """The task is reported at the gate, and the times of its gates sum to the whole."""
     case, state = CASES[gate]
     with world_of(deployed) as world:
         task_id = case(world)
@@ -344,6 +344,6 @@ def test_a_gate_is_explained(deployed: Stack, gate: GateName) -> None:
 
 
 def test_each_gate_is_tried_or_it_is_said_why_not() -> None:
-    """A gate that is added is added here, too."""
+    """A new gate must be added here, too."""
     assert set(CASES) | set(NOT_MADE) == set(GateName)
     assert not set(CASES) & set(NOT_MADE)

@@ -49,7 +49,7 @@ def test_a_task_behind_a_lock_names_its_holder_and_later_how_long_it_waited(clie
 
 
 def test_a_task_of_a_stopped_type_names_the_switch(client: Client) -> None:
-    """Who set it and why, before the task is due and while it waits."""
+    """The explanation has author and reason, before the task is due and while it waits."""
     later = client.tasks.create("explained", delay_seconds=600, target={"kind": "http", "url": "https://example.org/"})
     client.switches.put("type", "explained", stopped=True, reason="a bad release")
     try:

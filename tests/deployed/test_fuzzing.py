@@ -32,7 +32,7 @@ pytestmark = pytest.mark.deployed
 
 @pytest.mark.slow
 def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
-    """Else nothing would ever be found."""
+    """Otherwise the fuzzer would never find anything."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         fuzzer.grounds.begin()
@@ -43,7 +43,7 @@ def test_a_write_beside_a_refusal_is_seen(deployed: Stack) -> None:
 
 @pytest.mark.slow
 def test_a_deployed_stack_withstands_fuzzing(deployed: Stack) -> None:
-    """Nothing fails for a reason of our own, and of what is refused nothing is written to the table."""
+    """No request fails with an internal error, and rejected requests write nothing to the table."""
     with fuzzed(deployed) as fuzzer:
         fuzzer.grounds.fresh_world()
         for text, status in BYTES:

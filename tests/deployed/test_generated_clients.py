@@ -1,4 +1,4 @@
-"""Clients that popular generators make of the document that a deployment serves, on that deployment."""
+"""Clients generated from a deployment's document by popular generators, run against it."""
 
 from __future__ import annotations
 

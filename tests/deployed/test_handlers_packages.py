@@ -1,4 +1,4 @@
-"""A package of handlers with a function of its own, on the deployed stack."""
+"""A package of handlers with its own function, on the deployed stack."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_handler_of_a_package_uses_steps_progress_and_its_client(client: Clien
 
 
 def test_the_function_of_a_package_knows_no_table(deployed: Stack) -> None:
-    """Its variables name its package and the function that it reports to."""
+    """Its variables name only its package and the function that it reports to."""
     functions: Any = deployed.emulator.client("lambda").list_functions()["Functions"]
     (package,) = [each for each in functions if each["Handler"] == "handlers.handler.handler"]
     variables = package["Environment"]["Variables"]
@@ -77,7 +77,7 @@ def test_the_function_of_a_package_knows_no_table(deployed: Stack) -> None:
 def test_a_handler_that_breaks_its_process_fails_its_attempt(
     client: Client, kind: str, seconds: int, error: str
 ) -> None:
-    """The worker records it, and runs other tasks meanwhile."""
+    """The worker records the failure, and runs other tasks in the meantime."""
     others = [client.tasks.create("echo", payload=number) for number in range(5)]
     task = client.tasks.create(kind, timeout_seconds=seconds, retry={"max_attempts": 1}, allow_unknown_type=True)
     task = client.tasks.wait(task.id, timeout=PATIENCE_SECONDS)

@@ -28,7 +28,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, client: Client, receiver: Receiver) -> None:
-    """A task is run, asked about and told of: three calls, each signed with the secret of the owner."""
+    """Run, query and callback are three calls, each signed with the owner's secret."""
     secrets = deployed.emulator.client("secretsmanager")
     secret_id = deployed.deployment.outputs["SigningSecretArn"]
     secret = secrets.get_secret_value(SecretId=secret_id)["SecretString"]
@@ -46,7 +46,7 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
     assert (task.state, task.result, task.error) == ("succeeded", {"rows": 3}, None)
     reply = client.tasks.query(task.id, "status")
     assert (reply.status, reply.body) == (200, "fine")
-    # The callback is a task of its own.
+    # The callback is a separate task.
     assert until(lambda: len(receiver.requests) == 3)
     assert sorted(one.method for one in receiver.requests) == ["GET", "POST", "PUT"]
     for one in receiver.requests:
@@ -54,7 +54,7 @@ def test_calls_queries_and_callbacks_go_through_the_egress(deployed: Stack, clie
 
 
 def test_an_upload_of_five_megabytes_reaches_an_endpoint(client: Client, receiver: Receiver) -> None:
-    """It is uploaded by a signed request, passes worker and egress as the body of the call, and can be downloaded."""
+    """The upload uses a signed request, is sent by worker and egress as the call's body, and can be downloaded."""
     data = Binary(Random(1).randbytes(MAX_UPLOAD_BYTES), "video/mp4")  # noqa: S311 - an example, not a secret
     receiver.answers["POST", "/film"] = (200, b"")
     target: HttpTarget = {"kind": "http", "url": f"{receiver.url}/film", "method": "POST"}

@@ -34,7 +34,7 @@ def test_an_event_on_the_bus_becomes_a_task_that_runs(deployed: Stack, client: C
 
 
 def test_what_can_become_no_task_lies_with_the_rejects(deployed: Stack) -> None:
-    """Sent to the queue itself; the reason stands beside it."""
+    """An invalid message sent to the queue goes to the rejects with the reason."""
     sqs, outputs = deployed.emulator.client("sqs"), deployed.deployment.outputs
     body = json.dumps({"type": "echo", "mark": uuid4().hex})
     sqs.send_message(QueueUrl=outputs["IntakeQueueUrl"], MessageBody=body)

@@ -14,7 +14,7 @@ BROWSER = {"Accept": "text/html"}
 
 
 def test_a_link_decides_through_the_gateway(deployed: Stack, client: Client) -> None:
-    """A browser gets a page, whose form approves the task; afterwards the link does nothing more."""
+    """A browser gets a page whose form approves the task; then the link is used up."""
     task = client.tasks.create("release", target={"kind": "approval"})
     link = client.task_links.create(task.id, ["approve", "reject"], message="Publish?")
     assert link.url.startswith(f"{deployed.ready.api_url}/v1/links/dtl_")

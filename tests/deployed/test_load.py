@@ -1,4 +1,4 @@
-"""More requests than the deployed stack lets through."""
+"""More requests than the deployed stack admits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.deployed
 
 
 def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
-    """Create tasks one by one, none of them twice; the ids of those that were accepted, and what the others met."""
+    """Create tasks one by one without duplicates; returns the accepted ids and the other responses."""
     accepted, refused = [], []
     with Client(stack.ready.api_url, retries=Retries(attempts=1)) as client:
         for _ in range(count):
@@ -38,7 +38,7 @@ def send(stack: Stack, count: int) -> tuple[list[str], list[ApiError]]:
 
 @pytest.mark.slow
 def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deployed: Stack, client: Client) -> None:
-    """Beyond the stage's rate callers are answered 429; every task that was answered 201 runs."""
+    """Beyond the stage's rate the response is 429; every task with a 201 runs."""
     with narrow_gateway(deployed, NEARLY_CLOSED, BURST):
         accepted, refused = send(deployed, 10)
     assert {error.status for error in refused} == {429}
@@ -47,7 +47,7 @@ def test_what_a_narrow_gateway_turns_away_is_not_there_and_the_rest_ends(deploye
 
 @pytest.mark.slow
 def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
-    """While the table throttles, each refusal says when to come back; the client does, and loses nothing.
+    """While the table throttles, each rejection has a time to retry; the client waits and loses nothing.
 
     The quick forms are the test above, and `tests/client/test_retries.py`.
     """
@@ -67,6 +67,6 @@ def test_the_client_waits_out_a_narrow_table(deployed: Stack) -> None:
 
 
 def test_a_load_is_sent_to_this_machine_only() -> None:
-    """Whatever address was meant, nobody else is loaded."""
+    """A load is never sent to another machine."""
     with pytest.raises(NotThisMachine):
         made("https://api.example.org", Offer("Creator", 1))

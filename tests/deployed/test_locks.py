@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def span(client: Client, task: Task) -> tuple[datetime, float]:
-    """When the attempt that counted began, and how many milliseconds it took."""
+    """When the counted attempt began, and how many milliseconds it took."""
     last = client.tasks.list_attempts(task.id)[-1]
     assert last.started_at is not None
     assert last.duration_ms is not None
@@ -31,7 +31,7 @@ def test_tasks_of_one_lock_run_one_after_the_other_in_order(client: Client, coun
     """Eight tasks that wait for a ninth: no two at a time, the earliest due first, each once."""
     lock: LockSpec = {"key": "deployed"}
     with receiving() as endpoint:
-        # Only accepted: it holds the lock until it is told that it has ended.
+        # Only accepted: it holds the lock until the end is notified.
         endpoint.answers["PUT", "/first?action=run"] = (202, b"")
         first = client.tasks.create("first", target={"kind": "http", "url": f"{endpoint.url}/first"}, lock=lock)
         assert until(lambda: client.tasks.get(first.id).awaiting_notification)

@@ -1,4 +1,4 @@
-"""What attempts log and print, through the deployed stack, as `duetime logs` reads it."""
+"""Logs and output of attempts on the deployed stack, as read by `duetime logs`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_lines_of_an_attempt_are_found_by_its_task(
     assert attempt.error is not None
     assert attempt.error.traceback is not None
     for name in deployed.emulator.environ:
-        # Restored after the test, whatever the reader sets.
+        # Restored after the test, whatever the reader has set.
         monkeypatch.setenv(name, os.environ.get(name, ""))
     reader = reader_at(deployed.ready.aws_endpoint_url, LogFilter(task_id=task.id))
     lines = until(lambda: [line for line in reader.read(0) if line.traceback])

@@ -52,7 +52,7 @@ def reporting(counter: Receiver, *, work_ms: int = 0, **fields: Unpack[TaskField
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task once its outcome is known, or as it is when nobody would wait any longer."""
+    """The task once its outcome is known, or its last state when the patience is over."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
@@ -65,7 +65,7 @@ def starts(counter: Receiver, task: Task) -> list[datetime]:
 
 
 def test_the_demo_keeps_its_promises(client: Client) -> None:
-    """Nothing is lost, doubled or early, and what fails at first is retried, by the receiver's own count."""
+    """By the receiver's own count, nothing is lost, repeated or early, and initial failures are retried."""
     figures = Demo(count=60, spread_ms=5000).run(client, lambda _: None)
 
     assert figures.promises_kept
@@ -76,7 +76,7 @@ def test_the_demo_keeps_its_promises(client: Client) -> None:
 
 @pytest.mark.slow
 def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
-    """By the receiver's own count, each of its nodes runs once, and only after all of its parents."""
+    """By the receiver's own count, each node runs once, and only after all of its parents."""
     figures = demo_workflow.run(client, lambda _: None)
 
     assert figures.promises_kept, figures
@@ -88,7 +88,7 @@ def test_the_demos_workflow_keeps_its_promises(client: Client) -> None:
 def test_a_task_runs_once_when_it_is_due_and_succeeds(
     client: Client, counter: Receiver, fields: Callable[..., TaskFields]
 ) -> None:
-    """Over HTTP and in Python alike, a task starts at its due time, never before, and has one outcome."""
+    """Over HTTP and in Python, a task starts at its due time, never before, and has one outcome."""
     due = soon(2.5)
 
     task = ended(client, client.tasks.create(TYPE, **fields(counter, due_at=due)))
@@ -100,7 +100,7 @@ def test_a_task_runs_once_when_it_is_due_and_succeeds(
 
 @pytest.mark.slow
 def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> None:
-    """A task that was taken back before its time stays away, while one due after it runs."""
+    """A cancelled task does not run, while one due after it does."""
     taken_back = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     assert client.tasks.cancel(taken_back.id).state == "cancelled"
     later = client.tasks.create(TYPE, **calling(counter, due_at=soon(7)))
@@ -112,7 +112,7 @@ def test_a_cancelled_task_does_not_run(client: Client, counter: Receiver) -> Non
 
 @pytest.mark.slow
 def test_a_due_time_moved_away_and_back_is_kept_once(client: Client, counter: Receiver) -> None:
-    """The last due time is the one that holds: not the first, nor the one an hour away, and only once."""
+    """Only the last due time applies, once."""
     task = client.tasks.create(TYPE, **calling(counter, due_at=soon(6)))
     client.tasks.update(task.id, due_at=soon(3600))
     due = soon(8)
@@ -142,7 +142,7 @@ TWENTY_MINUTES = timedelta(minutes=20)
 
 @pytest.mark.slow
 def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, client: Client, counter: Receiver) -> None:
-    """Beyond the look-ahead nothing is sent at creation; the trigger sends it when its minute comes, and it runs."""
+    """Beyond the look-ahead nothing is sent at creation; the trigger sends it in its minute, and it runs."""
     due = soon(TWENTY_MINUTES.total_seconds())
     sqs = deployed.emulator.client("sqs")
     queue = deployed.deployment.outputs["QueueUrlLow"]
@@ -150,7 +150,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
     with undelivered(deployed, "QueueUrlLow") as queue_arn:
 
         def created() -> Task | None:
-            # A tick may send what other tests have left behind, but not each time.
+            # A tick may send tasks of other tests, but not every time.
             sqs.purge_queue(QueueUrl=queue)
             task = client.tasks.create(TYPE, **calling(counter, due_at=due, priority="low"))
             return task if waiting(deployed, queue) == 0 else None
@@ -176,7 +176,7 @@ def test_a_task_twenty_minutes_ahead_is_sent_by_the_trigger(deployed: Stack, cli
 
 
 def waiting(stack: Stack, queue_url: str) -> int:
-    """How many messages a queue holds, in whatever state."""
+    """The number of messages of a queue in any state."""
     attributes = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["All"])
     held = attributes["Attributes"]
     return (
@@ -188,7 +188,7 @@ def waiting(stack: Stack, queue_url: str) -> int:
 
 @contextmanager
 def undelivered(stack: Stack, queue_output: str) -> Iterator[str]:
-    """Keep a queue's messages from the deployed worker, whose clock cannot be shifted; its ARN."""
+    """Detach a queue from the deployed worker, whose clock cannot be shifted; returns its ARN."""
     queue_url = stack.deployment.outputs[queue_output]
     found = stack.emulator.client("sqs").get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
     queue_arn = found["Attributes"]["QueueArn"]
@@ -219,7 +219,7 @@ def short_lease(deployed: Stack) -> Iterator[str]:
 def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
     deployed: Stack, client: Client, counter: Receiver, short_lease: str
 ) -> None:
-    """A worker killed in mid-task says nothing; its lease runs out, and the task is done by the next attempt.
+    """A killed worker reports nothing; its lease expires, and the next attempt completes the task.
 
     `tests/scenarios/test_attempts.py` has the quick form, in virtual time.
     """
@@ -227,7 +227,7 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
     assert until(lambda: client.tasks.get(task.id).state == "running")
 
     for pid in processes_of(deployed.emulator, short_lease):
-        # One that had nothing to do may have ended by itself.
+        # A process without work may have ended.
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     killed_at = datetime.now(UTC)
@@ -240,7 +240,7 @@ def test_another_attempt_finishes_the_task_of_a_worker_that_was_killed(
 
 @pytest.mark.parametrize("task_type", ["fan-out", "fan-out.async"])
 def test_a_handler_starts_tasks(client: Client, task_type: str) -> None:
-    """The worker's function invokes the API's; the repeated attempt creates nothing twice."""
+    """The worker's function invokes the API's; a repeated attempt creates nothing twice."""
     retry = {"max_attempts": 2, "initial_seconds": 0.01}
     parent = client.tasks.create(task_type, payload={"parts": 2, "fail_times": 1}, retry=retry)  # type: ignore[arg-type]  # a dict
     done = client.tasks.wait(parent.id, timeout=120)

@@ -63,7 +63,7 @@ def worker(stack: Stack, folder: Path, name: str) -> Iterator[subprocess.Popen[b
 
 
 def ended(client: Client, task: Task) -> Task:
-    """The task once its outcome is known, or as it is when nobody would wait any longer."""
+    """The task once its outcome is known, or its last state when the patience is over."""
     until(lambda: client.tasks.get(task.id).is_terminal)
     return client.tasks.get(task.id)
 
@@ -78,7 +78,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
     """
     task = client.tasks.create(TYPE, payload={"first": 600})
     with worker(deployed, tmp_path, "killed") as killed:
-        # From then on it is an attempt.
+        # From then on it counts as an attempt.
         assert until(lambda: client.tasks.get(task.id).progress)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait(PATIENCE_SECONDS)
@@ -102,7 +102,7 @@ def test_another_worker_finishes_the_task_of_one_that_was_killed_right_after_its
 def test_a_task_that_was_leased_to_nobody_is_done_in_its_first_attempt(
     deployed: Stack, client: Client, tmp_path: Path
 ) -> None:
-    """The client is gone before the task is due, and the API leases it all the same; one attempt is all it has."""
+    """The client disconnects before the task is due, and the API leases it anyway; one attempt is enough."""
     address = urlsplit(deployed.ready.api_url)
     wanted = {"types": [TYPE], "wait_seconds": 20, "lease_seconds": 30, "acknowledge_within_seconds": 5}
     body = json.dumps({**wanted, "worker": "vanished"}).encode()
@@ -129,7 +129,7 @@ def test_a_worker_that_is_asked_to_stop_finishes_its_task_and_ends(
     """SIGTERM in mid-task: the task succeeds in its first attempt, and the process ends well."""
     task = client.tasks.create(TYPE, payload={"first": 8})
     with worker(deployed, tmp_path, "patient") as process:
-        # Not that the task is leased: a worker that is stopped before it has begun gives it back.
+        # The task must also have started: a worker stopped before that releases it.
         assert until((tmp_path / "begun").exists)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_SECONDS) == 0

@@ -43,7 +43,7 @@ def test_a_saved_handler_runs_while_the_stack_stays_up(deployed: Stack, client: 
 
 
 def test_the_secret_of_an_owner_is_derived_from_that_of_the_stack(deployed: Stack, client: Client) -> None:
-    """It is what the functions sign the owner's HTTP calls with; another owner has another."""
+    """The functions sign the owner's HTTP calls with it; other owners have other secrets."""
     stored = deployed.emulator.client("secretsmanager").get_secret_value(
         SecretId=deployed.deployment.outputs["SigningSecretArn"]
     )

@@ -1,6 +1,6 @@
-"""A drill: the table of a deployed stack is restored, and its functions are given the restored one.
+"""A drill: the table of a deployed stack is restored, and its functions use the restored one.
 
-The embedded AWS restores a table as it is when the restore begins, whatever the time that is asked for.
+The embedded AWS restores the table's state at the start of the restore, whatever time is requested.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _use(running: Stack, replaced: str, table: str) -> None:
 
 @pytest.mark.slow
 def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
-    """A lease of the lost table is refused; what was leased and what was due later runs under fences of epoch 1."""
+    """A lease of the lost table is refused; leased and later tasks run with fences of epoch 1."""
     with stack.running(Display(Console(quiet=True)), port=0) as running, Client(running.ready.api_url) as client:
         leased = client.tasks.create("pulled", payload={"first": 0}, target={"kind": "pull"})
         later = client.tasks.create("echo", payload={"n": 1}, delay_seconds=45)
@@ -86,7 +86,7 @@ def test_a_deployed_stack_goes_on_with_a_restored_table() -> None:
         assert refused.value.status == 409
         client.switches.delete("all", "all")
         until(lambda: client.tasks.get(later.id).state == "succeeded", 300)
-        # A tick sends it, after as many seconds as the machine takes for one.
+        # A tick sends it, after the seconds that the machine takes for one.
         wanted: Any = {"worker": "new", "lease_seconds": 60, "wait_seconds": 20}
         (again,) = until(lambda: client.leases.acquire(["pulled"], **wanted), 300)
         assert again.task.id == leased.id

@@ -35,14 +35,14 @@ def test_a_signal_ends_a_task_that_waits_for_it(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_event_ends_a_task_that_waits_for_it(deployed: Stack, client: Client) -> None:
-    """By a rule that sends a signal, through the queue of the intake."""
+    """A rule sends the signal through the intake queue."""
     key, source = uuid4().hex, f"com.example.{uuid4().hex}"
     signal = {"name": "order.paid", "fields": {"key": "detail.order", "payload": "detail"}}
     client.intake_rules.put("paid", {"pattern": {"source": [source]}, "signal": signal, "owner": "local"})
     task_id = waiting(client, key)
 
     def is_ended() -> bool:
-        """Sends another event each time: a process of the intake may not know the rule yet."""
+        """Sends another event each time, because an intake process may not know the rule yet."""
         event = {"id": uuid4().hex, "source": source, "time": datetime.now(UTC).isoformat(), "detail": {"order": key}}
         body = json.dumps({**event, "detail-type": "OrderPaid"})
         queue = deployed.deployment.outputs["IntakeQueueUrl"]

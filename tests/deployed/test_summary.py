@@ -16,7 +16,7 @@ pytestmark = pytest.mark.deployed
 
 
 def test_the_summary_follows_the_tasks_of_an_owner(deployed: Stack) -> None:
-    """What was created, and what was cancelled since, is counted within seconds."""
+    """Creations and cancellations are counted within seconds."""
     with Client(deployed.ready.api_url, owner="counted") as client:
         tasks = [client.tasks.create("ci.job", delay_seconds=3600) for _ in range(5)]
         client.tasks.cancel(tasks[0].id)

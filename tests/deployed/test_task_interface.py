@@ -1,4 +1,4 @@
-"""The page of the unified task interface, run as it stands, on the deployed stack."""
+"""Runs the page of the unified task interface on the deployed stack."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ class Service:
     """A small HTTP service that a task calls.
 
     Attributes:
-        calls: what it was asked for: method, action, fence.
+        calls: the received calls: method, action, fence.
     """
 
     url: str = ""
     calls: list[tuple[str, str, int]] = field(default_factory=list)
 
     def was_asked(self, method: str, action: str) -> bool:
-        """Whether such a call came."""
+        """Whether such a call was received."""
         return any((one[0], one[1]) == (method, action) for one in self.calls)
 
     @property
     def fence(self) -> int:
-        """The fence that it was given to run."""
+        """The fence of its `run` call."""
         return next(fence for _, action, fence in self.calls if action == "run")
 
 
@@ -91,7 +91,7 @@ class Reader:
     task: str = ""
 
     def run(self, block: str) -> None:
-        """Do what one example says, and see that it is so."""
+        """Run one example and check it."""
         asked, _, rest = block.partition("-> ")
         if asked.strip() and not asked.startswith("service:"):
             self.request(asked, rest.split("\nservice:")[0])
@@ -103,7 +103,7 @@ class Reader:
             assert until(lambda: self.answer("GET", f"/v1/tasks/{self.task}", None)[1]["finished_at"])
 
     def request(self, asked: str, expected: str) -> None:
-        """Send the request of an example, and compare the answer with what the page says of it."""
+        """Send the request of an example, and compare the response with the page."""
         first, _, body = self.filled(asked).strip().partition("\n")
         method, path = first.split(" ")
         status, document = self.answer(method, path, json.loads(body) if body else None)
@@ -118,13 +118,13 @@ class Reader:
         return text.replace("{fence}", str(self.service.fence)) if "{fence}" in text else text
 
     def answer(self, method: str, path: str, body: object) -> tuple[int, Any]:
-        """What the API answers."""
+        """The API's response."""
         response = self.api.request(method, path, json=body)
         return response.status_code, response.json()
 
 
 def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
-    """What the page shows of an answer is in it."""
+    """The response contains the parts that the page shows."""
     if isinstance(wanted, dict):
         for key, value in wanted.items():
             assert_holds(document[key], value)
@@ -137,7 +137,7 @@ def assert_holds(document: Any, wanted: Any) -> None:  # noqa: ANN401 - any JSON
 
 
 def test_the_page_of_the_task_interface_is_true(deployed: Stack) -> None:
-    """Each of the fourteen examples, in the page's order, does and answers what the page says."""
+    """Each of the fourteen examples, in order, has the documented effect and response."""
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r"^### \d+ (\w+)$", text, re.MULTILINE) == NAMES
     with serving() as service, httpx.Client(base_url=deployed.ready.api_url, timeout=120) as api:

@@ -37,7 +37,7 @@ def up(ready_file: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def descendants(pid: int) -> set[int]:
-    """Process ids of everything that a process has started, and of what that has started."""
+    """Process ids of all direct and indirect children of a process."""
     command = ["ps", "-axww", "-o", "pid=,ppid="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.stdout.splitlines())}
@@ -48,7 +48,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def alive(pids: set[int]) -> set[int]:
-    """Those of the processes that have not ended."""
+    """The processes that have not ended."""
     command = ["ps", "-axww", "-o", "pid="]
     listed = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     return pids & {int(line) for line in listed.stdout.split()}
@@ -71,13 +71,13 @@ def test_the_stack_is_announced_when_it_is_up_and_gone_after_sigterm(tmp_path: P
 
         assert process.wait(PATIENCE_SECONDS) == 0
     assert not ready_file.exists()
-    # Whoever has become the parent of one that has ended may take a moment to bury it.
+    # The new parent of an ended process may take a moment to reap it.
     assert until(lambda: not alive(started))
 
 
 @pytest.mark.slow
 def test_a_command_that_is_killed_while_it_deploys_leaves_nothing(tmp_path: Path) -> None:
-    """Not even SIGKILL in the middle of the deploy leaves a process behind."""
+    """Even SIGKILL during the deploy leaves no process behind."""
     with up(tmp_path / "ready.json") as process:
         # The guard, the emulator, the other guard, and the CDK.
         assert until(lambda: len(descendants(process.pid)) >= 4, DEPLOY_SECONDS)

@@ -1,1 +1,1 @@
-"""The docs say what the code says: generated sections are current, and whatever a page names is there."""
+"""The docs agree with the code: generated sections are current, and everything that a page names exists."""

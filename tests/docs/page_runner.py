@@ -1,20 +1,19 @@
-"""Runs what a page shows, in order, against a duetime in virtual time.
+"""Runs the blocks of a page, in order, against a duetime in virtual time.
 
 A page's blocks share one account, one folder and one set of Python names, as they do for a reader who follows it:
 
 * `python` is run; `client` is a client of the account. A block that begins with `# NAME.py` is also written there.
-* `bash` and `console`: each `duetime` command is run, and has to end with 0. `ID`, and an id that the page shows, is
-  what the page created last. Of a block with prompts, the other lines are output; where it shows an error, the
-  command has to fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
-  `$DUETIME_URL` is a request to the account, which has to be accepted.
+* `bash` and `console`: each `duetime` command is run, and has to end with 0. `ID`, and an id shown on the page, is that
+* of the object created last. In a block with prompts the other lines are output; where it shows an error, the command
+* must fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
+* `$DUETIME_URL` is a request to the account, which has to be accepted.
 * `json` has to be JSON. After `<!-- send: METHOD PATH -->` it is the body of such a request, which has to be accepted.
 * A block after `<!-- file: NAME -->` is also written to that file.
 * Blocks of other languages that begin with a comment `# NAME` are written to that file.
 * `<!-- not run: REASON -->` before a block excuses it; `<!-- types: a b -->` names types that the reader has
   handlers for.
-* `<!-- before: COMMANDS -->` are commands that made what the reader of the page has already, one a line, and
-  `<!-- has: NAME` begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: so much time
-  passes here.
+* `<!-- before: COMMANDS -->` are commands that created what the reader already has, one a line, and `<!-- has: NAME`
+* begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: this much time passes here.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ IMPORTED_BY_SETTINGS: Mapping[str, object] = {
     "PROD": PROD,
     "LOCAL_STACK": LOCAL_STACK,
 }
-"""What settings import, for those that pages show."""
+"""The imports of the settings that pages show."""
 START = datetime(2026, 11, 21, 8, tzinfo=UTC)
 """About when the outputs were recorded that pages show."""
 NOT_RUN: Mapping[str, str] = {
@@ -114,12 +113,12 @@ _FILE = re.compile(r"(?:#|//) ([\w./-]+\.\w+|crontab)\n")
 
 @dataclass
 class Block:
-    """What stands between fences.
+    """The content of a fenced block.
 
     Attributes:
-        line: where it begins.
-        mark: "not run", "send" or "file", if a comment before it says so.
-        note: what that comment says.
+        line: its first line.
+        mark: "not run", "send" or "file", if a preceding comment says so.
+        note: the text of that comment.
     """
 
     line: int
@@ -130,7 +129,7 @@ class Block:
 
 
 def blocks_of(page: str) -> Iterator[Block]:
-    """The blocks of a page; a comment that stands for itself is a block whose language is its first word."""
+    """The blocks of a page; a standalone comment is a block whose language is its first word."""
     for found in _BLOCK.finditer(page):
         line = page.count("\n", 0, found.start()) + 1
         if found["hidden"]:
@@ -144,19 +143,19 @@ def blocks_of(page: str) -> Iterator[Block]:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of a block, and what the page shows of its output."""
+    """A command of a block with the output that the page shows."""
 
     words: tuple[str, ...]
     output: str = ""
 
     @property
     def fails(self) -> bool:
-        """Whether the page says that it is refused, or that the task that it waits for fails."""
+        """Whether the page shows a rejection, or the failure of the awaited task."""
         return bool(_FAILURE.search(self.output))
 
 
 def commands_in(text: str) -> list[Command]:
-    """The commands of a block: what follows a prompt, or all of a block without prompts."""
+    """The commands of a block: the lines after a prompt, or all lines without prompts."""
     has_prompts = re.search(r"^\s*\$ ", text, re.MULTILINE) is not None
     found: list[Command] = []
     pending = ""
@@ -171,7 +170,7 @@ def commands_in(text: str) -> list[Command]:
             pending = line.strip().removeprefix("$ ")
         try:
             words = tuple(shlex.split(pending, comments=True))
-        except ValueError:  # a quotation goes on in the next line
+        except ValueError:  # a quotation continues on the next line
             continue
         pending = ""
         if words:
@@ -182,7 +181,7 @@ def commands_in(text: str) -> list[Command]:
 
 
 class PageBroken(AssertionError):
-    """A block of a page does not do what a reader expects."""
+    """A block of a page does not work as described."""
 
 
 class _InThisThread(nullcontext[None]):
@@ -291,7 +290,7 @@ class PageRunner:
         self.ran += 1
 
     def _deploy(self, environment: Environment) -> None:
-        """Let tasks do what the settings of a page allow."""
+        """Allow tasks what the page's settings allow."""
         for task_type in environment.pulled_types:
             self.duetime.pull(task_type)
         account = self.duetime._account
@@ -299,7 +298,7 @@ class PageRunner:
         account.generation += 1
 
     def _prepare(self, block: Block) -> None:
-        """What the reader has, or what happened, before the next block."""
+        """The preparations before the next block."""
         match block.language:
             case "types":
                 for task_type in block.text.replace(",", " ").split():
@@ -314,7 +313,7 @@ class PageRunner:
                 self.duetime.advance(seconds=float(block.text.removesuffix("s")))
 
     def _pull(self, worker: Worker) -> None:
-        """Do what is due for a pull worker, over and over; its handlers take no time."""
+        """Run due tasks of a pull worker repeatedly; its handlers take no time."""
         client = self.duetime.client
         while True:
             for leased in client.leases.acquire(worker.types, wait_seconds=20):
@@ -351,7 +350,7 @@ class PageRunner:
             (self.folder / target).write_text(done.stdout, encoding="utf-8")
 
     def _curl(self, words: list[str], output: str) -> None:
-        """Make the request, as curl does: with data it is a `POST`. The page may show the status of another answer."""
+        """Make the request like curl: with data it is a `POST`. The page may show the status of another response."""
         method, url, body, headers = "", "", None, {}
         rest = iter(words)
         for word in rest:
@@ -376,7 +375,7 @@ class PageRunner:
             assert answer.headers.get(name) == value, f"{method} {path}: {name} is {answer.headers.get(name)}"
 
     def _latest(self, words: list[str]) -> str:
-        """The id of what the page created last, of the kind that a command takes."""
+        """The id of the last object created by the page, of the kind that a command takes."""
         client = self.duetime.client
         match words:
             case ["bulk", *_]:

@@ -1,4 +1,4 @@
-"""The project's pages, as tests look at them."""
+"""The project's pages for tests."""
 
 from __future__ import annotations
 

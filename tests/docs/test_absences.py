@@ -1,4 +1,4 @@
-"""What the pages say that duetime lacks, it lacks: each such sentence is in one registry, with a check or a reason."""
+"""Everything that the pages call missing is missing: each such sentence is registered with a check or a reason."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _INNER = {"type": "a", "target": {"kind": "topology"}, "payload": {"nodes": {"b"
 
 @dataclass(frozen=True)
 class Refused:
-    """A request that is refused as long as duetime lacks what it asks for."""
+    """A request that is refused while duetime lacks the feature."""
 
     method: str
     path: str
@@ -77,12 +77,12 @@ def is_refused_by_the_contract(operation_id: str, code: str) -> bool:
 
 
 def is_unpublished() -> bool:
-    """Whether nothing of this repository publishes packages."""
+    """Whether the repository publishes no packages."""
     return lacks("Makefile", r"twine|uv publish") and lacks("client/pyproject.toml", "Development Status :: 5")
 
 
 def is_not_deployed() -> bool:
-    """Whether the README, where it matters most, still says that nothing has run on AWS."""
+    """Whether the README still says, at the important places, that nothing has run on AWS."""
     return "has not been deployed to a real AWS account yet" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -204,14 +204,14 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
 
 
 def sentences(page: Path) -> Iterator[str]:
-    """What a page says, without what is generated and what is code: sentences, cells of tables, headings."""
+    """The text of a page without generated parts and code: sentences, cells of tables, headings."""
     for block in _BLOCK.split(_GENERATED.sub("", page.read_text(encoding="utf-8"))):
         for cell in block.split("|") if block.lstrip().startswith("|") else [block]:
             yield from _SENTENCE.split(" ".join(cell.split()))
 
 
 def claims(page: Path) -> Iterator[str]:
-    """The sentences of a page that say, or may say, that something is absent."""
+    """The sentences of a page that may say that something is missing."""
     pattern = LACK if "decisions" in page.parts else LACK_OR_CANNOT
     return (each for each in sentences(page) if pattern.search(each))
 
@@ -226,12 +226,12 @@ def test_what_a_page_says_to_be_absent_is_in_the_registry(page: Path) -> None:
 
 @pytest.mark.parametrize(("page", "words"), ABSENT)
 def test_what_is_said_to_be_absent_is_absent(page: str, words: str) -> None:
-    """What exists by now is not called missing any more."""
+    """Existing features are no longer called missing."""
     assert ABSENT[page, words](), f"{page} says {words!r}, which is not so any more"
 
 
 def test_the_registry_has_nothing_that_no_page_says() -> None:
-    """An entry whose sentence was removed is removed, too."""
+    """An entry without its sentence must be removed."""
     pages = {name_of(page): [*claims(page)] for page in [*PAGES, *_OTHER_PAGES]}
     entries = [*ABSENT, *((page, words) for page, each in EXPLAINS.items() for words in each)]
     assert [(page, words) for page, words in entries if not any(words in each for each in pages[page])] == []

@@ -1,4 +1,4 @@
-"""Every `duetime` command that a page shows is one that the command line takes."""
+"""Every `duetime` command on a page parses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PLACEHOLDER = re.compile(r"[…<]|\.\.\.")
 
 
 def shown_in(text: str) -> Iterator[str]:
-    """What follows `duetime` in the blocks of a page: whole command lines."""
+    """The arguments of `duetime` in the blocks of a page: whole command lines."""
     for block in _FENCE.findall(text):
         for line in block.replace("\\\n", " ").splitlines():
             if (found := _CALL.match(line)) is not None:
@@ -42,7 +42,7 @@ def shown_in(text: str) -> Iterator[str]:
 
 
 def named_in(text: str) -> Iterator[str]:
-    """What follows `duetime` in the running text of a page: the beginnings of command lines."""
+    """The arguments of `duetime` in the text of a page: beginnings of command lines."""
     return (
         each
         for each in _SPAN.findall(_FENCE.sub("", text))
@@ -71,7 +71,7 @@ def check(arguments: list[str], *, whole: bool) -> None:
 
 @pytest.mark.parametrize("page", COMMANDS_OF_PAGES, ids=name_of)
 def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its names, options, values and arguments; nothing is run."""
+    """Names, options, values and arguments are parsed; nothing is run."""
     monkeypatch.setenv("DUETIME_URL", "https://api.example.org")
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
@@ -92,7 +92,7 @@ def test_every_command_of_a_page_is_taken(page: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_pages_show_commands() -> None:
-    """The check above finds what it is there for, and can fail."""
+    """The check above finds commands, and can fail."""
     found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
     assert len(found) > 50
     for wrong in ("tasks remove x", "schedules list --colour red", "tasks cancel --type", "schedules show"):

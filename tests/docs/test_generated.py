@@ -25,7 +25,7 @@ DEFAULTS = frozenset({"description"})
 
 @pytest.mark.parametrize("page", generated_pages(), ids=name_of)
 def test_a_page_says_what_the_code_says(page: Path) -> None:
-    """Writing the generated sections anew changes nothing: run `python docs/generate.py` when this fails."""
+    """Generating the sections again changes nothing: run `python docs/generate.py` when this fails."""
     text = page.read_text(encoding="utf-8")
     assert filled(text) == text
 
@@ -37,7 +37,7 @@ def test_every_generated_section_stands_on_exactly_one_page() -> None:
 
 
 def test_a_section_that_differs_is_written_anew() -> None:
-    """What stood between the markers is gone, what stood around them stays."""
+    """The text between the markers is replaced, the rest stays."""
     page = "before\n<!-- generated: changeable -->\nold\n<!-- end -->\nafter\n"
     new = filled(page)
     assert new.startswith("before\n")
@@ -53,7 +53,7 @@ def test_a_marker_of_another_name_is_refused() -> None:
 
 
 def test_a_new_move_changes_the_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The picture is drawn from the table of moves, and from nothing else."""
+    """The picture depends on the table of moves only."""
     before = picture()
     monkeypatch.setitem(LEGAL, Move.REPLACE, Rule(frozenset({State.SCHEDULED}), State.BLOCKED, "held"))
     assert "scheduled --> blocked: replace" not in before
@@ -67,7 +67,7 @@ def test_a_cell_cannot_break_its_table() -> None:
 
 
 def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
-    """With the object that has the field; without a field, with the sentence that says what to do instead."""
+    """The equivalent field is shown with its object; without one, the advice is."""
     names = api.foreign_names()
     assert re.search(r"^\* `retry.max_attempts`: .*Airflow `retries`;", names, re.MULTILINE)
     assert "* `lock` of the task, or a switch: Airflow `max_active_tasks`, `pool`, `pool_slots`; QStash " in names
@@ -75,7 +75,7 @@ def test_a_foreign_name_is_shown_with_the_field_that_it_is_here() -> None:
 
 
 def test_a_call_has_its_summary_where_its_path_says_too_little() -> None:
-    """A reader knows what `POST /pause` does, and reads what closes a group."""
+    """`POST /pause` needs no summary, but closing a group does."""
     calls = api.calls()
     assert "`POST /pause`, " in calls
     assert "`PUT` (close a group)" in calls

@@ -1,4 +1,4 @@
-"""The pages that say what a million tasks cost say what the estimator calculates for the default deployment."""
+"""The cost of a million tasks on the pages equals the estimator's for the default deployment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ THIN, FULL = (f"${estimate(each).per_million:.2f}" for each in (THIN_TRAFFIC, FU
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_headline_is_what_the_estimator_calculates(page: str) -> None:
-    """Both figures, of thin traffic and of full batches, by the settings that a deployment has if it says nothing."""
+    """Both figures, for thin traffic and full batches, follow from the default settings."""
     text = (ROOT / page).read_text("utf-8")
     assert THIN in text
     assert FULL in text

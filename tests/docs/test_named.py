@@ -31,8 +31,8 @@ _ROUTE = re.compile(r"`((?:GET|POST|PUT|PATCH|DELETE) /v1[^`?\s]*)")
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_test_exists(page: Path) -> None:
-    """A page that says "this test shows it" names a test that is there."""
-    # What is between fences is an example; `test_testing_guide.py` runs those.
+    """Tests named by a page exist."""
+    # Fenced blocks are examples, which `test_testing_guide.py` runs.
     named = set(_TEST.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))))
     missing = sorted(named - all_tests())
     assert missing == []
@@ -62,7 +62,7 @@ def test_every_named_part_of_the_package_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_named_make_target_exists(page: Path) -> None:
-    """A command that a page tells to run is one that the Makefile knows."""
+    """Commands of `make` on a page exist in the Makefile."""
     code = re.findall(r"```.*?```|`[^`\n]+`", page.read_text(encoding="utf-8"), re.DOTALL)
     named = {target for text in code for target in _TARGET.findall(text)}
     known = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
@@ -71,14 +71,14 @@ def test_every_named_make_target_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("name", ["api.md", "first-designs.md"])
 def test_every_named_route_is_one_of_the_api(name: str) -> None:
-    """What an endpoint of the first designs is here, and what the reference explains, can be called."""
+    """The routes on the pages of the first designs and the reference exist."""
     page = _FENCE.sub("", (REFERENCE / name).read_text(encoding="utf-8"))
     routes = {_PARAMETER.sub("{}", one.route) for one in OPERATIONS}
     assert [each for each in _ROUTE.findall(page) if _PARAMETER.sub("{}", each) not in routes] == []
 
 
 def test_problems_are_shown_with_their_titles() -> None:
-    """What a page shows of a refusal is what the API answers."""
+    """Rejections on a page equal the API's responses."""
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     shown = set(_PROBLEM.findall(text))
     assert len(shown) >= 2

@@ -1,4 +1,4 @@
-"""What pages show is run, against the deployed functions in virtual time (`page_runner.py`)."""
+"""The blocks of pages are run against the deployed functions in virtual time (`page_runner.py`)."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_what_a_page_shows_works(runner: PageRunner, page: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SLOW)
 def test_what_a_slow_page_shows_works(runner: PageRunner, page: str) -> None:
-    """The same, of pages that take longer."""
+    """The same for slower pages."""
     runner.run((ROOT / page).read_text(encoding="utf-8"))
 
 
 def test_pages_are_run() -> None:
-    """The test above finds what it is there for."""
+    """The test above finds the pages."""
     assert len(RUN) > 10
 
 
@@ -73,13 +73,13 @@ def test_pages_are_run() -> None:
     ],
 )
 def test_what_does_not_work_is_found(runner: PageRunner, page: str, line: int) -> None:
-    """A snippet that fails, a command that is refused, no JSON, a refused body, a program that nobody excused."""
+    """Failing snippets, refused commands, invalid JSON, refused bodies and unmarked programs are found."""
     with pytest.raises(PageBroken, match=f"line {line}:"):
         runner.run(page)
 
 
 def test_the_other_lines_of_a_block_with_prompts_are_output() -> None:
-    """Only what follows a prompt is a command; a backslash continues it, and so does a quotation."""
+    """Only lines after a prompt are commands; a backslash or a quotation continues them."""
     (found,) = commands_in("$ duetime tasks \\\n  get ID\nerror: there is no task\n")
     assert found.words == ("duetime", "tasks", "get", "ID")
     assert found.fails

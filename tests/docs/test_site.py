@@ -1,4 +1,4 @@
-"""The documentation site: every page is on it, links lead to pages of the site, and it loads nothing from elsewhere."""
+"""The documentation site: it has every page, its links stay on the site, and it loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LINK = re.compile(r"\]\(([^)#]+\.md)[)#]")
 
 
 def test_every_page_is_in_the_navigation() -> None:
-    """What is below `docs/` can be found on the site; what the navigation names is there."""
+    """Every page below `docs/` is in the navigation, whose pages all exist."""
     build.check_navigation()
 
 
@@ -48,7 +48,7 @@ def test_the_index_links_to_every_page() -> None:
 
 
 def test_the_list_for_programs_is_current() -> None:
-    """`docs/llms.txt` is what the navigation says: run `python docs/generate.py` when this fails."""
+    """`docs/llms.txt` equals the navigation: run `python docs/generate.py` when this fails."""
     assert llms.FILE.read_text(encoding="utf-8") == llms.text()
 
 
@@ -75,12 +75,12 @@ def test_every_page_has_a_title() -> None:
     ],
 )
 def test_links_of_a_page_lead_to_pages_of_the_site(link: str, expected: str) -> None:
-    """A link out of the site is only its text; what is between fences is left alone."""
+    """A link that leaves the site becomes text; fenced blocks do not change."""
     assert build.staged(link, DOCS / "how-to" / "deploy.md") == expected
 
 
 def test_a_page_of_the_site_links_to_what_is_written_with_it() -> None:
-    """The checkout does not have the page of operations: there, a comment stands for the link."""
+    """The checkout does not have the page of operations: there, a comment replaces the link."""
     source = DOCS / "reference" / "api.md"
     assert "(operations.md)" not in source.read_text(encoding="utf-8")
     assert "(operations.md)" in build.staged(source.read_text(encoding="utf-8"), source)
@@ -135,7 +135,7 @@ def _note(requested: list[str], request: Request) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_every_diagram_is_drawn(browser: Browser) -> None:
-    """Mermaid takes what the pages say, and no request leaves the machine."""
+    """Mermaid renders the diagrams, and no request leaves the machine."""
     with_diagrams = [page for page in pages() if "```mermaid" in page.source.read_text(encoding="utf-8")]
     assert with_diagrams
     for page in with_diagrams:
@@ -148,7 +148,7 @@ def test_every_diagram_is_drawn(browser: Browser) -> None:
             f"document.querySelectorAll('.mermaid:not(pre)').length === {expected}", timeout=60_000
         )
         assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
-        # The drawing is in a closed shadow root: its height tells whether there is one.
+        # The drawing is in a closed shadow root, so its height shows whether it exists.
         heights = opened.eval_on_selector_all(".mermaid:not(pre)", "all => all.map(one => one.offsetHeight)")
         assert min(heights) > 80, page.name
         opened.close()

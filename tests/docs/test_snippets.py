@@ -21,7 +21,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def snippets() -> Iterator[tuple[str, str]]:
-    """Where each Python block is, and its text."""
+    """The position of each Python block, and its text."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for block in BLOCK.finditer(text):
@@ -34,13 +34,13 @@ SETTINGS = {where: text for where, text in SNIPPETS.items() if "replace(" in tex
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_a_snippet_compiles(where: str) -> None:
-    """Nothing has to be completed before Python reads it."""
+    """A snippet compiles without additions."""
     ast.parse(SNIPPETS[where])
 
 
 @pytest.mark.parametrize("where", SNIPPETS)
 def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
-    """`name = value,` is what is left of an argument that was copied out of its call."""
+    """`name = value,` is the remainder of an argument that was copied out of its call."""
     assignments = [node for node in ast.parse(SNIPPETS[where]).body if isinstance(node, ast.Assign)]
     values = [ast.get_source_segment(SNIPPETS[where], node.value) or "" for node in assignments]
     assert [value for value in values if value.rstrip().endswith(",")] == []
@@ -48,7 +48,7 @@ def test_no_value_is_a_tuple_by_its_last_comma(where: str) -> None:
 
 @pytest.mark.parametrize("where", SETTINGS)
 def test_settings_are_accepted_as_they_are_shown(where: str) -> None:
-    """Each is an environment that a deployment accepts; lists of names hold names."""
+    """Each setting is accepted by an environment; lists of names contain names."""
     found: dict[str, object] = dict(IMPORTED_BY_SETTINGS)
     exec(SETTINGS[where], found)  # noqa: S102 - our own pages
     (made,) = [
@@ -65,7 +65,7 @@ def test_pages_show_settings() -> None:
 
 
 def test_a_limit_that_says_nothing_is_not_explained_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sentence made of a name was wrong: the code has to say what is limited."""
+    """A limit without an explanation in the code is not described by its name, which was wrong before."""
     assert "of one task" not in limit_list().replace("Tags of one task.", "")
     monkeypatch.setattr("docs.sections.limits.documented", lambda module: {"MAX_NODES": ""} if module is limits else {})
     with pytest.raises(LimitUnexplained):

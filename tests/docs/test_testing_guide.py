@@ -1,4 +1,4 @@
-"""The how-to page of the testing kit: every snippet of it is run, in a project that has only what the page shows."""
+"""The how-to page of the testing kit: every snippet is run in a project that has only the page's files."""
 
 from __future__ import annotations
 

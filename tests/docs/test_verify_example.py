@@ -35,7 +35,7 @@ CLIENT, LIBRARY = examples()
 
 
 def test_the_example_of_the_client_takes_public_keys() -> None:
-    """They verify calls, and are no secrets that could sign one."""
+    """Public keys verify calls, but cannot sign any."""
     headers = dict(Signer(lambda: BOTH, SystemClock()).headers("ann", "id-1", BODY))
     assert CLIENT["respond"](public_key_for("ann", SECRET), headers, BODY)[0] == 200
     assert CLIENT["respond"](public_key_for("bob", SECRET), headers, BODY)[0] == 401
@@ -43,7 +43,7 @@ def test_the_example_of_the_client_takes_public_keys() -> None:
 
 @pytest.mark.parametrize("example", [CLIENT, LIBRARY])
 def test_the_receivers_example_takes_our_calls_and_no_others(example: dict[str, Any]) -> None:
-    """By either live secret, unchanged and fresh: what the page shows accepts that, and answers 401 to all else."""
+    """The example accepts unchanged, recent calls by either live secret, and responds with 401 to all others."""
     answer, clock = example["respond"], SystemClock()
     headers = dict(Signer(lambda: BOTH, clock).headers("ann", "id-1", BODY))
     assert answer(ANNS, headers, BODY) == (200, "working on 01M7YXRMFX00364F3R8C6BAZYP")

@@ -23,13 +23,13 @@ def test_a_claim_takes_the_lease_and_the_next_fence() -> None:
 
 
 def test_a_claim_before_the_due_time_is_refused() -> None:
-    """A start planned before the due time claims nothing."""
+    """A claim with a start before the due time is refused."""
     write = Claimant("w", NOW - 1, SECOND).claim(message(due=NOW - 1), "n")
     assert not permits(write, task())
 
 
 def test_a_claim_of_another_turn_is_refused() -> None:
-    """A message that was sent before the due time moved claims nothing, even when the task is due again."""
+    """A message sent before the due time changed claims nothing, even if the task is due again."""
     claimant = Claimant("w", NOW, SECOND)
     assert permits(claimant.claim(message(generation=1), "n"), task(generation=1))
     assert not permits(claimant.claim(message(generation=0), "n"), task(generation=1))
@@ -46,7 +46,7 @@ def test_a_lost_task_is_taken_over_only_after_the_margin() -> None:
 
 
 def test_the_history_tells_of_attempts_that_were_lost() -> None:
-    """An attempt whose worker vanished left no line: the next end of a run puts it in."""
+    """The next end of a run records an attempt whose worker vanished."""
     run = Run(task(attempt=3, fence=3, attempt_history=(LINE,), lease_worker="c"), NOW + 7, NOW + 9)
     assert [(line.attempt, line.outcome.value) for line in run.attempt_history(AttemptOutcome.SUCCEEDED)] == [
         (1, "retried"),
@@ -57,7 +57,7 @@ def test_the_history_tells_of_attempts_that_were_lost() -> None:
 
 
 def test_an_end_begins_a_new_count_of_attempts() -> None:
-    """After a failure and whatever followed it, a task that is tried again has lost no attempt, and says so."""
+    """After a failure and its follow-ups, a retried task has lost no attempt, and shows that."""
     failed = AttemptRecord(3, 3, "a", NOW, 0, 5, AttemptOutcome.FAILED)
     again = Run(task(attempt=1, fence=5, attempt_history=(failed,)), NOW, NOW)
     assert again.history_before == (failed,)
@@ -74,7 +74,7 @@ def test_a_long_error_is_cut_and_says_so() -> None:
 
 
 def test_a_rollback_is_no_late_start() -> None:
-    """The heartbeat of a rollback says nothing of a task that never started; the one of a first attempt does."""
+    """The heartbeat of a rollback reports no start of the task; that of a first attempt does."""
     late = NOW + LATE_EVENT_AFTER
     assert late_start(task(state=State.ROLLING_BACK, started_at=late), late) == {}
     assert late_start(task(state=State.RUNNING, started_at=late), late) == {"started_late": True}

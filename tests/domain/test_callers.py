@@ -16,7 +16,7 @@ def test_a_role_includes_others() -> None:
 
 
 def test_a_caller_without_the_role_is_refused() -> None:
-    """By an error that names the role, or says that all owners are concerned; nobody has no role."""
+    """The error names the role, or says that all owners are affected; a caller without identity has no role."""
     with pytest.raises(RoleRequired, match="'writer'"):
         Caller("ann", frozenset({Role.READER, Role.WORKER})).require(Role.WRITER)
     with pytest.raises(OperatorRequired):

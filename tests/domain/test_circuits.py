@@ -23,7 +23,7 @@ HOST = "example.org"
 
 
 def test_a_circuit_opens_for_twice_as_long_each_time() -> None:
-    """Thirty seconds, a minute, and so on to ten minutes; closed, it begins anew."""
+    """Thirty seconds, a minute, and so on up to ten minutes; after closing, it starts again."""
     circuit, lengths, now = Circuit("ann", HOST), [], NOW
     for _ in range(7):
         circuit = circuit.opened("Http503", now)
@@ -60,7 +60,7 @@ def test_a_circuit_is_half_open_when_its_time_is_over() -> None:
     ],
 )
 def test_a_circuit_is_of_a_host_and_its_port(url: str, host: str | None) -> None:
-    """Spelling and usual ports make no difference; a name that no name service could know has no circuit."""
+    """Spelling and default ports make no difference; an invalid host name has no circuit."""
     assert host_of(HttpTarget(url)) == host
     assert host_of(HandlerTarget()) is None
 
@@ -87,7 +87,7 @@ ENDINGS: list[tuple[TargetEnding, Sign]] = [
 
 @pytest.mark.parametrize(("ending", "sign"), ENDINGS)
 def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -> None:
-    """No connection, no answer in time and 5xx are its fault; any other answer is a sign of life."""
+    """Connection failures, timeouts and 5xx count; any other response shows that the host works."""
     assert sign_of(ending, given=MINUTE, usual=SECOND) is sign
 
 
@@ -102,6 +102,6 @@ def test_only_what_is_the_hosts_fault_counts(ending: TargetEnding, sign: Sign) -
     ],
 )
 def test_a_time_limit_that_was_too_short_is_not_the_hosts_fault(given: int, usual: int, sign: Sign) -> None:
-    """A timeout counts if the call had ten seconds, and twice of what the host usually takes to answer."""
+    """A timeout counts if the call had ten seconds, and twice the host's usual response time."""
     assert sign_of(failure("Timeout", ""), given=given, usual=usual) is sign
     assert sign_of(failure("ConnectTimeoutError", ""), given=given, usual=usual) is Sign.ILL

@@ -25,7 +25,7 @@ def _read(moves: Moves, begin: Progress | None = None) -> Progress:
 
 
 def _done(progress: Progress) -> set[tuple[int, int, str]]:
-    """What is done, item by item, if there is one of each key in each shard of each minute."""
+    """The processed items, with one of each key in each shard of each minute."""
     return {
         (minute, shard, key)
         for minute in MINUTES
@@ -37,7 +37,7 @@ def _done(progress: Progress) -> set[tuple[int, int, str]]:
 
 @given(steps, steps)
 def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None:
-    """Joined progress is done with exactly what one of the two was done with."""
+    """Joined progress contains exactly what one of the two contained."""
     a, b = _read(mine), _read(others)
     assert _done(a.joined(b)) == _done(a) | _done(b)
     assert a.joined(b) == b.joined(a)
@@ -46,28 +46,28 @@ def test_what_either_reader_has_done_is_done(mine: Moves, others: Moves) -> None
 
 @given(steps, steps)
 def test_progress_never_moves_back(first: Moves, then: Moves) -> None:
-    """Whatever is reported, in whatever order, what was done stays done."""
+    """Reports in any order never reduce the progress."""
     before = _read(first)
     assert _done(before) <= _done(_read(then, before))
 
 
 @given(steps)
 def test_everything_up_to_the_floor_is_done(moves: Moves) -> None:
-    """Nothing below the floor is left out."""
+    """Everything below the floor is processed."""
     progress = _read(moves)
     assert all(progress.is_done(minute) for minute in range(90, progress.floor + 1))
 
 
 @given(steps, st.integers(98, 110))
 def test_limited_progress_forgets_what_lies_beyond(moves: Moves, upto: int) -> None:
-    """What a clock that was wrong has read is read again."""
+    """Minutes read with a wrong clock are read again."""
     progress = _read(moves).limited(upto)
     assert progress.upto <= max(upto, 99)
     assert not any(minute > upto for minute in progress.open)
 
 
 def test_a_queue_that_lags_holds_up_no_other() -> None:
-    """The others go on; it begins where it was left, and lags no more once it has caught up."""
+    """The other queues continue; the lagging one resumes where it stopped, until it has caught up."""
     cursors = Cursors.at((10, 8, 5, 1)).split(DISPATCH, "low").moved(DISPATCH, ALL, Progress(20))
     assert (cursors.progress(DISPATCH, "low").upto, cursors.progress(DISPATCH, "high").upto) == (10, 20)
     assert cursors.floors == (10, 8, 5, 1)
@@ -98,7 +98,7 @@ def test_the_first_reading_looks_ahead_and_scans_look_back() -> None:
 
 
 def test_the_cursors_of_a_new_group_begin_at_an_instant() -> None:
-    """Nothing that was due after it is left out, by no reading."""
+    """No reading omits a task that was due after the instant."""
     cursors = first_cursors(NOW)
     delays = (0, *RECOVERY_SCAN_DELAYS)
     assert all(start_of(minute + 1) <= NOW - delay for minute, delay in zip(cursors.floors, delays, strict=True))

@@ -1,4 +1,4 @@
-"""What can be known of a URL before anybody resolves its name."""
+"""The checks of a URL before its name is resolved."""
 
 from __future__ import annotations
 
@@ -77,18 +77,18 @@ def test_what_leads_to_no_public_address_is_known(host: str) -> None:
     ],
 )
 def test_what_may_be_public_is_left_to_the_call(host: str) -> None:
-    """A public address, and any name that a resolver may know: where it leads is seen when it is called."""
+    """Public addresses and resolvable names are checked when they are called."""
     assert refusal(f"https://{host}/hook", NOBODY) is None
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org/", "http:///path", "example.org", "", "http://example.org:99999/"])
 def test_what_is_no_http_url_is_refused(url: str) -> None:
-    """Another scheme, no host, or a port that cannot be."""
+    """Another scheme, a missing host, or an invalid port is refused."""
     assert refusal(url, NOBODY) is not None
 
 
 def test_port_zero_is_refused() -> None:
-    """Nobody can listen on it; it is not the scheme's own port either."""
+    """Port zero cannot be listened on, and is not the scheme's default."""
     assert "port" in (refusal("https://example.org:0/", NOBODY) or "")
 
 
@@ -106,7 +106,7 @@ def test_an_allowed_host_may_be_private() -> None:
     [("1.2.3.4", "1.2.3.4"), ("1.2", "1.0.0.2"), ("1.2.3", "1.2.0.3"), ("0x01020304", "1.2.3.4"), ("010.1", "8.0.0.1")],
 )
 def test_numbers_are_read_as_a_resolver_reads_them(host: str, address: str) -> None:
-    """One to four numbers, decimal, octal or hexadecimal; the last one fills what is left."""
+    """One to four numbers, decimal, octal or hexadecimal; the last one fills the remaining bytes."""
     assert literal_address(host) == address
 
 

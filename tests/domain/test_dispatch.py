@@ -43,7 +43,7 @@ instants = st.integers(NOW - DAY, NOW + DAY)
 
 @given(instants, instants, st.sampled_from([Precision.NORMAL, Precision.EXACT]))
 def test_a_message_arrives_before_its_due_time(due: int, now: int, precision: Precision) -> None:
-    """A delay in whole seconds leaves the worker at least the headroom, and at most a second more of it to hold."""
+    """A delay in whole seconds leaves the worker at least the headroom, and at most one second more."""
     delay = delay_seconds(due, now, precision)
     assert 0 <= delay <= 900
     if delay:
@@ -75,13 +75,13 @@ def _check_covered(home: int, at: int, now: int) -> None:
 
 @given(instants, instants, instants)
 def test_a_check_is_always_covered(home: int, at: int, now: int) -> None:
-    """The record or its timer lies in the check's minute, or a recovery scan of the record's minute comes after it."""
+    """The record or its timer is in the check's minute, or a later recovery scan covers it."""
     _check_covered(home, max(at, now), now)
 
 
 @pytest.mark.parametrize("into_its_minute", [0, 1, 30 * SECOND, MINUTE - 1])
 def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: int) -> None:
-    """Each second from two minutes before its minute to five after it, whatever the time is."""
+    """This holds for each second from two minutes before its minute to five after it, at any time."""
     home = start_of(minute_of(NOW)) + into_its_minute
     for at in range(home - 2 * MINUTE, home + 5 * MINUTE, SECOND):
         for wait in range(0, 6 * MINUTE, 15 * SECOND):
@@ -90,7 +90,7 @@ def test_a_check_around_the_records_minute_is_always_covered(into_its_minute: in
 
 @given(instants, st.integers(0, 30 * SECOND))
 def test_what_the_trigger_may_have_read_is_sent_directly(now: int, slowness: int) -> None:
-    """A minute that a trigger whose clock is up to 30 s ahead has read is sent by whoever placed it."""
+    """A minute that a trigger with a clock up to 30 s ahead may have read is sent by the writer itself."""
     read_up_to = minute_of(now + slowness + LOOK_AHEAD)
     assert is_direct(start_of(read_up_to), now, LOOK_AHEAD)
     assert is_direct(start_of(read_up_to + 1) - 1, now, LOOK_AHEAD)
@@ -104,7 +104,7 @@ def test_what_is_far_ahead_is_left_to_the_trigger() -> None:
 
 
 def test_a_retry_in_seconds_costs_no_timer() -> None:
-    """The first scan of the record's minute stands in for the timer of a quick retry, which is sent directly."""
+    """The first scan of the record's minute replaces the timer of a quick retry, which is sent directly."""
     plan = enqueue_plan(TaskId.of(NOW, 0, 0), NOW + 8 * SECOND, NOW + 2 * SECOND, LOOK_AHEAD)
     assert (plan.timer, plan.direct) == (False, True)
 
@@ -147,7 +147,7 @@ def test_the_first_reading_sends_a_rollback_that_nobody_has_taken_up() -> None:
 
 
 def test_the_first_reading_sends_a_timers_message_for_its_generation() -> None:
-    """A timer is sent for the generation it was made for, unless whoever made it has sent it."""
+    """A timer is sent for its generation, unless its creator has sent it."""
     timer = Timer(ENTRY.task_id, 4, NOW, Priority.HIGH, "me")
     message = at_first_reading(timer, minute_of(NOW))
     assert message is not None
@@ -163,7 +163,7 @@ def test_a_recovery_scan_sends_what_nobody_is_working_on(state: State) -> None:
 
 
 def test_a_recovery_scan_leaves_the_living_alone() -> None:
-    """A check still ahead, a lease that may still be held and a finished task need nobody's help."""
+    """Tasks with a future check or a possibly valid lease, and finished ones, are left alone."""
     assert not is_left_behind(replace(ENTRY, next_at=NOW + 1), NOW)
     leased = replace(ENTRY, state=State.RUNNING, leased_until=NOW - MAX_CLOCK_DIFFERENCE + 1)
     assert not is_left_behind(leased, NOW)
@@ -171,14 +171,14 @@ def test_a_recovery_scan_leaves_the_living_alone() -> None:
 
 
 def test_the_last_recovery_scan_keeps_the_running_in_sight() -> None:
-    """A task that runs for days is given a timer for another day, a waiting one with a check ahead is not."""
+    """A task that runs for days gets a timer for another day; a waiting one with a future check does not."""
     assert is_open_past_due(replace(ENTRY, state=State.RUNNING, leased_until=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, next_at=NOW + MINUTE), NOW)
     assert not is_open_past_due(replace(ENTRY, state=State.PAUSED), NOW)
 
 
 def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
-    """What is pulled waits for pull workers; what comes before or after its work is the worker functions'."""
+    """Pulled attempts wait for pull workers; work before and after them belongs to worker functions."""
     pulled = task(target=PullTarget(), type="resize")
     for state in State:
         is_of_workers = state in TERMINAL or state in {State.ROLLING_BACK, State.BLOCKED}
@@ -192,7 +192,7 @@ def test_a_task_waits_on_its_queue_until_its_work_is_over() -> None:
 
 
 def test_whatever_is_sent_for_a_task_is_in_the_part_of_its_fair_key() -> None:
-    """The part is known from the record, from its entry, and from any timer that is set for it; without a key, none."""
+    """The part is known from the record, its entry, and its timers; without a key there is none."""
     keyed = task(fair_key="customer-17", fair_weight=3)
     entry = Entry.of(keyed)
     rescan = rescan_timer(replace(entry, state=State.RUNNING, leased_until=NOW), NOW)
@@ -215,7 +215,7 @@ def test_a_change_of_the_fair_key_needs_another_message() -> None:
 
 
 def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
-    """By the first scan of a minute that comes a minute from now or later, and of no scan that is over."""
+    """It is found by the first scan of a minute at least a minute from now, and never by a past scan."""
     for offset in range(0, 120, 7):
         now = NOW + offset * SECOND
         for left in (-60, 0, 30, 300, 900):
@@ -230,7 +230,7 @@ def test_an_open_task_is_met_again_soon_after_its_lease() -> None:
 
 
 def test_what_waits_for_long_or_for_somebody_else_is_not_met_again() -> None:
-    """A task whose start nobody can begin, and an asynchronous attempt, which has a timer at its deadline."""
+    """This includes tasks that nobody can start, and asynchronous attempts, which have a timer at their deadline."""
     waiting = replace(ENTRY, state=State.WAITING, next_at=NOW)
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE) is not None
     assert rescan_timer(waiting, NOW + RESCAN_PATIENCE + 1) is None

@@ -1,4 +1,4 @@
-"""Event patterns: what they match, and which are refused; moto's matcher decides independently."""
+"""Event patterns: matches and rejections, with moto's matcher as an independent check."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ OTHERS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("pattern", MATCHING, ids=json.dumps)
 def test_each_operator_matches(pattern: dict[str, Any]) -> None:
-    """A valid pattern matches an event with an accepted value in each of its fields, as moto's matcher finds, too."""
+    """A valid pattern matches an event with an accepted value in each field, and so does moto's matcher."""
     reject_pattern(pattern)
     assert matches(pattern, EVENT)
     assert EventPattern(None, pattern).matches_event(EVENT)  # type: ignore[arg-type]  # any event
@@ -86,7 +86,7 @@ def test_each_operator_matches(pattern: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("pattern", OTHERS, ids=json.dumps)
 def test_a_pattern_matches_nothing_else(pattern: dict[str, Any]) -> None:
-    """One field without an accepted value is enough not to match, as moto's matcher finds, too."""
+    """One field without an accepted value prevents the match, also in moto's matcher."""
     reject_pattern(pattern)
     assert not matches(pattern, EVENT)
     assert not EventPattern(None, pattern).matches_event(EVENT)  # type: ignore[arg-type]  # any event
@@ -138,7 +138,7 @@ def test_objects_in_lists_match_by_element(pattern: dict[str, Any], is_match: bo
     ids=str,
 )
 def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
-    """The error names the field and says what it should be."""
+    """The error names the field and the allowed values."""
     with pytest.raises(PatternInvalid) as refused:
         reject_pattern(pattern)
     assert ".".join(refused.value.place) == place
@@ -146,7 +146,7 @@ def test_an_invalid_pattern_is_refused(pattern: object, place: str) -> None:
 
 
 def test_a_pattern_has_a_limit_of_size() -> None:
-    """As many characters as a rule of EventBridge, and no more."""
+    """A pattern may have as many characters as a rule of EventBridge, and no more."""
     around = len('{"a": [""]}')
     reject_pattern({"a": ["x" * (MAX_EVENT_PATTERN_LENGTH - around)]})
     with pytest.raises(PatternInvalid, match="4096"):
@@ -161,7 +161,7 @@ def test_a_large_event_is_refused_rather_than_compared_for_long() -> None:
 
 
 def test_a_wildcard_takes_no_longer_for_a_hostile_text() -> None:
-    """Each part is searched once, from where the one before it was found."""
+    """Each part is searched once, from the end of the previous one."""
     assert not matches({"a": [{"wildcard": "*a" * 1_000 + "b"}]}, {"a": "a" * 100_000})
 
 
@@ -180,7 +180,7 @@ _PATTERNS = st.recursive(
 
 @given(_PATTERNS, st.dictionaries(_NAMES, _JSON, max_size=3))
 def test_any_pattern_is_refused_or_can_be_compared(pattern: Any, event: dict[str, Any]) -> None:  # noqa: ANN401 - any JSON
-    """No pattern that is accepted makes the comparison with any event fail."""
+    """No accepted pattern fails when it is compared with an event."""
     try:
         reject_pattern(pattern)
     except PatternInvalid:

@@ -33,7 +33,7 @@ class Point:
 
 @frozen(kw_only=True)
 class Named:
-    """A class whose arguments must be named."""
+    """A class with keyword-only arguments."""
 
     first: int = 1
     second: int
@@ -56,7 +56,7 @@ class Version:
 
 @frozen
 class Shown:
-    """A class with methods of its own."""
+    """A class with its own methods."""
 
     number: int
 
@@ -76,7 +76,7 @@ class Nothing:
 
 
 def test_fields_get_arguments_defaults_and_values_of_their_own() -> None:
-    """Each field has its argument or its default, and no two instances share what a factory made."""
+    """Each field has its argument or default, and instances do not share the values of a factory."""
     point, other = Point(1, tags=["a"]), Point(1)
     assert (point.x, point.y, point.tags, point.note, point.total, point.kind) == (1, 2, ["a"], "", 3, "point")
     assert Point(1).tags is not other.tags
@@ -98,7 +98,7 @@ def test_missing_and_unknown_arguments_are_refused(arguments: tuple[object, ...]
 
 
 def test_arguments_must_be_named_where_the_class_says_so() -> None:
-    """`kw_only` refuses positional arguments, and lets a field without a default follow one with a default."""
+    """`kw_only` refuses positional arguments, and allows a field without a default after one with a default."""
     assert Named(second=3).first == 1
     with pytest.raises(TypeError):
         Named(1, 3)  # type: ignore[call-arg]  # that is the mistake
@@ -106,7 +106,7 @@ def test_arguments_must_be_named_where_the_class_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["x", "unknown"])
 def test_nothing_can_be_assigned_or_deleted(name: str) -> None:
-    """Neither a field nor another attribute of an instance can be assigned or deleted."""
+    """Fields and other attributes of an instance cannot be assigned or deleted."""
     point = Point(1)
     with pytest.raises(FrozenInstanceError, match=name):
         setattr(point, name, 5)

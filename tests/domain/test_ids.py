@@ -43,7 +43,7 @@ def test_a_partition_names_the_minute_in_utc_and_the_shard(home: int, shard: int
 
 
 def test_a_partition_reads_as_documented() -> None:
-    """A record of 02:33 in shard 7 lives where the design says."""
+    """A record of 02:33 in shard 7 has the documented partition."""
     assert TaskId.of(1_795_228_387_250, 7, 0).partition == "2026-11-21T02:33#0007"
 
 

@@ -29,7 +29,7 @@ def test_what_is_kept_is_read_again_as_it_was(value: object) -> None:
 
 @given(st.text(st.characters(), max_size=20))
 def test_every_text_can_be_written(text: str) -> None:
-    """A text without surrogates is left as it is."""
+    """A text without surrogates does not change."""
     assert writable(text) == text
     assert writable(f"{text}\udce9").encode().endswith(b"\\udce9")
 
@@ -51,13 +51,13 @@ def test_every_text_can_be_written(text: str) -> None:
     ],
 )
 def test_a_value_that_would_be_lost_or_changed_is_refused(value: object, why: str) -> None:
-    """And the refusal says why."""
+    """The error gives the reason."""
     with pytest.raises(ValueRefused, match=why):
         json_of(value)
 
 
 def test_the_largest_values_are_kept() -> None:
-    """As many digits as a payload may have, and as many levels."""
+    """The maximum digits and levels of a payload are kept."""
     number = 10**MAX_NUMBER_DIGITS - 1
     assert json_of([number, -number]) == f"[{number},{-number}]".encode()
     deepest = "[" * (MAX_JSON_DEPTH - 1) + "]" * (MAX_JSON_DEPTH - 1)
@@ -72,7 +72,7 @@ def test_the_largest_values_are_kept() -> None:
     "text", ["1e400", "1e-400", "NaN", '"\\udc00"', '{"a":1,"a":1}', "9" * 39, "", "{", "1" * 5000]
 )
 def test_a_text_that_is_not_kept_is_refused(text: str) -> None:
-    """Numbers beyond a float, repeated keys, half a character, and what is not JSON at all."""
+    """Numbers beyond a float, duplicate keys, lone surrogates, and invalid JSON are refused."""
     with pytest.raises(ValueError, match=r"."):
         check_kept(text)
 

@@ -30,7 +30,7 @@ def test_nobody_else_pulls_anything(types: list[str]) -> None:
 
 
 def test_the_type_decides_where_no_target_is_named() -> None:
-    """A pulled type waits for its workers, any other calls its handler, and what is named is kept."""
+    """A pulled type waits for its workers, any other calls its handler, and an explicit target is kept."""
     assert RULES.target_of("ann", TaskSpec("resize")) == PullTarget()
     assert RULES.target_of("ann", TaskSpec("report")) == HandlerTarget()
     assert RULES.target_of("ann", TaskSpec("resize", timeout_seconds=MAX_PULLED_TIMEOUT_SECONDS)) == PullTarget()
@@ -49,7 +49,7 @@ def test_the_type_decides_where_no_target_is_named() -> None:
     ],
 )
 def test_what_a_target_cannot_do_is_refused(spec: TaskSpec, field: str) -> None:
-    """A type that nobody pulls, a rollback by pull workers, and an attempt that outlasts a worker function."""
+    """A type without pull, a rollback by pull workers, and an attempt longer than a worker function are refused."""
     with pytest.raises(FieldInvalid) as refused:
         RULES.target_of("ann", spec)
     assert refused.value.field == field

@@ -1,4 +1,4 @@
-"""Decisions on locks: who holds one, until when by every clock, and for how long it must be stored."""
+"""Decisions on locks: the holder, the end of a hold by every clock, and the time that it must be stored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _claim(limit: int = 1, *, is_shared: bool = False) -> LockClaim:
 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Beside a holder of the other mode there is no room, whatever the limit; beside one of the same, under it."""
+    """A holder of the other mode leaves no room; holders of the same mode share it up to the limit."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared),))
     assert lock.room(_claim(100, is_shared=not is_shared)) == 0
     assert lock.room(_claim(100, is_shared=is_shared)) == 99
@@ -52,21 +52,21 @@ def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
 
 
 def test_a_hold_of_the_other_mode_is_no_place() -> None:
-    """A task whose lock was shared when it was reserved, and is exclusive now, waits until it would be alone."""
+    """A task whose lock was reserved as shared and is now exclusive waits until it would be alone."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW, is_shared=True), Holder(TASKS[1], 1, NOW, is_shared=True)))
     assert lock.is_closed_for(_claim(), TASKS[0], [])
     assert not lock.without(TASKS[1], 1).is_closed_for(_claim(), TASKS[0], [])
 
 
 def test_an_exclusive_lock_frees_when_all_who_share_it_have_ended() -> None:
-    """The last of them by every clock, because one beside it is one too many."""
+    """The last hold counts by every clock, because a single one would be too many."""
     lock = Lock(NAME, tuple(Holder(task, 1, NOW + number, is_shared=True) for number, task in enumerate(TASKS)))
     assert lock.frees_at(_claim(9)) == NOW + len(TASKS) - 1 + MAX_CLOCK_DIFFERENCE
     assert lock.frees_at(_claim(9, is_shared=True)) == 0
 
 
 def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
-    """Those who share are let in together up to the first that does not, and nobody behind it."""
+    """Sharing tasks are admitted together up to the first exclusive one."""
     made = [waiting_task(id=task_id) for task_id in TASKS]
     hand_over = HandOver(Lock(NAME))
     for task, is_shared in zip(made, (True, True, False, True), strict=True):
@@ -78,14 +78,14 @@ def test_a_hand_over_ends_at_the_first_waiter_of_the_other_mode() -> None:
 
 
 def test_a_hold_ends_for_others_only_when_it_is_over_by_every_clock() -> None:
-    """Clocks may differ by five seconds: until then whoever holds it may still be at work."""
+    """Clocks may differ by five seconds: until then the holder may still be working."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW),))
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE - 1) == lock
     assert lock.living(NOW + MAX_CLOCK_DIFFERENCE).holders == ()
 
 
 def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
-    """With a limit of two, the first of two holds that end; with room left, at once."""
+    """With a limit of two, it checks at the end of the first of two holds; with free capacity, at once."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW + MINUTE), Holder(TASKS[1], 1, NOW)))
     assert lock.frees_at(_claim(2)) == NOW + MAX_CLOCK_DIFFERENCE
     assert lock.frees_at(_claim(1)) == NOW + MINUTE + MAX_CLOCK_DIFFERENCE
@@ -94,7 +94,7 @@ def test_who_waits_looks_when_the_next_hold_is_over_by_every_clock() -> None:
 
 @given(HOLDERS, st.sampled_from(TASKS), st.integers(RESERVED, 200))
 def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task: TaskId, fence: int) -> None:
-    """Whoever comes late with an older fence replaces nothing; each task holds a lock once."""
+    """A late writer with an older fence replaces nothing; each task holds a lock once."""
     lock = Lock(NAME, tuple(holders))
     held = lock.held_by(Holder(task, fence, NOW))
     before = lock.holder(task)
@@ -107,7 +107,7 @@ def test_the_latest_attempt_of_a_task_holds_its_lock(holders: list[Holder], task
 
 @given(HOLDERS)
 def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Holder]) -> None:
-    """Who takes or gives back a lock knows all its holders."""
+    """Whoever takes or returns a lock knows all of its holders."""
     lock = Lock(NAME, tuple(holders))
     assert lock.expires_at(NOW) >= max([NOW, *(holder.expires_at + MAX_CLOCK_DIFFERENCE for holder in holders)])
     assert lock.expires_at(NOW) >= NOW + LOCK_LIFE
@@ -117,7 +117,7 @@ def test_a_lock_is_stored_for_longer_than_any_hold_of_it_lasts(holders: list[Hol
 def test_a_lock_is_stored_for_longer_than_the_holds_that_a_renewal_does_not_know(
     others: list[Holder], until: int
 ) -> None:
-    """A renewal reads nothing: others may share the lock, for as long as any hold can last."""
+    """A renewal does not read the lock: other holders may share it, for the maximum duration of a hold."""
     expires_at = Lock.renewal_expires_at(NOW, until)
     assert expires_at >= max(until, *(holder.expires_at for holder in others), NOW) + MAX_CLOCK_DIFFERENCE
 
@@ -149,7 +149,7 @@ def test_a_waiter_with_a_reservation_is_let_in_again_without_a_second_place() ->
 
 
 def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold() -> None:
-    """What was reserved for it goes to the next one; an attempt that has claimed the lock meanwhile keeps it."""
+    """A reservation goes to the next task; an attempt that has claimed the lock in the meantime keeps it."""
     lock = Lock(NAME, (Holder(TASKS[0], RESERVED, NOW), Holder(TASKS[1], 3, NOW)))
     waiters = [Waiter(NOW, task_id, 0) for task_id in TASKS[:2]]
     left = HandOver(lock).dismiss(waiters[0], None).dismiss(waiters[1], None)
@@ -168,7 +168,7 @@ def test_a_waiter_that_waits_no_more_loses_its_reservation_but_not_a_real_hold()
     ],
 )
 def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: dict[str, Any], is_kept: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """A hand-over that has enqueued the task has yet to remove its place: another one finds that, and lets it be."""
+    """A hand-over that has enqueued the task still has to remove its place: another one ignores that place."""
     task = replace(waiting_task(id=TASKS[0]), **changes)
     lock = Lock(NAME, (Holder(task.id, RESERVED, NOW + SECOND),))
     left = HandOver(lock).dismiss(Waiter(NOW, task.id, 0), task)
@@ -189,7 +189,7 @@ def test_an_outdated_place_ends_no_reservation_that_its_task_will_use(changes: d
     ],
 )
 def test_a_holder_is_dead_once_its_own_attempt_is_over(changes: dict[str, Any], dead: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """Not before what follows its outcome is done, nor while a process may still be at work; a reservation never is."""
+    """Not before its follow-ups are complete or while a process may still work; a reservation never is."""
     task = replace(waiting_task(), **{"fence": 3, "lease_expires_at": None, **changes})
     assert is_dead(Holder(task.id, 3, NOW), task) is dead
     assert not is_dead(Holder(task.id, RESERVED, NOW), task)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def test_a_message_of_an_unknown_task_is_deleted() -> None:
-    """There is nothing that could need it."""
+    """No task could need it."""
     assert isinstance(after_refusal(None, message(), NOW), DeleteMessage)
 
 
@@ -37,13 +37,13 @@ def test_a_message_that_comes_early_comes_back_soon(early: Millis, back: Millis)
 
 @pytest.mark.parametrize("state", sorted(LEASED))
 def test_a_message_of_a_leased_task_comes_back_after_the_lease(state: State) -> None:
-    """If the worker of that attempt vanishes, this message takes the task over."""
+    """If that attempt's worker vanishes, this message takes the task over."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 30 * SECOND), message(), NOW)
     assert disposition == RedeliverMessage(NOW + 30 * SECOND + LEASE_RETURN_MARGIN, "leased")
 
 
 def test_a_topology_that_runs_is_checked() -> None:
-    """Its timers on the way to its deadline lead to a check at it; another generation's lead to nothing."""
+    """Its timers up to its deadline lead to a check; those of other generations have no effect."""
     running = task(
         state=State.RUNNING, target=TopologyTarget(), fence=2, deferred_fence=2, lease_expires_at=NOW + 9 * SECOND
     )
@@ -61,20 +61,20 @@ def test_a_message_of_a_finished_task_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_open_has_them_done(state: State) -> None:
-    """A worker that died between the outcome and what follows it left them to this message."""
+    """A worker that died between the outcome and its follow-ups left them to this message."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), FollowUp)
 
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_whose_followups_are_being_done_is_waited_for(state: State) -> None:
-    """They are done under the attempt's lease: the message comes back after it."""
+    """The follow-ups run under the attempt's lease: the message comes back after it."""
     disposition = after_refusal(task(state=state, lease_expires_at=NOW + 9 * SECOND), message(), NOW)
     assert isinstance(disposition, RedeliverMessage)
     assert disposition.at > NOW + 9 * SECOND
 
 
 def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
-    """It waits without a lease, or its worker was lost: either way this message takes it up when it is due."""
+    """It waits without a lease, or its worker was lost: this message starts it when it is due."""
     assert isinstance(after_refusal(task(state=State.ROLLING_BACK), message(), NOW), Undo)
     lost = task(state=State.ROLLING_BACK, lease_expires_at=NOW - 9 * SECOND)
     assert isinstance(after_refusal(lost, message(), NOW), Undo)
@@ -84,7 +84,7 @@ def test_a_rollback_that_nobody_holds_is_taken_up() -> None:
 
 @pytest.mark.parametrize("state", [State.SCHEDULED, State.WAITING, State.RUNNING])
 def test_a_message_of_another_generation_is_deleted(state: State) -> None:
-    """The newer generation has a message or a timer of its own."""
+    """The newer generation has its own message or timer."""
     assert isinstance(
         after_refusal(task(state=state, generation=1, lease_expires_at=NOW), message(), NOW), DeleteMessage
     )
@@ -92,7 +92,7 @@ def test_a_message_of_another_generation_is_deleted(state: State) -> None:
 
 @pytest.mark.parametrize("state", [State.PAUSED, State.BLOCKED])
 def test_a_message_of_a_held_task_is_deleted(state: State) -> None:
-    """Resuming it places it anew."""
+    """Resuming it enqueues it again."""
     assert isinstance(after_refusal(task(state=state), message(), NOW), DeleteMessage)
 
 
@@ -103,5 +103,5 @@ def test_a_message_that_is_early_comes_back_at_the_due_time() -> None:
 
 
 def test_a_message_beyond_the_queues_reach_is_left_to_the_timer() -> None:
-    """A check a day ahead has a timer; the queue could not hold the message so long."""
+    """A check a day ahead has a timer, because the queue cannot hold the message for so long."""
     assert isinstance(after_refusal(task(next_at=NOW + DAY), message(), NOW), DeleteMessage)

@@ -22,12 +22,12 @@ BILLING = "123456789012:role/Billing"
     ],
 )
 def test_an_owner_matches_a_pattern_as_a_whole(pattern: str, owner: str, is_included: bool) -> None:  # noqa: FBT001
-    """Only `*` and `?` stand for others; brackets and dots, which identities may have, stand for themselves."""
+    """Only `*` and `?` are wildcards; brackets and dots, which identities may contain, match themselves."""
     assert OwnerPatterns((pattern,)).include(owner) is is_included
 
 
 def test_the_first_pattern_that_matches_decides() -> None:
-    """So an exception stands before its rule, and what matches none is free."""
+    """An exception is placed before its rule, and an owner without a match is free."""
     reserved = Reservations(
         {
             "billing.public": OwnerPatterns(("*",)),

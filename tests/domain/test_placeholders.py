@@ -34,7 +34,7 @@ ALL = {
 
 
 def filled(value: object) -> object:
-    """JSON as the node's target is given it."""
+    """JSON as the node's target receives it."""
     return json.loads(filled_payload(json.dumps(value, ensure_ascii=False).encode(), NODE))
 
 
@@ -78,7 +78,7 @@ def test_a_value_is_never_syntax() -> None:
     ],
 )
 def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> None:
-    """It is accepted, and one bracket less is given to the target."""
+    """It is accepted, and the target gets it with one bracket less."""
     assert refusal(given) is None
     assert filled({"a": given}) == {"a": result}
 
@@ -87,7 +87,7 @@ def test_one_more_bracket_writes_the_text_itself(given: str, result: str) -> Non
     "text", ["<duetime.task_id>", "x <duetime.>", "<duetime.type", "<duetime.type <b>", "<<duetime.a> <duetime.b>"]
 )
 def test_what_is_no_placeholder_is_refused(text: str) -> None:
-    """A misspelt one, or one without an end, would be handed on as it is."""
+    """A misspelt or unterminated placeholder would otherwise be passed on unchanged."""
     assert refusal(text) is not None
     assert "duetime." in str(filled(text))
 

@@ -17,7 +17,7 @@ RUNNING = {"state": State.RUNNING, "run_at": NOW - 2 * MINUTE}
 
 @pytest.mark.parametrize("state", sorted(TERMINAL))
 def test_an_outcome_is_read_once(state: State) -> None:
-    """What has ended is not worth another poll."""
+    """An ended task needs no further poll."""
     assert poll_interval(task(state=state), NOW) is None
 
 
@@ -41,5 +41,5 @@ def test_an_outcome_is_read_once(state: State) -> None:
     ],
 )
 def test_the_interval_follows_from_the_due_time_or_from_how_long_it_lasts(changes: dict[str, Any], wait: int) -> None:
-    """Until it is due; then a tenth of the time that it has taken, less if its progress says that its end is near."""
+    """Until it is due; then a tenth of its duration so far, less if its progress shows that its end is near."""
     assert poll_interval(task(**changes), NOW) == wait

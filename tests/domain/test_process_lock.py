@@ -10,7 +10,7 @@ from duetime.handlers import process_lock
 
 @pytest.mark.parametrize("limit", [1, 3])
 def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
-    """Of eight threads as many are inside at once as the lock allows."""
+    """At most the limit of eight threads are inside at once."""
     counting, together = Lock(), Barrier(8)
     inside, most = 0, 0
 
@@ -31,14 +31,14 @@ def test_no_more_than_the_limit_are_in_the_block(limit: int) -> None:
 
 
 def test_a_block_that_raises_lets_go() -> None:
-    """Whoever fails inside does not keep the others out."""
+    """A failure inside the block releases the lock."""
     for _ in range(3):
         with pytest.raises(LookupError), process_lock("raising"):
             raise LookupError
 
 
 def test_a_lock_has_one_limit() -> None:
-    """A second opinion on the limit is refused, as is a limit that lets nobody in."""
+    """A different limit for the same lock is refused, and so is a limit of zero."""
     with process_lock("one limit", 2):
         pass
     with pytest.raises(ValueError, match="has the limit 2, not 3"), process_lock("one limit", 3):

@@ -47,7 +47,7 @@ def applied(state: RateState, update: RateUpdate) -> RateState | None:
 
 @dataclass(order=True)
 class Asker:
-    """A task that asks to start, as often as it is put back.
+    """A task that requests a start, however often it is put back.
 
     Attributes:
         began: when it first asked.
@@ -61,7 +61,7 @@ class Asker:
 
 
 class Askers:
-    """Tasks and workers around one part of a rate, in virtual milliseconds, with answers that take a random time."""
+    """Tasks and workers around one part of a rate, in virtual milliseconds, with random response times."""
 
     def __init__(self, pace: Pace, random: Random, slowest: int) -> None:
         self.pace, self.random, self.slowest = pace, random, slowest
@@ -71,13 +71,13 @@ class Askers:
         self.writes = 0
 
     def run(self, askers: list[Asker], until: int = 10**13) -> None:
-        """Have all ask, and come back when they were told to."""
+        """Have all request a start, and come back as instructed."""
         events = [(asker.began, asker) for asker in askers]
         heapq.heapify(events)
         pending: list[tuple[int, int, Asker, int, int, int]] = []
         order = 0
         while events or pending:
-            # Either a task comes, or a request of one arrives at the store.
+            # Either a task arrives, or its request arrives at the store.
             if pending and (not events or pending[0][0] <= events[0][0]):
                 at, _, asker, asked, took, left = heapq.heappop(pending)
                 again = self._arrived(at, asker, asked, took, left)
@@ -96,7 +96,7 @@ class Askers:
                 heapq.heappush(pending, (came + latency, order, asker, came, took, left))
 
     def _arrived(self, at: int, asker: Asker, asked: int, took: int, left: int) -> tuple[int, int, int] | None:
-        """A request arrives: when the task comes back, what the store took, and its tries left; 0 once put back."""
+        """A request arrives: when the task comes back, the store's time, and its remaining tries; 0 once put back."""
         process = asker.number % len(self.known)
         request = StartRequest(self.pace, asker.priority, (asked + took) * MICROS, asker.place)
         step = request.next_step(self.known[process], is_fresh=left < TRIES)
@@ -151,7 +151,7 @@ def test_no_window_has_more_starts_than_the_limit_and_the_burst(
 
 @pytest.mark.parametrize(("limit", "seconds", "burst"), [(50, 1, 10), (20, 1, 0), (5, 10, 2)])
 def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -> None:
-    """What waits is served at 90 % of the limit at least; a task is put back once, and writes its place and start."""
+    """The backlog is served at 90 % of the limit or more; a task is put back once, and writes its place and start."""
     world = Askers(pace_of(Rate("crm", limit, seconds, burst), 0), Random(7), 8)  # noqa: S311 - a seeded one
     count = 12 * limit
     world.run([Asker(NOON + number, number) for number in range(count)])
@@ -161,7 +161,7 @@ def test_a_backlog_is_served_at_the_rate(limit: int, seconds: int, burst: int) -
 
 
 def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
-    """After an outage all turns are past: nobody is put back again and again for want of a place."""
+    """After an outage all turns have passed: no task is put back repeatedly for lack of a place."""
     world = Askers(pace_of(Rate("crm", 20), 0), Random(5), 8)  # noqa: S311 - a seeded one
     waiting = [Asker(NOON + number, number) for number in range(300)]
     world.run(waiting, NOON + 1_000)
@@ -174,7 +174,7 @@ def test_a_backlog_of_which_nobody_came_in_time_takes_new_places() -> None:
 
 
 def test_a_line_is_served_by_priority_and_then_by_age() -> None:
-    """Tasks of a high priority come last and start first; within a priority they start as they came."""
+    """High-priority tasks arrive last and start first; within a priority the order of arrival applies."""
     world = Askers(pace_of(Rate("crm", 10), 0), Random(3), 2)  # noqa: S311 - a seeded one
     came = {Priority.LOW: 0, Priority.NORMAL: 1_000, Priority.HIGH: 2_000}
     world.run(
@@ -192,7 +192,7 @@ def test_a_line_is_served_by_priority_and_then_by_age() -> None:
 
 @given(st.builds(Rate, st.just("crm"), st.integers(1, 10_000), st.integers(1, 60), st.integers(0, 10_000)))
 def test_the_parts_of_a_rate_sum_to_it(rate: Rate) -> None:
-    """A rate too fast for one item has parts, each slow enough, and together they allow what it allows."""
+    """A rate too fast for one item has slower parts, which together allow the whole rate."""
     paces = [pace_of(rate, part) for part in range(parts_of(rate))]
     window = rate.per_seconds * 1_000_000
     limits = [(window + pace.slack) // pace.interval for pace in paces]
@@ -211,7 +211,7 @@ def test_tasks_spread_over_the_parts_of_a_rate() -> None:
 
 
 def started(state: RateState, pace: Pace, now: int) -> tuple[RateState, int | None]:
-    """What one request of a task without a place makes of a part, and when it begins; `None` if it has to wait."""
+    """The effect of a request without a place on a part, and its start; `None` if it has to wait."""
     for _ in range(TRIES):
         step = StartRequest(pace, Priority.NORMAL, now * MICROS).next_step(state, is_fresh=True)
         if isinstance(step, Wait | Join):
@@ -244,7 +244,7 @@ def test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may(
 
 
 def test_a_slow_start_counts_as_one_at_the_raised_rate() -> None:
-    """The next one comes after the new interval, not after the old one; the lines begin anew."""
+    """The next start comes after the new interval, not the old one; the lines are reset."""
     slow, fast = pace_of(Rate("k", 1, 600), 0), pace_of(Rate("k", 60, 60), 0)
     state, _ = started(RateState(), slow, 10**9)
     waiting = StartRequest(slow, Priority.NORMAL, 10**9 * MICROS)
@@ -283,7 +283,7 @@ def test_tasks_of_two_rates_start_no_more_often_than_the_faster_one_allows(
 
 
 def test_tasks_of_two_rates_start_as_often_as_the_faster_one_allows() -> None:
-    """Every second task names one start an hour: all the same, one starts each second."""
+    """One starts each second, although every second task requests one start an hour."""
     rates = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 60, 60), 0)
     state, now, starts = RateState(), 10**9, 0
     for number in range(100):
@@ -310,7 +310,7 @@ def test_a_slower_start_that_is_given_back_leaves_the_count_as_it_was() -> None:
 
 
 def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -> None:
-    """Its place in line is as long as that of any task of the fastest rate in use."""
+    """Its place in line is as long as that of a task of the fastest rate in use."""
     slow, fast = pace_of(Rate("k", 1, 3_600), 0), pace_of(Rate("k", 6, 60), 0)
     state, _ = started(RateState(), fast, 10**9)
     for pace in (slow, fast):
@@ -325,7 +325,7 @@ def test_the_place_of_a_slower_task_does_not_delay_the_faster_ones_behind_it() -
 
 
 def test_a_start_that_is_given_back_can_be_had_again() -> None:
-    """If none has come since; else it is lost, because the one that came counts on it."""
+    """If no later start was granted; otherwise it is lost, because the later one counts on it."""
     pace = pace_of(Rate("k", 1, 60), 0)
     request = StartRequest(pace, Priority.NORMAL, 10**9 * MICROS)
     state, _ = started(RateState(), pace, 10**9)

@@ -1,4 +1,4 @@
-"""What of a task's contents is not shown."""
+"""The redacted parts of a task's contents."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_path_names_fields_at_any_depth_or_one_place(path: str, expected: obje
 
 
 def test_a_value_without_fields_is_only_removed_as_a_whole() -> None:
-    """No name can mean it; a result that is not there yet is not made one."""
+    """No name matches it; a missing result stays missing."""
     assert Paths.of(["card", "/card"]).removed_from("card") == "card"
     assert Paths.of(["*"]).removed_from("card") == GONE
     assert Paths.of(["*"]).removed_from(None) is None
@@ -48,14 +48,14 @@ CONTENT = {"card": 1, "password": 2}
 
 
 def test_all_patterns_that_match_a_type_count() -> None:
-    """If it is not known, those of all types do."""
+    """If the type is unknown, the patterns of all types apply."""
     assert POLICY.texts_of("report") == ["password"]
     assert POLICY.texts_of("payment.take") == ["password", "card"]
     assert POLICY.texts_of(None) == ["password", "card", "*"]
 
 
 def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> None:
-    """In lists, templates of schedules, and graphs; other fields with such names are left."""
+    """In lists, templates of schedules, and graphs; other fields with such names do not change."""
     shown = POLICY.removed_from(
         {
             "card": "a field of the response",
@@ -80,7 +80,7 @@ def test_the_contents_of_each_task_in_a_response_are_redacted_by_its_type() -> N
 
 
 def test_a_graph_is_redacted_by_the_types_of_its_nodes() -> None:
-    """It is the payload of its topology; nodes may be named like fields, and parameters are for any of them."""
+    """A graph is its topology's payload; nodes may be named like fields, and parameters belong to any of them."""
     policy = Redaction({"payment.*": ["card"]})
     graph = {
         "nodes": {"payload": {"type": "payment.take", "payload": {"card": 1}}, "b": {"type": "c", "payload": CONTENT}}

@@ -1,4 +1,4 @@
-"""How records, cursors and the record of the active Region are taken over."""
+"""The takeover of records, cursors and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ OPEN = replace(REGION, is_open=True)
 def test_a_takeover_has_an_epoch_above_all_others_and_keeps_it(
     known: list[ActiveRegion], least: int, expected: ActiveRegion
 ) -> None:
-    """That of an earlier run of the same takeover goes on."""
+    """An earlier run of the same takeover keeps its epoch."""
     assert next_region("b", known, least, NOW) == expected
 
 
 def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
-    """An attempt that the Region has begun under an old fence goes on."""
+    """An attempt that the Region has started under an old fence continues."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 20 * SECOND)
     done = taken_over(running, REGION, NOW, keeps_leases=False)
     assert done is not None
@@ -61,7 +61,7 @@ def test_an_attempt_is_cut_off_unless_the_region_works_already() -> None:
 
 
 def test_a_topology_continues_whatever_its_lease() -> None:
-    """It lasts for weeks, and its execution is in the other Region."""
+    """It may run for weeks, and its execution is in the other Region."""
     running = task(state=State.RUNNING, fence=1, attempt=1, lease_expires_at=NOW + 30 * DAY, target=TopologyTarget())
     assert running.is_topology
     done = taken_over(running, OPEN, NOW, keeps_leases=True)
@@ -70,7 +70,7 @@ def test_a_topology_continues_whatever_its_lease() -> None:
 
 
 def test_an_open_task_gets_a_timer_at_its_time() -> None:
-    """Its own may not be replicated; paused and blocked tasks wait for something else."""
+    """Its own timer may not be replicated; paused and blocked tasks wait for something else."""
     later = taken_over(task(state=State.SCHEDULED, next_at=NOW + HOUR), REGION, NOW, keeps_leases=False)
     assert later is not None
     assert later.timer is not None
@@ -82,7 +82,7 @@ def test_an_open_task_gets_a_timer_at_its_time() -> None:
 
 
 def test_a_task_that_has_just_ended_is_completed_again() -> None:
-    """What follows its end may not be replicated; a record of the new epoch is left alone."""
+    """Its follow-ups may not be replicated; a record of the new epoch does not change."""
     ended = task(state=State.SUCCEEDED, fence=1, finished_at=NOW - SECOND)
     done = taken_over(ended, REGION, NOW, keeps_leases=False)
     assert done is not None
@@ -92,7 +92,7 @@ def test_a_task_that_has_just_ended_is_completed_again() -> None:
 
 
 def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
-    """Those that are further behind stay."""
+    """Cursors that are further behind do not change."""
     ahead = Cursors.at([minute_of(NOW + 3 * MINUTE), minute_of(NOW), minute_of(NOW), minute_of(NOW)])
     found = cursors_behind(ahead, NOW)
     assert found.floors[0] == minute_of(NOW - 15 * MINUTE) - 1
@@ -102,7 +102,7 @@ def test_cursors_go_back_by_a_quarter_of_an_hour() -> None:
 
 
 def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
-    """Its own end was not replicated, and nobody will start it; a node that waits for its time runs again."""
+    """Its own end was not replicated, and nothing would start it; a node that waits for its time runs again."""
     topology = task(state=State.SUCCEEDED, target=TopologyTarget(), finished_at=NOW)
     run = RunState(topology.id, (Begun(NOW, 2),), 1, opened=True, ended=True)
     ref = NodeRef(topology.id, 1, "a")
@@ -114,7 +114,7 @@ def test_a_blocked_node_of_an_ended_topology_is_left_over() -> None:
 
 
 def test_a_node_of_an_earlier_run_is_not_left_over() -> None:
-    """Its user may have retried it; a node of a run that is not known is."""
+    """Its user may have retried it; a node of an unknown run is left over."""
     topology = task(state=State.RUNNING, target=TopologyTarget())
     run = RunState(topology.id, (Begun(NOW, 2), Begun(NOW + HOUR, 2)), 1)
     first = Run(topology.id, 1, NOW, 2).task_id("a")

@@ -1,4 +1,4 @@
-"""What becomes of a record when its table is restored to an earlier time."""
+"""The effect of restoring the table to an earlier time on a record."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ENDED = replace(
 
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
-    """How a record is taken over, which has to be new."""
+    """The changes of a record's takeover, which must be new."""
     change = change_since(restored, replaced, is_known=True)
     done = take_over(restored, replaced, change, after, EPOCH, LATER)
     assert done is not None
@@ -43,7 +43,7 @@ def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = Af
 
 @pytest.mark.parametrize("fence", [0, 1, 7, FENCES_PER_EPOCH + 7])
 def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> None:
-    """It keeps its claims, and another raise changes nothing."""
+    """It keeps its claims, and raising it again changes nothing."""
     raised = fence_of_epoch(fence, EPOCH)
     assert raised >= FIRST
     assert raised % FENCES_PER_EPOCH == fence % FENCES_PER_EPOCH
@@ -52,7 +52,7 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
 
 
 def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
-    """It needs no check of its own: the restored cursors come to the one that it has."""
+    """It needs no new check: the restored cursors reach its own."""
     done = taken(WAITING, WAITING)
     assert (done.change, done.timer) == (Change.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
@@ -113,14 +113,14 @@ def test_a_record_is_taken_over_once() -> None:
 def test_what_happened_since_is_known_from_the_replaced_table(
     restored: Task, replaced: Task | None, change: Change
 ) -> None:
-    """An attempt that ran at the restore point counts as begun after it."""
+    """An attempt running at the restore point counts as started after it."""
     assert change_since(restored, replaced, is_known=True) is change
     without = change_since(restored, None, is_known=False)
     assert without is (Change.BEGUN if restored is RUNNING else Change.UNKNOWN)
 
 
 def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
-    """Its follow-ups are done in the restored table, which does not know them; a timer sees to that."""
+    """Its follow-ups run in the restored table, which does not have them, by a timer."""
     done = taken(WAITING, ENDED, AfterRestore.SKIP)
     assert (done.task.state, done.task.attempt_history) == (State.SUCCEEDED, (LINE,))
     assert (done.task.fence, done.task.finished_at, done.task.version) == (FIRST + 1, None, 7)
@@ -132,7 +132,7 @@ def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
 
 @pytest.mark.parametrize("after", [AfterRestore.SKIP, AfterRestore.ASK])
 def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: AfterRestore) -> None:
-    """Its history gives the reason; `rerun` as a second decision lets it go on."""
+    """Its history has the reason; a second decision `rerun` lets it continue."""
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
     assert "had run after" in done.task.actions.records[-1].by.reason
@@ -154,7 +154,7 @@ def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
 
 
 def test_an_occurrence_that_had_run_is_not_created_again() -> None:
-    """By `skip` it is there as it ended, by `ask` as a paused task; by `rerun` its schedule decides."""
+    """`skip` keeps it as it ended, `ask` makes it a paused task; with `rerun`, its schedule decides."""
     ended = take_over_occurrence(ENDED, AfterRestore.SKIP, EPOCH, LATER)
     assert ended is not None
     assert (ended.task.state, ended.task.finished_at, ended.task.fence) == (

@@ -18,7 +18,7 @@ def test_the_first_pattern_that_matches_decides() -> None:
 
 
 def test_the_shortest_and_longest_count_the_default() -> None:
-    """It applies to some types, too."""
+    """It applies to single types as well."""
     policy = RetentionPolicy(30, {"audit.*": 400, "ping": 2})
     assert (policy.shortest, policy.longest, policy.is_by_type) == (2, 400, True)
     assert (RetentionPolicy(30, {"ping": 50}).shortest, RetentionPolicy(30, {"ping": 2}).longest) == (30, 30)
@@ -30,7 +30,7 @@ def test_the_shortest_and_longest_count_the_default() -> None:
 
 
 def test_entries_of_lists_are_kept_as_long_as_the_type_of_their_task() -> None:
-    """Those of its creation and those of its end."""
+    """Both the entry of its creation and the entry of its end."""
     policy = RetentionPolicy(30 * DAY, {"report": 400 * DAY})
     made, ended = task(), task(state=State.SUCCEEDED, finished_at=NOW, name="n", tags={"a": "b"})
     changes = [

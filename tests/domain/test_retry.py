@@ -30,7 +30,7 @@ def test_a_wait_lies_between_nothing_and_its_bound(policy: RetryPolicy, attempt:
 
 @given(policies, st.integers(1, 1000))
 def test_the_bound_never_shrinks(policy: RetryPolicy, attempt: int) -> None:
-    """Later attempts are given at least as much room as earlier ones."""
+    """The bound on the wait of a later attempt is at least that of an earlier one."""
     assert policy.bound(attempt) <= policy.bound(attempt + 1)
 
 
@@ -64,5 +64,5 @@ def test_the_last_attempt_is_the_last() -> None:
     ids=["by_its_policy", "as_the_target_asked", "sooner", "later", "after_its_process"],
 )
 def test_a_retry_waits_for_what_it_must_not_meet(failed: Failed, at: int) -> None:
-    """The policy's wait, a longer one of the target, the one that a handler asked for, and a process's end."""
+    """The longest of the policy's wait, the target's, the handler's, and the time until a process has ended."""
     assert failed.retry_at(NOW, SECOND) == at

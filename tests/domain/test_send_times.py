@@ -35,7 +35,7 @@ dues = st.lists(st.integers(NOW - 5 * SECOND, NOW + 2 * MAX_DELAY), min_size=1, 
 
 @given(dues)
 def test_every_message_is_sent_once_within_a_second_and_early_enough(each: list[int]) -> None:
-    """None is lost or doubled, none waits longer than a second to be sent, and none arrives after its headroom."""
+    """Each is sent once, at most a second after it is due for sending, and arrives before its headroom ends."""
     groups = send_groups([message(due) for due in each], NOW, Precision.NORMAL)
     assert sorted(one.due for group in groups for one in group.messages) == sorted(each)
     assert all(0 <= group.at - NOW < SECOND for group in groups)
@@ -53,7 +53,7 @@ def test_messages_arrive_a_tenth_of_a_second_before_their_headroom_at_most(each:
 
 
 def test_the_trigger_waits_for_no_single_message() -> None:
-    """Its time costs more than the worker's, which would hold one message as long."""
+    """The trigger's time costs more than the worker's, which would hold one message for the same time."""
     (only,) = send_groups([message(NOW + 60_950)], NOW, Precision.NORMAL)
     assert only.at == NOW
     first, second = send_groups(
@@ -74,7 +74,7 @@ def test_many_messages_and_other_precisions_are_sent_at_once(precision: Precisio
 
 
 def test_what_is_due_within_three_seconds_is_not_waited_for() -> None:
-    """It is sent at once, at the cost of a hold, beside others that wait for their moment."""
+    """It is sent at once and the worker holds it, while others wait for their moment."""
     soon, later, latest = NOW + 2_900, NOW + 60_950, NOW + 61_950
     first, second = send_groups([message(due) for due in (later, soon, latest)], NOW, Precision.NORMAL)
     assert (first.at, [each.due for each in first.messages]) == (NOW, [soon])

@@ -1,4 +1,4 @@
-"""Soft time limits: what is raised in a function that is late, and what is left of the limit afterwards."""
+"""Soft time limits: the exception in a function that is late, and the time left afterwards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Timers:
-    """Timers that go off when the test says so."""
+    """Timers that fire when the test says so."""
 
     def __init__(self) -> None:
         self.made: list[Timers.Timer] = []
@@ -67,7 +67,7 @@ def test_a_function_that_is_late_is_interrupted() -> None:
 
 
 def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
-    """The limit is raised once: what the function does afterwards is not interrupted."""
+    """The limit is raised once: the function may finish its work without another interruption."""
 
     @soft_timeout(20)
     def work() -> str:
@@ -84,7 +84,7 @@ def test_a_function_can_catch_it_and_return(timers: Timers) -> None:
 
 
 def test_nothing_is_raised_after_the_block(timers: Timers) -> None:
-    """A timer that goes off late, as its cancellation may come too late, does nothing."""
+    """A timer that fires after the block, because its cancellation came too late, does nothing."""
     with soft_timeout(20):
         pass
     timers.made[0].call()
@@ -130,7 +130,7 @@ def test_each_call_has_a_limit_of_its_own(timers: Timers) -> None:
 
 
 def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
-    """One that was kept is not used up by its first block, whose late timer does nothing in the second."""
+    """A limit that was kept applies in the next block too; the late timer of the first block does nothing there."""
     limit = soft_timeout(20)
     with limit:
         pass
@@ -142,7 +142,7 @@ def test_a_limit_holds_again_in_the_next_block(timers: Timers) -> None:
 
 
 def interrupted(timer: Timers.Timer) -> None:
-    """Let the time of a limit pass, and go on until that is noticed."""
+    """Let the time of a limit pass, and run on until the limit is raised."""
     timer.call()
     while True:
         pass
@@ -173,6 +173,6 @@ def test_the_limit_is_positive(seconds: float) -> None:
 
 
 def test_pull_workers_have_the_same(timers: Timers) -> None:
-    """Both modules that authors import from offer it."""
+    """Both modules that authors import from offer the limit."""
     assert (worker.soft_timeout, worker.SoftTimeout) == (handlers.soft_timeout, handlers.SoftTimeout)
     assert timers.made == []

@@ -70,7 +70,7 @@ def test_a_guard_is_checked_field_by_field(guard: Guard, met: bool) -> None:  # 
 
 
 def test_a_lease_is_taken_over_only_when_it_is_over() -> None:
-    """For a leased record the end of its lease decides, whatever turn the guard names."""
+    """For a leased record the end of its lease decides, whichever turn the guard names."""
     leased = task(state=State.RUNNING, lease_expires_at=NOW, generation=5)
     guard = Guard(generation=0, due_by=NOW, leased_until_before=NOW)
     assert permits(Write(ID, Move.CLAIM, "n", guard), leased)

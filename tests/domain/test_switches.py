@@ -27,7 +27,7 @@ def having(*switches: Switch) -> Switches:
     ("key", "held"), [(ALL_TASKS, (True, True, True)), (REPORTS, (False, True, False)), (ANN, (True, False, False))]
 )
 def test_a_stop_holds_what_it_is_about_and_nothing_else(key: SwitchKey, held: tuple[bool, ...]) -> None:
-    """Everything, one type of all owners, or all types of one owner; the verdict says which and why."""
+    """It holds everything, one type of all owners, or all types of one owner; the verdict names scope and reason."""
     switches = having(Switch(key, stopped=True, reason="a bad release"))
     verdicts = [switches.verdict(each) for each in (MAIL_OF_ANN, REPORT_OF_BOB, MAIL_OF_BOB)]
     assert verdicts == [f"{key} is stopped: a bad release" if one else None for one in held]

@@ -34,7 +34,7 @@ def test_actions_stay_in_the_order_of_their_writes() -> None:
 
 
 def test_a_lost_attempt_keeps_its_place() -> None:
-    """Nobody knows when it was; it lies between the attempts before and after it."""
+    """Its end is unknown; it is listed between the attempts before and after it."""
     lost = AttemptRecord(2, 2, "", 0, 0, 0, AttemptOutcome.LOST)
     found = events_of(task(), [attempt(1, NOW), lost, attempt(3, NOW + 500)])
     assert [(each.type, each.attempt.fence) for each in found if each.attempt] == [
@@ -48,7 +48,7 @@ def test_a_lost_attempt_keeps_its_place() -> None:
 
 
 def test_a_retry_follows_the_end_that_it_answers() -> None:
-    """Also within the same millisecond: first the end, then the retry, then the next start."""
+    """Within one millisecond, too: first the end, then the retry, then the next start."""
     ended = [attempt(1, NOW, AttemptOutcome.FAILED), attempt(2, NOW + 100)]
     history = ActionHistory((action(Action.RETRIED, NOW + 100, 4),))
     found: list[TaskEvent] = list(events_of(task(actions=history), ended))
@@ -62,7 +62,7 @@ def test_a_retry_follows_the_end_that_it_answers() -> None:
 
 @pytest.mark.parametrize("count", [1, ACTIONS_INLINE, ACTIONS_INLINE + 1, 100])
 def test_the_latest_actions_are_kept_and_the_others_counted(count: int) -> None:
-    """As many as there is room for: none is forgotten without being counted."""
+    """As many as there is room for; each of the others is counted."""
     history = NO_ACTIONS
     for number in range(count):
         history = history.plus(action(Action.PAUSED, NOW + number))

@@ -17,7 +17,7 @@ def test_an_instant_survives_the_way_through_a_datetime(at: int) -> None:
 
 
 def test_microseconds_are_rounded_up() -> None:
-    """A due time between two milliseconds becomes the later one: never early."""
+    """A due time between two milliseconds becomes the later one: a task never starts early."""
     moment = datetime(2026, 11, 21, 2, 33, 7, 250_001, tzinfo=UTC)
     assert to_iso(from_datetime(moment)) == "2026-11-21T02:33:07.251Z"
 

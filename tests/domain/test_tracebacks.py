@@ -14,7 +14,7 @@ def _raise(error: Exception) -> Exception:
 
 
 def test_an_error_is_told_by_class_and_place_and_not_by_its_message() -> None:
-    """The innermost place comes first; the message may quote what the error was about."""
+    """The innermost place comes first; the message is left out, as it may quote values."""
     told = places_of(_raise(ValueError("confidential")))
     assert told.startswith("ValueError < test_tracebacks.py:")
     assert " in _raise" in told
@@ -32,7 +32,7 @@ def test_the_causes_of_an_error_are_told() -> None:
 
 
 def test_an_error_of_aws_says_what_was_refused() -> None:
-    """Whoever has to correct a policy needs the name of the action."""
+    """To correct a policy, one needs the name of the action."""
     error = ClientError({"Error": {"Code": "AccessDeniedException", "Message": "may not"}}, "PutItem")
     assert "AccessDeniedException" in places_of(error)
     assert "PutItem" in places_of(error)
@@ -63,12 +63,12 @@ def test_what_looks_like_a_secret_is_replaced(text: str, told: str) -> None:
     "text", ["password=" * 20_000, "a" * 200_000, "://" * 50_000, "eyJ" * 60_000, "'token'" * 30_000]
 )
 def test_no_text_takes_long_to_redact(text: str) -> None:
-    """A quarter of a million characters that were made for it come to an end: nothing backtracks without bound."""
+    """A hostile text of a quarter of a million characters is redacted in time: no pattern backtracks without bound."""
     assert len(redacted(text)) <= len(text) + len("[redacted]")
 
 
 def test_of_a_long_text_the_end_is_left() -> None:
-    """It says that it was cut, and is exactly as long as allowed."""
+    """The text says that it was cut, and is exactly as long as allowed."""
     assert last_part("abcdef", 6) == "abcdef"
     assert last_part("x" * 50 + "end", 12) == "[cut] xxxend"
     assert len(last_part("x" * 50, 1)) <= 6

@@ -1,4 +1,4 @@
-"""What a conditional write means, without a store: the tests compare stores with it."""
+"""The meaning of a conditional write, without a store: the tests compare stores with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random calls of one queue of SQS, with what they come to told in words that are the same on any side."""
+"""Random calls of one queue of SQS, with results in words that do not depend on the side."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOUR = 3600
 
 
 class QueueCalls:
-    """Makes calls of one side. The same seed makes the same calls on another.
+    """Makes calls of one side. The same seed makes the same calls on another queue.
 
     No call waits: a message is there at once, or not before an hour has passed.
     """
@@ -82,7 +82,7 @@ class QueueCalls:
         return self._batch(self.client.delete_message_batch, self._held())
 
     def _held(self) -> list[dict[str, Any]]:
-        """Entries for some of the messages that were ever received, some of them long gone."""
+        """Entries for some of the messages received so far, some of them deleted long ago."""
         bodies = sorted(self.receipts)
         chosen = self.random.sample(bodies, min(len(bodies), self.random.randint(0, 4)))
         return [{"Id": self._id(number), "ReceiptHandle": self.receipts[body]} for number, body in enumerate(chosen)]

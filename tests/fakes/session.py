@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Meta:
-    """Where a client sends its requests."""
+    """The address to which a client sends its requests."""
 
     endpoint_url: str
 
 
 class FakeClient:
-    """A client of one service: one call at a time, each checked against what its function may do."""
+    """A client of one service: it makes one call at a time, and checks that its function may make it."""
 
     def __init__(self, session: FakeSession, fake: Any, service: str) -> None:  # noqa: ANN401 - any fake
         self.fake = fake
@@ -40,7 +40,7 @@ class FakeClient:
         return partial(self._call, operation)
 
     def get_paginator(self, operation: str) -> FakePaginator:
-        """What reads page after page."""
+        """A paginator: it reads page after page."""
         return FakePaginator(partial(self._call, operation))
 
     def _call(self, operation: str, **request: Any) -> Any:  # noqa: ANN401 - whatever the service answers
@@ -58,7 +58,7 @@ class FakeSession:
     stores make every call of theirs through boto3.
 
     Attributes:
-        heard: told of every call that was not refused.
+        heard: called with every call that was not refused.
         lock: what makes a call atomic.
     """
 
@@ -106,7 +106,7 @@ class FakeLogs:
 
     Attributes:
         lines: the messages of each stream.
-        error: code of the error that it answers every call with; empty for none.
+        error: code of the error with which it answers every call; empty for none.
     """
 
     GROUP = "audit"

@@ -1,4 +1,4 @@
-"""The functions over fakes of AWS, or over the embedded engine where what AWS charges is the point."""
+"""The functions over fakes of AWS, or over the embedded engine if the test is about costs."""
 
 from __future__ import annotations
 

@@ -26,13 +26,13 @@ _NAMES = "ExpressionAttributeNames"
 
 
 class Meter:
-    """What a session has done since the last `reset`.
+    """The work of a session since the last `reset`.
 
-    The engine tells the units of what it wrote, an index's included. It says nothing of a refused write, which
-    DynamoDB charges by the item that refused it, one unit at least: the meter adds that by the documented rule. Of a
-    read, it tells the same units however much was read: the meter computes them from the answer (Source: DynamoDB
-    Developer Guide, "Read and write operations"), once somebody asks for them. A query with a projection is charged
-    for whole items, and is asked again for them then.
+    The engine reports the units of its writes, an index's included. It reports nothing for a refused write, for which
+    DynamoDB charges the refusing item, one unit at least: the meter adds that by the documented rule. For a read it
+    reports the same units whatever the size: the meter computes them from the response (Source: DynamoDB Developer
+    Guide, "Read and write operations"), when they are asked for. A query with a projection is charged for whole items,
+    and is asked again for them then.
 
     Attributes:
         requests: how often each operation was called.
@@ -74,7 +74,7 @@ class Meter:
         return Clients().dynamodb()
 
     def _units_of(self, request: Mapping[str, Any], answer: Mapping[str, Any]) -> float:
-        """Read units of an answered read."""
+        """Read units of a successful read."""
         if "RequestItems" in request:
             return _units_of_batch(request["RequestItems"], answer)
         if "Key" in request:
@@ -99,7 +99,7 @@ class Meter:
         indexes = [index for each in capacities for index in each.get("GlobalSecondaryIndexes", {}).values()]
         index_units = sum(index["CapacityUnits"] for index in indexes)
         total = sum(each["CapacityUnits"] for each in capacities)
-        # Added at the end: `+=` reads, computes and stores, and what another thread stores in between would be lost.
+        # Appended: `+=` reads, computes and stores, and would lose the writes of other threads in between.
         with self._lock:
             self.requests[model.name] += 1
             self.table_units += refused + total - index_units
@@ -114,7 +114,7 @@ def _ask_for_capacity(params: dict[str, Any], context: dict[str, Any], **_: Any)
 
 
 def _capacities(parsed: Mapping[str, Any]) -> Sequence[Any]:
-    """What a response says of its writes: of one, or of each statement of a batch."""
+    """The writes in a response: of one statement, or of each statement of a batch."""
     told = parsed.get("ConsumedCapacity", ())
     return (told,) if isinstance(told, dict) else told
 
@@ -127,7 +127,7 @@ def _unprojected(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _units_of_batch(requested: Mapping[str, Any], parsed: Mapping[str, Any]) -> float:
-    """Read units of the items that a BatchGetItem has read; what is not there costs as much as the smallest item."""
+    """Read units of the items read by a BatchGetItem; a missing item costs as much as the smallest one."""
     units = 0.0
     for table, wanted in requested.items():
         sizes = [item_size(item) for item in parsed.get("Responses", {}).get(table, [])]

@@ -1,4 +1,4 @@
-"""An HTTP receiver on loopback for the functions to call, which keeps what it was asked."""
+"""An HTTP receiver on loopback for the functions to call, which keeps its requests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Receiver:
     """A receiver.
 
     Attributes:
-        answers: status and body by method and path; 200 and `{}` for what is not named.
+        answers: status and body by method and path; 200 and `{}` for others.
         headers: of each answer.
         judge: answers a request otherwise, if it returns a status and a body.
         seconds: how long each answer takes.

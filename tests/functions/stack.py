@@ -1,4 +1,4 @@
-"""The functions over an AWS of the test's own: called as Lambda calls them, with the events that Lambda makes."""
+"""The functions over a separate AWS for the test: called as Lambda calls them, with Lambda's events."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EndedProcess:
 
 @dataclass(frozen=True)
 class LambdaContext:
-    """As much of Lambda's context as the functions use."""
+    """The part of Lambda's context that the functions use."""
 
     function_name: str = "function"
     memory_limit_in_mb: int = 256
@@ -115,7 +115,7 @@ class Stack:
             return importlib.import_module(f"functions.{function}.handler").handler(event, LambdaContext())
 
     def receive(self, priority: Priority) -> dict[str, Any]:
-        """The event that Lambda makes of what can be received now (Source: AWS Lambda Developer Guide, SQS)."""
+        """The event that Lambda makes of the messages ready now (Source: AWS Lambda Developer Guide, SQS)."""
         url = self.queues[priority]
         answer = self.cloud.sqs.receive_message(
             QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=900, MessageSystemAttributeNames=["All"]
@@ -139,11 +139,11 @@ class Stack:
         }
 
     def work(self, priority: Priority) -> list[str]:
-        """Let the worker have a batch, and delete what Lambda would; the ids of what it keeps."""
+        """Let the worker have a batch, and delete as Lambda would; return the ids of kept messages."""
         return self.run(priority, self.receive(priority))
 
     def run(self, priority: Priority, event: dict[str, Any]) -> list[str]:
-        """Let the worker have a batch that was received, and delete what Lambda would; the ids of what it keeps."""
+        """Let the worker have a received batch, and delete as Lambda would; return the ids of kept messages."""
         answer = self.call("worker", event)
         kept = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
         done = [record for record in event["Records"] if record["messageId"] not in kept]

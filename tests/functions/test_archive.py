@@ -1,4 +1,4 @@
-"""The function that archives, over fakes of AWS: what it counts, and what it costs, counted exactly."""
+"""The function that archives, over fakes of AWS: its counts and its exact costs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ended(stack: Stack, number: int, spec: TaskSpec = PLAIN) -> list[Task]:
 
 
 def removal_of(stack: Stack, tasks: Sequence[Task], *, by_ttl: bool = True) -> dict[str, Any]:
-    """The event that Lambda makes of the removal of tasks, by TTL unless somebody else deletes them."""
+    """The event that Lambda makes of removed tasks, by TTL unless somebody else deletes them."""
     fakes: Any = stack.cloud.dynamodb
     stream = FakeStream(stack.clock.now, by_ttl=by_ttl, filters=[schema.REMOVED_TASKS_FILTER])
     (table,) = fakes.fake.tables.values()
@@ -85,7 +85,7 @@ def test_a_batch_costs_one_object_however_many_tasks(stack: Stack) -> None:
 
 
 def test_what_lies_beside_a_record_costs_a_read_each(stack: Stack) -> None:
-    """A payload in an item of its own is read once."""
+    """A payload in a separate item is read once."""
     payload = b'"' + b"".join(b"%d-" % (number * 7_919) for number in range(1_000)) + b'"'
     event = removal_of(stack, ended(stack, 3, TaskSpec(type="canary.noop", payload=payload)))
     assert spent_on(stack, event) == {"put_object": 1, "get_item": 3}
@@ -102,7 +102,7 @@ def test_nothing_to_archive_costs_nothing(stack: Stack) -> None:
 
 
 def test_what_is_archived_is_counted(stack: Stack) -> None:
-    """The tasks, and the records of which not all could be read: damaged ones, and payloads that are no JSON."""
+    """The tasks, and the records that could not be read in full: damaged ones, and invalid JSON payloads."""
     event = removal_of(stack, ended(stack, 4))
     damaged, no_json, *_ = event["Records"]
     damaged["dynamodb"]["OldImage"][schema.VERSION_OF_SCHEMA] = {"N": "99"}

@@ -24,7 +24,7 @@ PATIENCE = 60
 
 @pytest.fixture(autouse=True)
 def _restored_output() -> Iterator[None]:
-    """The streams and the root logger as they were before."""
+    """The streams and the root logger, restored afterwards."""
     stdout, stderr, root = sys.stdout, sys.stderr, logging.getLogger()
     handlers, level = list(root.handlers), root.level
     filters = {handler: list(handler.filters) for handler in handlers}
@@ -50,7 +50,7 @@ def run(
     body: Callable[[Context], object],
     tasks: int = 1,
 ) -> list[dict[str, Any]]:
-    """Have the worker run a handler for so many tasks in one batch; the lines that came of it."""
+    """Have the worker run a handler for this many tasks in one batch; return the lines."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda context, _payload: body(context)}))
     for _ in range(tasks):
         stack.create(TaskSpec("report"))
@@ -100,7 +100,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
             print(f"error of {context.task_id}", file=sys.stderr)  # noqa: T201 - same
             log.warning("logged by %s", context.task_id)
 
-    # As in Lambda: a handler of the root logger that was there before, with a formatter that writes all there is.
+    # As in Lambda: an earlier handler of the root logger, with a formatter that writes everything.
     logging.getLogger().handlers[:] = []
     lines = run(stack, monkeypatch, capsys, body, tasks=10)
     assert len(lines) == 10 * 5 * 3
@@ -114,7 +114,7 @@ def test_each_of_ten_handlers_at_once_is_told_apart(
 def test_a_logger_that_is_there_before_is_given_the_facts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler of the root logger with a stream of its own, as Lambda's, gets the facts with the record."""
+    """A handler of the root logger with its own stream, such as Lambda's, gets the facts with the record."""
     run(stack, monkeypatch, capsys, lambda _context: logging.getLogger("users").warning("seen", extra={"type": "mine"}))
     (record,) = [record for record in caplog.records if record.name == "users"]
     assert (record.__dict__["attempt"], record.__dict__["type"]) == (1, "report")
@@ -124,7 +124,7 @@ def test_a_logger_that_is_there_before_is_given_the_facts(
 def test_a_line_is_written_once_where_nobody_has_configured_logging(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As in the embedded AWS: what Powertools' loggers write does not come a second time by way of the root logger."""
+    """As in the embedded AWS: lines of Powertools' loggers do not come again through the root logger."""
     logging.getLogger().handlers[:] = []
 
     def body(_context: Context) -> None:
@@ -140,7 +140,7 @@ def test_a_line_is_written_once_where_nobody_has_configured_logging(
 def test_a_structured_line_keeps_what_it_says(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line of JSON stays one; what it says itself under a name of ours is kept apart, lest it mislead a search."""
+    """A line of JSON stays one; its own fields under our names are kept apart, so that they do not mislead a search."""
 
     def body(_context: Context) -> None:
         # A name that no other test logs by: the handler of this logger lasts, and its stream does not.
@@ -190,7 +190,7 @@ def test_what_utf_8_cannot_write_is_printed_escaped(
 def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What `asyncio` runs belongs to the attempt; a thread does if it runs in a copy of the handler's context.
+    """Code that `asyncio` runs belongs to the attempt; a thread does if it runs in a copy of the handler's context.
 
     A plain thread may outlive the attempt: its lines are left as they are, and are never another task's.
     """
@@ -216,7 +216,7 @@ def test_coroutines_and_copied_contexts_are_attributed_and_other_threads_are_not
 def test_an_unfinished_line_is_written_when_its_attempt_ends(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What a handler printed without an end of line is not lost, and not given to the next attempt in its thread."""
+    """Text without a line end is not lost, and not given to the next attempt in its thread."""
     names = iter("ab")
 
     def body(context: Context) -> None:
@@ -230,7 +230,7 @@ def test_an_unfinished_line_is_written_when_its_attempt_ends(
 def test_a_line_without_end_is_written_in_parts(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A handler that prints a million characters at a time exceeds neither the memory nor what CloudWatch takes."""
+    """A handler that prints a million characters at a time exceeds neither the memory nor the limit of CloudWatch."""
 
     def body(_context: Context) -> None:
         for _ in range(3):
@@ -244,7 +244,7 @@ def test_a_line_without_end_is_written_in_parts(
 def test_what_belongs_to_no_attempt_is_left_alone(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After the batch, what is printed is printed as ever, and metrics name no task."""
+    """After the batch, lines are printed unchanged, and metrics name no task."""
     run(stack, monkeypatch, capsys, lambda _context: None)
     print("plain")  # noqa: T201 - what is tested
     assert capsys.readouterr().out == "plain\n"

@@ -65,7 +65,7 @@ def test_an_outcome_is_told_signed_by_a_task_of_its_own(
 
 
 def test_cleaning_up_comes_before_the_callback(stack: Stack, receiver: Receiver) -> None:
-    """Who is told of the outcome finds nothing half done."""
+    """The receiver of the outcome finds everything cleaned up."""
     target = HttpTarget(f"{receiver.url}/job", frozenset({Phase.CLEAN}))
     stack.create(TaskSpec("report", target=target, callback_url=f"{receiver.url}/ended"))
     assert stack.work(Priority.NORMAL) == []

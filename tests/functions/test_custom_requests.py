@@ -119,7 +119,7 @@ def test_a_body_has_one_of_four_forms_or_is_the_payload(
 
 
 def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver: Receiver) -> None:
-    """Without `method` and `body` it is the signed `PUT` of the envelope, with what was added."""
+    """Without `method` and `body` it is the signed `PUT` of the envelope, with the additions."""
     run(stack, {"url": receiver.url, "headers": {"X-Team": "dba"}, "query": {"a": "b"}, "auth": bearer()})
     (sent,) = receiver.requests
     assert (sent.method, sent.path) == ("PUT", "/?a=b&action=run")
@@ -142,7 +142,7 @@ def test_headers_and_query_go_with_the_signed_request_too(stack: Stack, receiver
 def test_the_statuses_of_success_decide(
     stack: Stack, receiver: Receiver, success: list[int] | None, status: int, state: State, error: str | None
 ) -> None:
-    """Those that are listed succeed, and no others; of 2xx the others are tried again, and 202 promises nothing."""
+    """Only listed statuses succeed; other 2xx are retried, and a 202 has no special meaning."""
     receiver.answers["POST", "/"] = (status, b'"told"')
     task = run(stack, {"url": receiver.url, "method": "POST", "success": success})
     assert (task.state, task.error and task.error.type) == (state, error)
@@ -175,7 +175,7 @@ def test_retry_after_is_honoured(stack: Stack, receiver: Receiver, headers: dict
 def test_what_of_a_response_is_kept(
     stack: Stack, receiver: Receiver, response: dict[str, Any], result: str | None, error: str | None
 ) -> None:
-    """Nothing of it, or so many bytes: a larger body fails, or is cut off."""
+    """Nothing, or this many bytes: a larger body fails, or is cut off."""
     receiver.answers["POST", "/"] = (200, b"[1, 2, 3]")
     task = run(stack, {"url": receiver.url, "method": "POST", "response": response})
     found = None if task.result is None or task.result.data is None else task.result.data.decode()
@@ -187,7 +187,7 @@ def test_what_of_a_response_is_kept(
 def test_a_body_is_cut_off_so_that_its_result_is_not_too_large(
     stack: Stack, receiver: Receiver, character: bytes, keep: str
 ) -> None:
-    """A text is larger as JSON: with the largest `max_bytes`, too, it succeeds with as much of it as a result takes."""
+    """A text is larger as JSON: even with the largest `max_bytes`, the task succeeds with as much as fits."""
     receiver.answers["GET", "/"] = (200, character * (MAX_RESULT_BYTES // len(character) + 1))
     response = {"keep": keep, "when_larger": "truncate", "max_bytes": MAX_RESULT_BYTES}
     task = run(stack, {"url": receiver.url, "method": "GET", "response": response})
@@ -238,7 +238,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
     header: str,
     value: str,
 ) -> None:
-    """Not in the record, its history, the API's answers or the log, though the endpoint repeats it and fails."""
+    """It is neither in the record nor in the API or the log, even if the endpoint repeats it and fails."""
     stack.secrets[SENT_SECRET] = secret
     receiver.judge = lambda request: (500, json.dumps(dict(request.headers)).encode())
     receiver.headers = {"X-Echo": value}
@@ -267,7 +267,7 @@ def test_a_secret_is_sent_and_seen_by_nobody_else(
 
 
 def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: Receiver) -> None:
-    """A 401 has it read again, and the same attempt succeeds; without another value the 401 stands."""
+    """A 401 has it read again, and the same attempt succeeds; with an unchanged value the 401 stands."""
     receiver.judge = lambda request: None if request.headers["Authorization"] == "Bearer new" else (401, b"")
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task = run(stack, target)
@@ -279,7 +279,7 @@ def test_a_secret_that_was_replaced_is_read_again_once(stack: Stack, receiver: R
 
 
 def token_server(receiver: Receiver, tokens: list[str]) -> None:
-    """Have the receiver give tokens, and accept the latest of them only."""
+    """Have the receiver issue tokens, and accept only the latest of them."""
 
     def judge(request: Received) -> tuple[int, bytes] | None:
         if request.path == "/token":
@@ -327,7 +327,7 @@ def test_a_token_is_fetched_with_client_credentials_and_kept(stack: Stack, recei
 def test_a_token_that_cannot_be_fetched_fails_the_attempt(
     stack: Stack, receiver: Receiver, secret: str, told: str
 ) -> None:
-    """It says why without what is in the secret; the token's URL is under the rules of every URL."""
+    """The error has the reason without the secret; the token's URL is under the rules of every URL."""
     stack.secrets[SENT_SECRET] = secret
     task = run(stack, {"url": receiver.url, "method": "POST", "auth": {"secret": "crm", "scheme": "oauth_client"}})
     assert task.error is not None
@@ -338,7 +338,7 @@ def test_a_token_that_cannot_be_fetched_fails_the_attempt(
 
 
 def test_a_secret_is_not_for_everybody(stack: Stack, receiver: Receiver) -> None:
-    """Settings that were narrowed since a task was created hold when it runs: by host, and by owner."""
+    """Settings that were narrowed after a task's creation apply when it runs: by host, and by owner."""
     target = {"url": receiver.url, "method": "POST", "auth": bearer()}
     task_id = Gateway().create({"type": "report", "target": {"kind": "http", **target}})["id"]
     one: dict[str, Any] = {"arn": SENT_SECRET, "hosts": ["127.0.0.1"], "owners": ["somebody"]}

@@ -61,7 +61,7 @@ def test_a_batch_of_calls_is_one_invocation(stack: Stack, events: list[dict[str,
     target = HttpTarget(f"{receiver.url}/job")
     tasks = [stack.create(TaskSpec("report", payload=b'{"n":1}', target=target)) for _ in range(10)]
     assert stack.work(Priority.NORMAL) == []
-    # How many begin within the window is the machine's affair: on a quiet one all ten do.
+    # The number that begin within the window depends on the machine: on a quiet one, all ten do.
     assert sum(len(event["calls"]) for event in events) == 10
     assert len(events) < 10
     for task in tasks:

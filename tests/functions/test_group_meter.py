@@ -65,7 +65,7 @@ def work(stack: Stack) -> None:
 
 
 def test_a_member_costs_two_units(stack: Stack) -> None:
-    """Its item and its end, and a read of the group at each; the first one also creates the group."""
+    """Its item and its end, and a read of the group at each; the first member also creates the group."""
     created()
     work(stack)
     assert spent(stack, created) == (2, 2, 0)

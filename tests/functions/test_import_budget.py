@@ -51,13 +51,13 @@ print(len(libraries), len(names) - len(libraries), collections)
 
 
 def test_every_function_has_a_budget() -> None:
-    """No function is left out."""
+    """None is left out."""
     assert set(BUDGET) == {name.value for name in FunctionName}
 
 
 @pytest.mark.parametrize("function", BUDGET)
 def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
-    """A function that starts imports no more than is written down, and collects no garbage meanwhile."""
+    """A starting function imports no more than its written limit, and collects no garbage meanwhile."""
     script = SCRIPT.format(function=function)
     told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
     libraries, own, collections = map(int, told.stdout.split())
@@ -74,7 +74,7 @@ def test_frozen_classes_are_cheap_to_create() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """There are no import cycles in the core, neither at run time nor for the type checker."""
+    """The core has no import cycles, at run time or for the type checker."""
     graph = grimp.build_graph("duetime", "duetime_common", "functions", cache_dir=None)
     cycles = [
         (module, imported)

@@ -55,7 +55,7 @@ def message(stack: Stack, body: object, **changes: Any) -> dict[str, Any]:  # no
 
 
 def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of an event
-    """What EventBridge sends to a queue (Source: EventBridge User Guide, "Events")."""
+    """The message that EventBridge sends to a queue (Source: EventBridge User Guide, "Events")."""
     second = stack.clock.now() // SECOND
     return {
         "version": "0",
@@ -72,7 +72,7 @@ def event(stack: Stack, detail: object, **changes: Any) -> dict[str, Any]:  # no
 
 
 def take(stack: Stack, *records: dict[str, Any]) -> list[str]:
-    """Let the intake have a batch; the ids of what it reports for another delivery."""
+    """Let the intake have a batch; return the ids that it reports for redelivery."""
     answer = stack.call("intake", {"Records": list(records)})
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
@@ -85,7 +85,7 @@ def tasks_of(owner: str = EVENTS) -> list[Task]:
 
 
 def rejected(stack: Stack) -> list[tuple[str, str]]:
-    """What was put aside: body and reason."""
+    """The rejected messages: body and reason."""
     answer = stack.cloud.sqs.receive_message(
         QueueUrl=stack.environ[Variable.INTAKE_REJECTS], MaxNumberOfMessages=10, MessageAttributeNames=["All"]
     )
@@ -93,7 +93,7 @@ def rejected(stack: Stack) -> list[tuple[str, str]]:
 
 
 def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
-    """Owned by whom the settings name, with all that the API takes, and with a message of its own."""
+    """It has the owner from the settings, all fields of the API, and a message."""
     detail = {"type": "report", "payload": {"n": 1}, "priority": "high", "name": "daily", "tags": {"team": "dba"}}
     assert take(intake, message(intake, event(intake, detail))) == []
     (task,) = tasks_of()
@@ -104,7 +104,7 @@ def test_an_event_becomes_a_task_and_runs(intake: Stack) -> None:
 
 
 def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
-    """What a producer sends to the queue is what it would post."""
+    """A message on the queue has the same form as a posted task."""
     assert take(intake, message(intake, {"type": "report", "delay_seconds": 600})) == []
     (task,) = tasks_of()
     assert task.due_at == intake.clock.now() + 10 * MINUTE
@@ -112,7 +112,7 @@ def test_a_bare_task_on_the_queue_is_taken_in_likewise(intake: Stack) -> None:
 
 
 def test_an_event_says_nothing_of_the_owner(intake: Stack) -> None:
-    """It is an unknown field, as for the API."""
+    """The owner is an unknown field, as for the API."""
     assert take(intake, message(intake, event(intake, {"type": "report", "owner": "boss"}))) == []
     assert [reason for _, reason in rejected(intake)] == ["detail.owner: is not a known field"]
     assert tasks_of() == tasks_of("boss") == []
@@ -127,7 +127,7 @@ def test_an_event_of_a_type_that_is_reserved_for_others_is_rejected(intake: Stac
 
 
 def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stack) -> None:
-    """Each event one task, each poison put aside, nothing reported, and the messages sent in batches of ten."""
+    """Each event is one task, each poison message rejected, nothing reported; messages are sent in tens."""
     events = [event(intake, {"type": "report", "payload": n}) for n in range(80)]
     records = [message(intake, each) for each in (*events, *events[:15])]
     poison = ["not json", "[]", '{"type": 1}', json.dumps(event(intake, None)), '{"detail": {"type": "report"}}']
@@ -138,7 +138,7 @@ def test_a_hundred_events_with_repeats_and_poison_are_taken_at_once(intake: Stac
 
 
 def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -> None:
-    """Seconds, hours or days later, and whatever has become of the task meanwhile: nothing is written, nothing sent."""
+    """Seconds, hours or days later, and in any state of the task: nothing is written or sent."""
     record = message(intake, event(intake, {"type": "report", "payload": "a" * 100}))
     take(intake, record)
     assert intake.work(Priority.NORMAL) == []
@@ -153,7 +153,7 @@ def test_a_redelivered_event_is_the_same_task_whenever_it_comes(intake: Stack) -
 
 @pytest.mark.parametrize("becomes", ["gone", "other"])
 def test_a_redelivered_event_is_its_run_whatever_becomes_of_the_definition(intake: Stack, becomes: str) -> None:
-    """It is deleted, or asks for a parameter by now: nothing is rejected, and the run has the graph that it had."""
+    """A deleted definition, or a new required parameter, rejects nothing, and the run keeps its graph."""
     definitions, owner = composed(CoreServices).topology_definitions, EVENTS
     graph = {"nodes": {"a": {"type": "report"}}}
     definitions.put(owner, "nightly", json.dumps(graph).encode(), "", Precondition())
@@ -187,7 +187,7 @@ def test_a_redelivered_event_with_a_large_payload_leaves_the_payload_alone(intak
 
 
 def test_delays_count_from_the_event(intake: Stack) -> None:
-    """A message that has waited is due when its sender meant it to be, and at every delivery the same."""
+    """A delayed message is due when its sender meant it to be, the same at every delivery."""
     sent = intake.clock.now()
     record = message(intake, {"type": "report", "delay_seconds": 90})
     intake.clock.at += 30 * SECOND
@@ -197,7 +197,7 @@ def test_delays_count_from_the_event(intake: Stack) -> None:
 
 
 def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all_the_same(intake: Stack) -> None:
-    """Its home is long past: it has a timer in the present minute, so that a lost message loses no task."""
+    """Its home is long past: it has a timer in the present minute, so that a lost message does not lose the task."""
     record = message(intake, {"type": "report"})
     intake.clock.at += 2 * DAY
     take(intake, record)
@@ -212,7 +212,7 @@ def test_an_event_that_comes_after_the_recovery_scans_of_its_minute_is_found_all
 def test_what_the_store_does_not_take_comes_again_and_nothing_else(
     intake: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A throttled store: those events alone are reported, and the next delivery makes each task once."""
+    """A throttled store: only those events are reported, and the next delivery creates each task once."""
     records = [message(intake, event(intake, {"type": "report", "payload": n})) for n in range(20)]
     dynamodb = composed(CoreServices).stores.tasks._client
     put, calls = dynamodb.put_item, iter(range(1_000))
@@ -237,7 +237,7 @@ def test_what_the_store_does_not_take_comes_again_and_nothing_else(
 
 
 def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong that nobody thought of, the others are tasks, and their messages go."""
+    """For any unforeseen error, the others become tasks, and their messages are deleted."""
     good, bad = message(intake, {"type": "report"}), message(intake, {"type": "report", "name": "bad"})
     store = composed(CoreServices).stores.tasks
     create, insert = store.create, store.insert
@@ -260,7 +260,7 @@ def test_a_defect_in_one_event_is_its_own(intake: Stack, monkeypatch: pytest.Mon
 
 
 def test_poison_that_cannot_be_put_aside_comes_again(intake: Stack) -> None:
-    """It is not lost; SQS itself gives it up in the end."""
+    """It is not lost; finally SQS moves it to the dead-letter queue."""
     intake.environ[Variable.INTAKE_REJECTS] += "-gone"
     poison = message(intake, "not json")
     assert take(intake, poison, message(intake, {"type": "report"})) == [poison["messageId"]]
@@ -300,7 +300,7 @@ NAMES = {"id": "1", "source": "com.example.orders"}
     ],
 )
 def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, body: object, reason: str) -> None:
-    """Every refusal of the API, and those of an event's own fields, name what is wrong; nothing is stored."""
+    """Every refusal of the API, and errors in an event's own fields, are named; nothing is stored."""
     record = message(intake, body)
     assert take(intake, record) == []
     assert tasks_of() == []
@@ -310,7 +310,7 @@ def test_what_can_become_no_task_is_put_aside_with_the_reason(intake: Stack, bod
 
 
 def test_the_same_id_of_another_source_is_another_event(intake: Stack) -> None:
-    """Sources number their events by themselves."""
+    """Sources number their events independently."""
     for source in ("com.example.orders", "com.example.invoices"):
         take(intake, message(intake, event(intake, {"type": "report"}, id="7", source=source)))
     assert len({task.id for task in tasks_of()}) == 2
@@ -327,7 +327,7 @@ def test_refusals_are_counted_and_noted(
 
 
 def test_the_id_says_when_and_where(intake: Stack) -> None:
-    """It is a task's id like any other: its home is the event's time, its shard one that is read."""
+    """It is an ordinary task id: its home is the event's time, and its shard one that is read."""
     at = intake.clock.now() // SECOND * SECOND
     take(intake, message(intake, event(intake, {"type": "report"}, time=to_iso(at))))
     (task,) = tasks_of()

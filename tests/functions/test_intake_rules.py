@@ -89,7 +89,7 @@ def change(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a reco
 
 
 def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
-    """With the fields that the rule sets from it; the delay counts from the event; a repeat changes nothing."""
+    """With the fields that the rule takes from it; the delay counts from the event; a repeat changes nothing."""
     fields = {
         "payload": "detail.order",
         "tags.order": "detail.order.id",
@@ -109,7 +109,7 @@ def test_an_event_that_matches_a_rule_creates_its_task(intake: Stack) -> None:
 
 
 def test_an_event_that_matches_no_rule_is_dropped(intake: Stack) -> None:
-    """It is neither a task nor a reject: a bus has many events."""
+    """It becomes neither a task nor a reject: a bus has many events."""
     set_rule("placed", {"pattern": {"source": ["com.example.billing"]}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
     assert (tasks_of(), rejected(intake)) == ([], [])
@@ -127,7 +127,7 @@ def test_an_event_does_what_each_rule_says_that_it_matches(intake: Stack) -> Non
 
 
 def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
-    """Their detail type is the one of the settings; a rule that matches everything does not double them."""
+    """They have the detail type of the settings; a rule that matches everything does not create them twice."""
     set_rule("all", {"pattern": {"source": [{"exists": True}]}, "create": {"task": TASK}})
     assert take(intake, message(intake, event(intake, TASK)), message(intake, TASK)) == []
     assert len(tasks_of()) == 2
@@ -137,7 +137,7 @@ def test_events_that_are_tasks_do_not_pass_through_rules(intake: Stack) -> None:
 
 
 def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
-    """By a bulk operation of the rule's owner; a repeated delivery starts no other one."""
+    """By a bulk operation of the rule's owner; a repeated delivery starts none."""
     later = {**TASK, "delay_seconds": 600}
     take(intake, *(message(intake, {**later, "tags": {"order": each}}) for each in ("o-17", "o-18")))
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
@@ -157,7 +157,7 @@ def test_an_event_cancels_the_tasks_of_its_rule(intake: Stack) -> None:
 
 
 def test_a_cancel_without_a_value_for_its_filter_is_put_aside(intake: Stack) -> None:
-    """Without the condition, it would cancel more tasks than meant."""
+    """Without the condition, it would cancel more tasks than intended."""
     rule = {"pattern": SOURCE, "cancel": {"filter": {"type": "report"}, "fields": {"tags.order": "detail.id"}}}
     set_rule("cancelled", rule)
     assert take(intake, placed(intake, {})) == []
@@ -215,7 +215,7 @@ def test_changes_of_a_table_are_events(intake: Stack) -> None:
 
 
 def test_lines_of_a_log_are_events(intake: Stack) -> None:
-    """An object in a line is its `json`; what CloudWatch Logs sends to check the way is no event."""
+    """An object in a line is its `json`; CloudWatch Logs' check of the connection is no event."""
     pattern = {"source": ["aws.logs"], "resources": ["/app/orders"], "detail": {"json": {"level": ["ERROR"]}}}
     set_rule("errors", {"pattern": pattern, "create": {"task": TASK, "fields": {"payload": "detail.json.error"}}})
     delivery = lines('{"level": "ERROR", "error": "disk full"}', '{"level": "INFO"}', "plain text")
@@ -253,7 +253,7 @@ def test_a_file_in_s3_is_an_event(intake: Stack) -> None:
 
 
 def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are read every ten seconds; while they cannot be, events come again, so that no new rule is missed."""
+    """They are read every ten seconds; while that fails, events come again, so that a new rule misses none."""
     set_rule("placed", {"pattern": SOURCE, "create": {"task": TASK}})
     assert take(intake, placed(intake, {})) == []
     set_rule("more", {"pattern": SOURCE, "create": {"task": TASK}})
@@ -278,7 +278,7 @@ def test_rules_are_in_force_within_seconds(intake: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_large_event_is_put_aside(intake: Stack) -> None:
-    """Its comparison with the rules has a budget."""
+    """Matching it against the rules has a limit."""
     set_rule("many", {"pattern": {"detail": {"a": [str(each) for each in range(400)]}}, "create": {"task": TASK}})
     assert take(intake, placed(intake, {"a": ["x"] * 1_000})) == []
     ((_, reason),) = rejected(intake)
@@ -286,7 +286,7 @@ def test_a_large_event_is_put_aside(intake: Stack) -> None:
 
 
 def test_an_expression_that_takes_too_long_is_put_aside(intake: Stack) -> None:
-    """The budget of conditions holds for the fields of rules, too."""
+    """The budget of conditions applies to the fields of rules, too."""
     fields = {"payload": "detail.a[].[@,@][].[@,@][].[@,@][].[@,@][].[@,@][].[@,@]"}
     set_rule("bomb", {"pattern": SOURCE, "create": {"task": TASK, "fields": fields}})
     assert take(intake, placed(intake, {"a": list(range(20_000))})) == []
@@ -336,7 +336,7 @@ def results(stack: Stack) -> dict[str, Any]:
 
 
 def test_an_event_wakes_the_tasks_that_wait_for_it(intake: Stack) -> None:
-    """Those with its key, with the payload that the rule takes from it; a repeated delivery is the same signal."""
+    """Those with its key, with the payload that the rule extracts; a repeated delivery is the same signal."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17", "o-18")
     record = placed(intake, {"order": {"id": "o-17"}, "amount": 5})
@@ -393,7 +393,7 @@ def test_events_of_each_source_wake_tasks(intake: Stack) -> None:
 
 
 def test_an_event_that_cannot_wake_now_comes_again(intake: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the store does not answer; the tasks are woken by the next delivery."""
+    """If the store fails, the next delivery wakes the tasks."""
     set_rule("paid", {"pattern": SOURCE, "signal": SIGNAL})
     waiting(intake, "o-17")
     record = placed(intake, {"order": {"id": "o-17"}})

@@ -1,4 +1,4 @@
-"""What a task costs, counted exactly: the promises of the design cannot erode unseen.
+"""The exact costs of a task: the design's promises cannot erode unseen.
 
 Write units are those of the embedded engine, which were found right by DynamoDB's documented rules; requests are
 every call of an AWS API, those included that Lambda's poller makes (receive, delete).
@@ -102,7 +102,7 @@ FOUR_BYTES = "\N{ANTENNA WITH BARS}"
 
 @pytest.fixture
 def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Stack, Meter]]:
-    """The functions over the embedded engine, every call counted, and a handler that does nothing."""
+    """The functions over the embedded engine with every call counted, and a handler that does nothing."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: {"rows": 3}}))
@@ -152,7 +152,7 @@ def test_a_task_of_a_batch_handler_costs_what_any_other_does(
     registered = Registered({"run": lambda items: sizes.append(len(items))}, batch=Batch())
     monkeypatch.setitem(REGISTRY, "report", registered)
     stack, meter = metered
-    # Its threads take real time to join a call, in which the clock stands still.
+    # Its threads take real time to join a call, while the clock stands still.
     monkeypatch.setattr(stack.clock, "sleep_until", lambda _at: time.sleep(0.01))
     composed(TaskServices).batch_creator.create_many(OWNER, orders(10))
     assert stack.work(Priority.NORMAL) == []
@@ -162,7 +162,7 @@ def test_a_task_of_a_batch_handler_costs_what_any_other_does(
 
 
 def test_a_task_of_a_batch_that_needs_a_timer_is_written_after_it(metered: tuple[Stack, Meter]) -> None:
-    """What is to be told if it is late has a timer, and its record comes after that; the others go together."""
+    """A timer for a late start is written first, and the record after it; the others go together."""
     _stack, meter = metered
     notify_on = NotifyOn("https://example.org/alerts", late_seconds=300)
     composed(TaskServices).batch_creator.create_many(OWNER, [*orders(2), *orders(2, notify_on=notify_on)])
@@ -195,7 +195,7 @@ def test_a_task_found_by_the_trigger_costs_no_write_more(metered: tuple[Stack, M
 
 
 def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tuple[Stack, Meter]) -> None:
-    """A minute in which nothing is due: 2 write units, 6 readings of each of the 4 shards, and one of their number."""
+    """A minute without due tasks: 2 write units, 6 reads of each of the 4 shards, and one of their number."""
     stack, meter = metered
     for _ in range(2):
         stack.call("trigger", {})
@@ -208,7 +208,7 @@ def test_an_idle_tick_costs_two_writes_and_a_reading_of_each_shard(metered: tupl
 
 
 def test_an_estimate_has_the_write_units_of_a_run(metered: tuple[Stack, Meter]) -> None:
-    """Of a task that succeeds at once, whatever it has: what is estimated of its order is what the meter counts."""
+    """For a task that succeeds at once, with any options: the estimate of its order is what the meter counts."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     plain = TaskSpec("report", payload=PAYLOAD)
@@ -243,7 +243,7 @@ def run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_an_idempotency_key_costs_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The key's own item, and nothing in the list."""
+    """The key's own item; the list costs nothing more."""
     _stack, meter = metered
     order = Order(TaskSpec("report", payload=PAYLOAD), IdempotencyKey("key-1", "0" * 64))
     composed(TaskServices).creator.create(OWNER, order)
@@ -324,7 +324,7 @@ def test_a_task_made_of_an_event_costs_what_a_posted_one_does(metered: tuple[Sta
     assert meter.requests == {"BatchExecuteStatement": 1, "SendMessageBatch": 1}
     meter.reset()
     assert stack.call("intake", {"Records": records}) == {"batchItemFailures": []}
-    # Each by itself again: what exists may be what a batch wrote whose first response was lost.
+    # Each separately again: existing records may come from a batch whose first response was lost.
     assert (meter.table_units, meter.index_units, meter.read_units) == (20, 0, 0)
     assert meter.requests == {"BatchExecuteStatement": 1, "PutItem": 10}
     meter.reset()
@@ -355,7 +355,7 @@ def test_a_retry_costs_two_units_and_a_message(
 
 
 def test_a_step_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its result is one small item. A first attempt queries only the switches, and a later one the steps, too."""
+    """A step's result is one small item. A first attempt queries only the switches, and a later one the steps, too."""
     stack, meter = metered
     stack.environ[Variable.TRACEBACKS] = "log"
 
@@ -407,7 +407,7 @@ def test_a_heartbeat_costs_one_unit(metered: tuple[Stack, Meter], monkeypatch: p
 
 
 def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
-    """A key of the usual length fits into the record, and the message's group is made from it without a read."""
+    """A key of the usual length fits into the record, and the message's group is derived from it without a read."""
     stack, meter = metered
     create(stack, fair_key="customer-17", fair_weight=3)
     assert stack.work(Priority.NORMAL) == []
@@ -415,7 +415,7 @@ def test_a_fair_key_costs_nothing(metered: tuple[Stack, Meter]) -> None:
 
 
 def test_a_lock_costs_two_units_and_its_first_use_two_more(metered: tuple[Stack, Meter]) -> None:
-    """Taken and given back, with a look at its line each time; a key of its first time comes into the owner's list."""
+    """Taken and released, with a read of its line each time; a new key is added to the owner's list."""
     stack, meter = metered
     create(stack, lock=LockSpec("db-17"))
     assert stack.work(Priority.NORMAL) == []
@@ -575,7 +575,7 @@ def test_an_event_outside_the_record_of_its_callback_costs_four_units_more(meter
 def test_a_notice_costs_nothing_unless_the_task_fails(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`notify_on` of a task that succeeds writes nothing more; after a failure `finished_at` has a write of its own."""
+    """`notify_on` of a task that succeeds writes nothing more; after a failure `finished_at` is a separate write."""
     stack, meter = metered
     composed(HttpServices).__dict__["caller"] = _Heard()
     failures = NotifyOn("https://example.org/alerts", failed=True)
@@ -590,7 +590,7 @@ def test_a_notice_costs_nothing_unless_the_task_fails(
 
 
 def test_a_late_start_to_be_told_costs_one_timer(metered: tuple[Stack, Meter]) -> None:
-    """One write with the record's; nothing more for a task that starts in time."""
+    """One write together with the record's; nothing more for a task that starts in time."""
     stack, meter = metered
     create(stack, notify_on=NotifyOn("https://example.org/alerts", late_seconds=300))
     assert stack.work(Priority.NORMAL) == []
@@ -617,7 +617,7 @@ def test_a_long_run_to_be_told_costs_nothing_in_a_worker_and_one_timer_elsewhere
 def test_an_expiry_costs_nothing(
     metered: tuple[Stack, Meter], expires_seconds: int, state: State, index_units: int
 ) -> None:
-    """Not for a task that starts in time; one that expires costs what any failed one does."""
+    """A task that starts in time pays nothing; an expired one costs as much as any failed one."""
     stack, meter = metered
     task = create(stack, expires_seconds=expires_seconds)
     if state is State.FAILED:
@@ -648,7 +648,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
 
 
 def test_a_poll_costs_one_read_and_many_tasks_are_one_request(metered: tuple[Stack, Meter]) -> None:
-    """A hundred at most, each of them charged by itself: one unit, half of it if it may be a moment old."""
+    """A hundred at most, each charged separately: one unit, or half for an eventually consistent read."""
     stack, meter = metered
     ids = [create(stack, delay=20 * MINUTE).id for _ in range(3)]
     meter.reset()
@@ -692,7 +692,7 @@ def test_a_cancel_costs_one_unit_and_no_read(metered: tuple[Stack, Meter]) -> No
 
 
 def test_a_deletion_costs_one_unit_and_two_reads(metered: tuple[Stack, Meter]) -> None:
-    """Of the record, and of what lies beside it; one that has not started costs its cancel more."""
+    """One for the record and one for its contents; an open task costs its cancellation besides."""
     stack, meter = metered
     ended, waiting = create(stack), create(stack, delay=20 * MINUTE)
     assert stack.work(Priority.NORMAL) == []
@@ -744,7 +744,7 @@ def test_the_hardest_legal_task_costs_a_unit_for_each_kilobyte_of_its_record(
     composed(TaskServices).creator.create(OWNER, Order(spec))
     assert (meter.table_units, meter.index_units) == (7, 1)
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome with its result, `finished_at`; each lock is taken and given back; the callback's record and its
+    # Claim, outcome with its result, `finished_at`; each lock is taken and released; the callback's record and its
     # payload outside, twice.
     assert (meter.table_units, meter.index_units) == (7 + 7 + 7 + 7 + 5 * 2 + 12, 1 + 1 + 5)
 
@@ -758,14 +758,14 @@ def test_a_payload_outside_the_record_costs_its_size_three_times(metered: tuple[
     assert 15 <= written <= 45
     assert meter.table_units == 1 + 2 * written
     assert stack.work(Priority.NORMAL) == []
-    # Claim, outcome, the item's expiry, and `finished_at` in a write of its own.
+    # Claim, outcome, the item's expiry, and a separate write of `finished_at`.
     assert meter.table_units == 1 + 2 * written + 1 + 1 + written + 1
 
 
 def test_a_result_outside_the_record_costs_its_size_once(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is written with the expiry that it keeps: nothing follows, and the outcome is the last write."""
+    """It is written with its final expiry: nothing follows, and the outcome is the last write."""
     stack, meter = metered
     rows = [f"{index * 2654435761 % 2**32:08x}" for index in range(5000)]
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: rows}))
@@ -779,7 +779,7 @@ def test_a_result_outside_the_record_costs_its_size_once(
 def test_old_lines_of_the_history_cost_two_units_each(
     metered: tuple[Stack, Meter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nine attempts, of which the record keeps five: each other is an item, which expires in a second write."""
+    """Nine attempts, of which the record keeps five: each other line is an item, which expires with a second write."""
     stack, meter = metered
 
     def fail(_context: Context, _payload: object) -> None:
@@ -794,7 +794,7 @@ def test_old_lines_of_the_history_cost_two_units_each(
 
 
 def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tuple[Stack, Meter]) -> None:
-    """Not a task: twenty batches in a moment read them once, and one a second for ten seconds reads them twice."""
+    """Not per task: twenty batches in a moment read them once, and one a second for ten seconds reads them twice."""
     stack, meter = metered
     for _ in range(20):
         stack.work(Priority.NORMAL)
@@ -806,7 +806,7 @@ def test_switches_cost_a_worker_one_small_reading_every_five_seconds(metered: tu
 
 
 def test_a_link_costs_two_reads_and_a_write(metered: tuple[Stack, Meter]) -> None:
-    """To create; to use, a read and a write more than the decision, which reads and writes its task."""
+    """To create it; a use costs a read and a write more than the decision, which reads and writes its task."""
     stack, meter = metered
     task = create(stack, target=ApprovalTarget(timeout_seconds=600))
     assert stack.work(Priority.NORMAL) == []
@@ -877,7 +877,7 @@ def test_a_caller_within_its_quotas_pays_one_write_for_fifty_creations(
 
 
 def test_an_attempt_within_a_quota_costs_two_units_more(quotas: tuple[QuotaServices, Stack, Meter]) -> None:
-    """It takes a place and gives it back; an owner far from its limit reads nothing for it."""
+    """It takes a place and releases it; an owner far from its limit reads nothing for it."""
     _, stack, meter = quotas
     create(stack)
     meter.reset()
@@ -911,7 +911,7 @@ def test_a_healthy_host_costs_one_small_reading_every_five_seconds(metered: tupl
 
 
 def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stack, Meter]) -> None:
-    """A unit for each task that is cancelled; the list and the records are read, and nothing else is written."""
+    """A unit for each cancelled task; the list and the records are read, and nothing else is written."""
     _stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
@@ -928,7 +928,7 @@ def test_cancelling_by_filter_costs_what_single_cancels_cost(metered: tuple[Stac
 
 
 def test_a_bulk_operation_costs_a_unit_for_each_step(metered: tuple[Stack, Meter]) -> None:
-    """And one each for its item, its timer and being taken up; a minute that it lasts is a write and a read."""
+    """And one each for its item, its timer and its start; a minute of it is a write and a read."""
     stack, meter = metered
     composed(TaskServices).batch_creator.create_many(OWNER, orders(30, delay=20 * MINUTE))
     meter.reset()
@@ -952,7 +952,7 @@ _PAID = EventTarget("order.paid", "o-17", timeout_seconds=600)
 def test_a_wait_for_an_event_costs_its_place_and_its_looks(
     metered: tuple[Stack, Meter], end: str, units: int, listed: int
 ) -> None:
-    """Record, claim, note, timer, wait and two looks; then a claim, the outcome and two looks."""
+    """Record, claim, note, timer, wait and two reads; then a claim, the outcome and two reads."""
     stack, meter = metered
     task = create(stack, target=_PAID)
     assert stack.work(Priority.NORMAL) == []
@@ -973,7 +973,7 @@ def test_a_wait_for_an_event_costs_its_place_and_its_looks(
 
 
 def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[Stack, Meter]) -> None:
-    """Once: each later start is one unit, and what has no rate pays nothing."""
+    """Once: each later start is one unit, and a task without a rate pays nothing."""
     stack, meter = metered
     spec = TaskSpec("report", payload=PAYLOAD)
     units: list[tuple[float, float]] = []
@@ -985,7 +985,7 @@ def test_the_first_start_of_a_rate_costs_its_place_in_the_list(metered: tuple[St
 
 
 def test_a_condition_on_a_signal_costs_reads_and_no_write(metered: tuple[Stack, Meter]) -> None:
-    """A signal that does not meet it reads the task; the task later reads all of them, a hundred in a request."""
+    """A signal that does not meet it reads the task; the task later reads all signals, a hundred in a request."""
     stack, meter = metered
     create(stack, target=replace(_PAID, when="payload > `9`"))
     assert stack.work(Priority.NORMAL) == []
@@ -1008,7 +1008,7 @@ def send(signal: Signal, key: IdempotencyKey | None = None) -> int:
 
 
 def test_a_signal_costs_its_item_and_a_check_of_each_task(metered: tuple[Stack, Meter]) -> None:
-    """Its own item and a look for tasks; a key is one more; each task is read and written once."""
+    """Its own item and a search for tasks; a key is one more; each task is read and written once."""
     stack, meter = metered
     meter.reset()
     assert send(Signal("order.paid", "o-17")) == 0

@@ -1,4 +1,4 @@
-"""The meter itself: what several threads do at once is all counted."""
+"""The meter itself: it counts the calls of several threads at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Interrupted(UserDict[str, Any]):
 
 
 def test_calls_of_several_threads_are_all_counted() -> None:
-    """A call that another thread counts while one is being counted is not lost."""
+    """A call that another thread counts at the same time is not lost."""
     meter = Meter(boto3.Session(region_name="us-east-1"))
     model = SimpleNamespace(name="PutItem")
     refused = {"Error": {"Code": "ConditionalCheckFailedException"}}

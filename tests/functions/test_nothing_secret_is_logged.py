@@ -1,6 +1,6 @@
-"""What users hand over in confidence is in no line of a log: payloads, results, answers, URLs, headers, secrets.
+"""Confidential data of users is in no line of a log: payloads, results, responses, URLs, headers, secrets.
 
-Each of them bears a mark, goes through the functions on every path that logs, and the mark is looked for in all output.
+Each of them has a mark, goes through the functions on every path that logs, and all output is searched for the mark.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Output:
 
 @pytest.fixture
 def output(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Iterator[Output]:
-    """What is written from here on; the botocore library at its most talkative but one."""
+    """The output from here on; the botocore library logs at its second most detailed level."""
     caplog.set_level(logging.INFO)
     yield Output(capsys, caplog)
     composition.use(None)
@@ -82,7 +82,7 @@ def handle(monkeypatch: pytest.MonkeyPatch, **phases: Callable[[Any, Any], objec
 
 
 def assert_silent(output: Output, *told: str) -> None:
-    """Nothing that was written bears the mark; what is told must be among it, lest nothing was written at all."""
+    """No output has the mark; the expected text must be in it, otherwise nothing may have been written at all."""
     lines = output.lines()
     assert [line for line in lines if MARK in line] == []
     assert [text for text in told if not any(text in line for line in lines)] == []
@@ -98,7 +98,7 @@ def run(stack: Stack, **fields: Any) -> Task:  # noqa: ANN401 - fields of a task
 
 
 def raising(error: BaseException) -> Callable[..., object]:
-    """Something that raises an error, whatever it is given."""
+    """A callable that always raises an error."""
 
     def boom(*_: object, **__: object) -> object:
         raise error
@@ -107,7 +107,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 
 
 def test_payload_and_result_of_a_success(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that succeeds leaves a line of metrics, and nothing of what it was given or returned."""
+    """A task that succeeds leaves a line of metrics, without its payload or result."""
     handle(monkeypatch, run=lambda _context, payload: payload)
     assert run(stack).state is State.SUCCEEDED
     assert_silent(output, "tasks_succeeded")
@@ -124,7 +124,7 @@ def test_a_result_that_is_not_json(
 
 
 def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is logged whole, but what looks like a secret in the message or in a cause is replaced."""
+    """It is logged whole, with likely secrets in the message or in a cause replaced."""
 
     def boom(_context: object, payload: Any) -> None:  # noqa: ANN401 - JSON
         try:
@@ -138,7 +138,7 @@ def test_the_traceback_of_a_failure(stack: Stack, output: Output, monkeypatch: p
 
 
 def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
-    """Bodies, headers and query parameters that cannot be accepted are told to who sent them, and to nobody else."""
+    """Only the sender gets the errors for bodies, headers and query parameters that cannot be accepted."""
     del stack
     gateway = Gateway(headers={"authorization": f"Bearer {MARK}", "cookie": MARK, "x-api-key": MARK})
     bodies = [
@@ -155,7 +155,7 @@ def test_requests_that_are_refused(stack: Stack, output: Output) -> None:
 
 
 def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unforeseen error may quote what it could not digest, as validators do: the log says where it was, not what."""
+    """An unforeseen error may quote values, as validators do: the log has the place, not the values."""
     stack.create(TaskSpec("report", payload=TEXT))
     deliveries = stack.receive(Priority.NORMAL)
     defect = ValueError(f"cannot digest {PAYLOAD}")
@@ -190,7 +190,7 @@ def test_a_defect_that_quotes_the_payload(stack: Stack, output: Output, monkeypa
 
 
 def test_what_an_endpoint_is_sent_and_answers(stack: Stack, receiver: Receiver, output: Output) -> None:
-    """Neither the secret of the signature, nor the token in a URL, nor the body of an answer, well or ill."""
+    """Neither the secret of the signature, nor the token in a URL, nor the body of a response, good or bad."""
     token = f"?token={MARK}"
     answers = receiver.answers
     answers["PUT", f"/fails{token}&action=run"] = (500, TEXT)
@@ -213,7 +213,7 @@ def test_a_callback_to_a_host_that_nobody_knows(stack: Stack, output: Output, mo
 
 
 def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) -> None:
-    """Whatever the endpoint answered when it began to fail."""
+    """With any response of the endpoint when it began to fail."""
     receiver.answers["PUT", "/fails?action=run"] = (500, TEXT)
     for _ in range(12):
         run(stack, target=HttpTarget(f"{receiver.url}/fails"))
@@ -222,7 +222,7 @@ def test_a_circuit_that_opens(stack: Stack, receiver: Receiver, output: Output) 
 
 
 def test_events_and_messages_that_cannot_be_read(stack: Stack, output: Output) -> None:
-    """They are put aside as they came; the log has only their ids."""
+    """They are kept as they came; the log has only their ids."""
     bodies = [MARK, json.dumps({"type": "report", MARK: 1}), json.dumps({"type": [MARK]}), f'{{"a": "{MARK}"']
     records = [
         {

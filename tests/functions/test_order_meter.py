@@ -1,4 +1,4 @@
-"""What an ordered key costs in write units and consistent reads."""
+"""The write units and consistent reads of an ordered key."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spent(stack: Stack, act: Callable[[], object]) -> tuple[int, int]:
 
 
 def work(stack: Stack) -> None:
-    """Process what is on the queue."""
+    """Process the messages on the queue."""
     stack.work(Priority.NORMAL)
 
 
@@ -66,7 +66,7 @@ def test_an_ordered_task_that_need_not_wait_costs_five_units_more(stack: Stack) 
     assert spent(stack, lambda: create(TaskSpec(TYPE))) == (1, 0)
     assert spent(stack, lambda: work(stack)) == (2, 0)
     assert spent(stack, create) == (3, 0)
-    # Its gate reads the line and its own record; letting in the next one reads the line.
+    # Its gate reads the line and its own record; letting the next one in reads the line.
     assert spent(stack, lambda: work(stack)) == (5, 3)
 
 

@@ -1,4 +1,4 @@
-"""Poison: what nobody can read stops neither its batch, nor the trigger, nor a list."""
+"""Poison: unreadable data stops neither its batch, nor the trigger, nor a list."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ GARBAGE = [
     "x" * 262_144,
     '{"i":"' + "0" * 250_000 + '","t":0,"d":0}',
 ]
-# What damage or another version may leave behind in a record.
+# Records as damage or another version may leave them.
 DAMAGES: list[dict[str, Any]] = [
     {"z": {"S": "sleeping"}},
     {"z": {"N": "7"}},
@@ -88,7 +88,7 @@ def event_of(*bodies: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("function", ["worker", "deadletter"])
 def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """Whatever a message holds, it is deleted, and its neighbours are worked on."""
+    """Any message is deleted, and its neighbours are processed."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     good = stack.receive(Priority.NORMAL)
@@ -101,7 +101,7 @@ def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest
 
 @pytest.mark.parametrize("first", range(0, len(DAMAGES), 6))
 def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    """Their messages are kept for later or let go; their neighbour runs, and the worker lives on."""
+    """Their messages are kept or deleted; the neighbour runs, and the worker continues."""
     registered(monkeypatch)
     bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
     good = stack.create(TaskSpec("report"))
@@ -118,7 +118,7 @@ def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pyte
 
 
 def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its message comes back at the queue's longest delay, until another version of the code can read it."""
+    """Its message returns at the queue's longest delay, until another version of the code can read it."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     item = stack.cloud.dynamodb.get_item(TableName=stack.environ["DUETIME_TABLE"], Key=key_of(task.id))["Item"]
@@ -147,7 +147,7 @@ def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
 
 
 def test_junk_in_a_minute_does_not_stop_the_trigger(stack: Stack) -> None:
-    """Items that nobody knows, among them ones that look like timers, are passed over."""
+    """Unknown items, among them some that look like timers, are skipped."""
     task = stack.create(TaskSpec("report", delay=8 * MINUTE))
     for sort_key in ("junk", f"{task.id}{schema.TIMER_MARK}0", f"{task.id}{schema.SCHEDULE_MARK}0", "\u00e9#w#x"):
         item = {schema.PARTITION_KEY: {"S": task.id.partition}, schema.SORT_KEY: {"S": sort_key}}

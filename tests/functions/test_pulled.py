@@ -1,4 +1,4 @@
-"""Pulled tasks through the real adapters: what they cost, that each is leased once, and strays."""
+"""Pulled tasks through the real adapters: their costs, each leased once, and messages on wrong queues."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TYPE = "pulled"
 
 
 def settings_of(cloud: Cloud) -> dict[str, str]:
-    """One pulled type, with a queue of its own."""
+    """One pulled type, with a separate queue."""
     url = cloud.sqs.create_queue(QueueName=f"pulled-{uuid4().hex[:8]}")["QueueUrl"]
     return {Variable.PULLED_QUEUES: json.dumps({TYPE: url}), Variable.PULLERS: json.dumps({TYPE: ["*"]})}
 
@@ -57,7 +57,7 @@ def metered(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple
 
 
 def lease(most: int = 10) -> list[Leased]:
-    """Lease what is there."""
+    """Lease the ready tasks."""
     return composed(PullServices).leases.lease(OWNER, LeaseRequest((TYPE,), most, 0, 30 * SECOND, "w1"))
 
 
@@ -67,7 +67,7 @@ def complete(leased: Leased) -> None:
 
 
 def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -> None:
-    """Record, claim and outcome are a unit each, its place in the owner's list another; a read tells whose it is."""
+    """Record, claim and outcome are a unit each, and so is its place in the owner's list; a read finds its owner."""
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     assert (meter.table_units, meter.index_units) == (1, 1)
@@ -81,7 +81,7 @@ def test_a_pulled_task_costs_what_any_other_does(metered: tuple[Stack, Meter]) -
 
 
 def test_an_expiry_costs_a_pulled_task_one_unit(metered: tuple[Stack, Meter]) -> None:
-    """The timer by which a worker function ends it if nobody leases it; leased and completed, it costs no more."""
+    """The timer by which a worker function ends it if nobody leases it; leased and completed, it costs nothing more."""
     stack, meter = metered
     stack.create(TaskSpec(TYPE, payload=PAYLOAD, expires_seconds=600))
     assert (meter.table_units, meter.index_units) == (1 + 1, 1)
@@ -102,7 +102,7 @@ def test_a_heartbeat_of_a_lease_costs_one_unit(metered: tuple[Stack, Meter]) -> 
 
 
 def test_to_take_over_a_lease_that_nobody_received_costs_two_units(metered: tuple[Stack, Meter]) -> None:
-    """The claim is rejected, as the lease it meets is no attempt, and made anew; the record says the rest."""
+    """The claim is rejected, as the present lease belongs to no attempt, and repeated; the record explains it."""
     stack, meter = metered
     task = stack.create(TaskSpec(TYPE, payload=PAYLOAD))
     assert lease()
@@ -126,7 +126,7 @@ def test_asking_in_vain_costs_no_unit(metered: tuple[Stack, Meter]) -> None:
 
 @pytest.mark.slow
 def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At one queue at the same time: every task goes to one of them, and none is left."""
+    """At one queue at the same time: every task goes to one worker, and none is left."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     session = boto3.Session()
@@ -161,7 +161,7 @@ def test_sixteen_workers_lease_each_task_once(engine: Emulator, monkeypatch: pyt
 
 
 def test_a_worker_function_leaves_a_pulled_task_to_pull_workers(stack: Stack) -> None:
-    """In a process that does not know the type's queue it goes astray, costs no attempt, and is looked at again."""
+    """In a process that does not know the type's queue it is misplaced, costs no attempt, and is checked again."""
     known = settings_of(stack.cloud)
     stack.environ.update(known)
     task = stack.create(TaskSpec(TYPE))

@@ -1,4 +1,4 @@
-"""What recurring work costs, counted exactly, over what its tasks cost."""
+"""The exact costs of recurring work, beyond those of its tasks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def schedule(written: Written, **fields: Any) -> StoredSchedule:  # noqa: ANN401
 
 
 def ticked(stack: Stack, minutes: int) -> None:
-    """Let so many minutes pass, with a tick in each."""
+    """Let this many minutes pass, with a tick in each."""
     for _ in range(minutes):
         stack.clock.at += MINUTE
         stack.call("trigger", {})
@@ -65,11 +65,11 @@ def test_an_expansion_costs_two_units_however_many_occurrences_it_places(metered
     schedule(Written(rate="1 second"), overlap=Overlap.ALLOW_ALL)
     ticked(stack, 1)
     meter.reset()
-    # Before any scan, which would send what no worker takes here once more.
+    # Before any scan, which would send again because no worker takes messages here.
     ticked(stack, 1)
     cursors = 2
     assert (meter.table_units, meter.index_units) == (cursors + 2 + 60, 60)
-    # The early scan sends those again that nobody has taken, 10 to 75 seconds after their time.
+    # The early scan sends tasks again that nobody has taken, 10 to 75 seconds after their time.
     early = 7
     assert meter.requests["SendMessageBatch"] == 6 + early
 
@@ -84,7 +84,7 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
     meter.reset()
     ticked(stack, HOUR // MINUTE)
     cursors = 2 * HOUR // MINUTE
-    # No worker runs here: what the scans find not started, they set five timers for in fifteen minutes.
+    # No worker runs here: for tasks that have not started, the scans set five timers for in fifteen minutes.
     rescans = 5
     assert (meter.table_units, meter.index_units) == (cursors + 2 + 1 + rescans, 1)
 
@@ -103,9 +103,9 @@ def test_an_occurrence_an_hour_costs_two_units_more_than_its_task(metered: tuple
     ids=["allow_all", "skip", "buffer_one", "buffer_all", "cancel_other", "replace_other", "pause_on_failure"],
 )
 def test_what_an_occurrence_costs_to_run(metered: tuple[Stack, Meter], fields: dict[str, Any], extra: int) -> None:
-    """Lease and outcome, and one reading of its schedule; what may not overlap notes which one goes on.
+    """Lease and outcome, and one read of its schedule; without overlap, also a note of the next one.
 
-    Who wants to hear of ends pays `finished_at` in a write of its own; one that waits also the note of the end.
+    With a subscription to ends, `finished_at` is a separate write; a waiting one also pays the note of the end.
     """
     stack, meter = metered
     schedule(Written(rate="1 hour"), **fields)

@@ -1,4 +1,4 @@
-"""The stored steps of tasks: what is kept of each, for how long, and what handlers without steps are spared."""
+"""The stored steps of tasks: their contents, their expiry, and no costs for handlers without steps."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def steps(task: Task) -> list[StepResult]:
 
 
 def test_a_step_is_kept_for_longer_than_its_record(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that fails with its step can be retried for the whole retention; and it goes with an erased task."""
+    """A task that fails with its step can be retried for the whole retention; the step is erased with its task."""
 
     def fail(context: Context, _payload: object) -> None:
         context.step("charge", int)
@@ -100,7 +100,7 @@ def test_a_step_that_is_read_again_is_kept_anew(stack: Stack, monkeypatch: pytes
     stack.work(Priority.NORMAL)
     assert steps(task) == [first]
     stack.clock.at += 70 * DAY
-    # The queue has not kept its message for so long.
+    # The queue has not kept its message for that long.
     gateway = Gateway(authorizer={"jwt": {"claims": {"sub": OWNER}}})
     assert gateway.send("POST", f"/v1/tasks/{task.id}/run").status == 200
     stack.work(Priority.NORMAL)

@@ -1,4 +1,4 @@
-"""What it costs to keep the summary, counted exactly, over fakes of AWS."""
+"""The exact costs of keeping the summary, over fakes of AWS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Spent:
-    """What was called, and the write units of transactions: each item's twice (Source: DynamoDB Developer Guide)."""
+    """The calls, and the write units of transactions: each item's twice (Source: DynamoDB Developer Guide)."""
 
     stack: Stack
     requests: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class Spent:
 
 
 def stack_of(spread: int) -> Stack:
-    """The functions, with the summary in so many parts."""
+    """The functions, with the summary in this many parts."""
     return Stack.faked({Variable.SUMMARY_SPREAD: str(spread), Variable.SUMMARY_RECOUNT_MEGABYTES: "100"})
 
 
@@ -52,7 +52,7 @@ def counting() -> Iterator[Stack]:
     stream = stream_of(stack)
     stack.create(TaskSpec(type="canary.noop"))
     for record in stream.records:
-        # The ids of records begin anew with each fake of a stream, as those of a table's stream never do.
+        # The ids of records start anew with each fake of a stream, unlike those of a real table's stream.
         record["eventID"] = f"before-{record['eventID']}"
     stack.call("broadcast", stream.event())
     stack.clock.at += SECOND
@@ -78,7 +78,7 @@ def test_what_a_process_does_not_know_yet_costs_three_reads_and_two_writes() -> 
 
 
 def spent_on(stack: Stack, *events: dict[str, Any]) -> Spent:
-    """What the function spends on deliveries of the stream."""
+    """The costs of the function for deliveries of the stream."""
     spent = Spent(stack)
     session: Any = stack.cloud.dynamodb
     session._session.heard = spent.heard
@@ -116,7 +116,7 @@ def test_a_task_alone_costs_four_units_for_each_delivery(counting: Stack) -> Non
 
 
 def test_a_delivery_that_comes_again_costs_one_read(counting: Stack) -> None:
-    """What is counted already is found in what is remembered."""
+    """The function remembers what it has counted."""
     stream = stream_of(counting)
     counting.create(TaskSpec(type="canary.noop"))
     counting.call("broadcast", stream.event())

@@ -1,4 +1,4 @@
-"""What graphs of tasks cost, counted exactly: over what the tasks of their nodes cost by themselves."""
+"""The exact costs of graphs of tasks, beyond those of their nodes' tasks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Graphs:
         return str(made.body["id"])
 
     def state(self, name: str, topology: str, fence: int = 1, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-        """Have a state of an attempt's run done, of the first one by default."""
+        """Do a state of an attempt's run, by default of the first attempt."""
         return dict(
             self.stack.call("topology", {"state": name, "task_id": topology, "fence": fence, "looks": 0, **more})
         )
@@ -79,7 +79,7 @@ class Graphs:
         return topology
 
     def go_on(self, topology: str, nodes: int, fence: int = 1) -> None:
-        """Do an attempt at a topology to its end: so many of its nodes run, each behind another at most."""
+        """Do an attempt at a topology to its end: this many of its nodes run, each behind another at most."""
         self.work()
         plan = self.state("plan", topology, fence)
         for number in (number for chunk in plan["chunks"] for number in chunk):
@@ -98,7 +98,7 @@ class Graphs:
         return float(sum(each["quantity"] for each in lines if each["part"] == "table writes"))
 
     def work(self) -> None:
-        """Let a worker have what is due."""
+        """Let a worker process the due tasks."""
         self.stack.clock.at += 10
         self.stack.work(Priority.NORMAL)
 
@@ -141,7 +141,7 @@ def test_a_node_costs_three_units_more_than_a_task(graphs: Graphs, nodes: dict[s
 
 
 def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
-    """As a topology, but for what it has in common with a node: record, claim and outcome are written once."""
+    """As a topology, except for the shared part of a node: record, claim and outcome are written once."""
     inner = {"type": "part", "target": {"kind": "topology"}, "payload": {"nodes": CHAIN}}
     topology = graphs.submit({"part": inner})
     graphs.work()
@@ -165,7 +165,7 @@ def test_a_topology_within_another_costs_what_both_cost(graphs: Graphs) -> None:
 
 
 def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
-    """And its release, for it waits for its parent; items that follow others under a limit have one, too."""
+    """And its release, as it waits for its parent; items that follow others under a limit have one, too."""
     each = {"type": "node", "depends_on": ["list"], "map": {"over": "[`1`, `2`, `3`]", "max_parallel": 2}}
     topology = graphs.submit({"list": {"type": "node"}, "each": each})
     graphs.work()
@@ -189,7 +189,7 @@ def test_a_map_costs_what_a_topology_of_its_items_does(graphs: Graphs) -> None:
 
 
 def test_a_retry_of_chosen_nodes_costs_a_run_of_them(graphs: Graphs) -> None:
-    """One unit reopens it; then it costs what a run of its nodes does, and two for the expiry of each that is kept."""
+    """One unit reopens it; then it costs a run of its nodes, and two for the expiry of each kept one."""
     topology = graphs.run(CHAIN)
     graphs.meter.reset()
     assert graphs.api.send("POST", f"{PATH}/{topology}/retry", {"nodes": ["third"]}).status == 200
@@ -211,7 +211,7 @@ def test_nodes_that_start_together_are_sent_together(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.work()
     assert graphs.meter.requests["SendMessageBatch"] == 2
-    # The run, then what matters of its nodes.
+    # The run, then the costs of its nodes.
     assert graphs.meter.requests["BatchGetItem"] == 2
     assert graphs.meter.table_units == 20 + 3
 
@@ -224,7 +224,7 @@ def test_nodes_that_wait_are_written_in_batches(graphs: Graphs) -> None:
     graphs.meter.reset()
     graphs.state("plan", topology)
     assert graphs.meter.requests["BatchExecuteStatement"] == 3
-    # The node that starts at once, and how far the run has come, when it begins and when it opens.
+    # The node that starts at once, and the run's progress, when it begins and when it opens.
     assert graphs.meter.requests["PutItem"] == 1 + 2
     assert (graphs.meter.table_units, graphs.meter.index_units) == (61 + 2, 61)
 
@@ -245,12 +245,12 @@ def test_the_end_of_a_last_node_reads_the_other_last_nodes(graphs: Graphs) -> No
 
 
 def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
-    """Sixty nodes that wait for none take three requests for their records and six for their messages."""
+    """Sixty nodes without parents take three requests for their records and six for their messages."""
     topology = graphs.submit({f"n{i}": {"type": "node"} for i in range(60)})
     graphs.work()
     graphs.meter.reset()
     graphs.state("plan", topology)
-    # How far the run has come, when it begins and when it opens.
+    # The run's progress, when it begins and when it opens.
     assert (graphs.meter.requests["BatchExecuteStatement"], graphs.meter.requests["PutItem"]) == (3, 2)
     assert graphs.meter.requests["SendMessageBatch"] == 6
     assert (graphs.meter.table_units, graphs.meter.index_units) == (60 + 2, 60)
@@ -259,7 +259,7 @@ def test_first_nodes_are_written_in_batches(graphs: Graphs) -> None:
 def test_a_plan_that_is_started_again_is_refused_each_record_once(
     graphs: Graphs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What exists is known by its batch, so a plan that was cut off costs no more than it did."""
+    """A batch detects existing records, so a plan that was cut off costs no more."""
     fan = {"first": {"type": "node"}, **{f"n{i}": {"type": "node", "depends_on": ["first"]} for i in range(60)}}
     topology = graphs.submit(fan)
     graphs.work()

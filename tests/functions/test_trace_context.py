@@ -89,7 +89,7 @@ def test_a_repeated_request_does_not_change_the_trace(stack: Stack) -> None:
 
 
 def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
-    """Over changes of it, too; a manual run is a part of the trace of its own request, if that names one."""
+    """After changes of it, too; a manual run belongs to the trace of its request, if that has one."""
     body = {"name": "often", "rate": "1 minute", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
     change = Gateway().send("PATCH", "/v1/schedules/often", {"task": {"priority": "low"}}, {"traceparent": OTHER})
@@ -107,7 +107,7 @@ def test_a_schedule_hands_its_trace_on_to_its_runs(stack: Stack) -> None:
 
 
 def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Receiver) -> None:
-    """Both as it was; the endpoint's body has it, too, and so has the event."""
+    """Both get it unchanged; it is in the endpoint's body and in the event as well."""
     url = receiver.url
     create({"target": {"kind": "http", "url": f"{url}/job"}, "callback_url": f"{url}/ended"})
     stack.work(Priority.NORMAL)
@@ -118,7 +118,7 @@ def test_an_endpoint_and_a_callback_get_the_header(stack: Stack, receiver: Recei
 
 
 def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> None:
-    """None is made up: whoever is called decides whether it begins a trace."""
+    """None is made up: the receiver decides whether it begins a trace."""
     create({"target": {"kind": "http", "url": f"{receiver.url}/job"}}, {})
     stack.work(Priority.NORMAL)
     (job,) = receiver.requests
@@ -127,7 +127,7 @@ def test_without_a_trace_nothing_is_sent(stack: Stack, receiver: Receiver) -> No
 
 
 def test_a_queue_gets_an_attribute(stack: Stack) -> None:
-    """Where consumers of SQS look for it, and in the body."""
+    """Consumers of SQS look for it there; it is in the body, too."""
     name = f"reports-{uuid4().hex}"
     url = stack.cloud.sqs.create_queue(QueueName=name)["QueueUrl"]
     create({"target": {"kind": "sqs", "arn": ARN + name}})

@@ -49,7 +49,7 @@ def stack() -> Iterator[Stack]:
 def fail(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, run: Callable[[Context, Any], object], attempts: int = 1
 ) -> Task:
-    """Have a task attempted so many times."""
+    """Have a task attempted this many times."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": run}))
     task = stack.create(TaskSpec("report", retry=RetryPolicy(max_attempts=3, initial_seconds=1)))
     for _ in range(attempts):
@@ -105,7 +105,7 @@ async def boom_later(context: Context, payload: object) -> None:
 def test_a_traceback_of_a_coroutine_begins_in_the_handler(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Frames of the event loop, and of what waits for it, are left out; with a decorated one, too."""
+    """Frames of the event loop, and of the code that waits for it, are left out; also for a decorated one."""
     decorated = TaskHandler("report", boom_later)
     for handler in (boom_later, decorated):
         (text,) = told(gateway, fail(stack, monkeypatch, handler))
@@ -177,7 +177,7 @@ def test_a_traceback_fits_one_write_unit_whatever_was_raised(
 def test_an_error_whose_message_raises_fails_its_attempt(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The author's `__str__` is code, too: it takes neither the batch nor the outcome with it."""
+    """The author's `__str__` is code, too: its error affects neither the batch nor the outcome."""
 
     class Mute(Exception):
         def __str__(self) -> str:
@@ -197,7 +197,7 @@ def test_an_error_whose_message_raises_fails_its_attempt(
 def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
     stack: Stack, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The store does not take it: the outcome is what matters."""
+    """The store refuses it: the outcome is more important."""
 
     def away(*_: object) -> None:
         raise Unavailable("throttled")
@@ -209,7 +209,7 @@ def test_a_failure_is_written_down_if_its_traceback_cannot_be_kept(
 
 
 def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) -> None:
-    """A worker that stood still and comes back writes over nothing; repeating a write is harmless."""
+    """A worker that was suspended overwrites nothing; repeating a write is harmless."""
     task = stack.create(TaskSpec("report", delay=DAY))
     store = composed(CoreServices).tracebacks
     expiry = Expiry(stack.clock.now() + DAY)
@@ -220,7 +220,7 @@ def test_an_older_attempt_does_not_replace_a_later_ones_traceback(stack: Stack) 
 
 
 def test_a_traceback_is_kept_for_the_retention(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not shorter than the record that ends with it, and it goes with the task when that is erased."""
+    """At least as long as its record, and it is erased with the task."""
     task = fail(stack, monkeypatch, boom, attempts=3)
     assert task.state is State.FAILED
     assert task.expires_at is not None

@@ -98,7 +98,7 @@ def through_egress(stack: Stack) -> None:
 
 
 def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, receiver: Receiver) -> None:
-    """Created, sent, processed, called: what comes later links to the creation, and the call is the attempt's child."""
+    """Created, sent, processed, called: each later trace links to the creation, and the call is the attempt's child."""
     through_egress(stack)
     target = {"kind": "http", "url": f"{receiver.url}/job?token=secret"}
     task = Gateway().create({"type": "report", "target": target, "delay_seconds": 480}, HEADERS)
@@ -128,7 +128,7 @@ def test_a_task_is_followed_from_its_request_to_its_endpoint(stack: Stack, recei
 
 
 def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """Each run is a trace of its own; it is a part of neither, for a schedule lives for years and a tick makes many."""
+    """Each run is a separate trace that belongs to neither, as a schedule lives for years and a tick makes many."""
     body = {"name": "often", "rate": "1 minute", "overlap": "allow_all", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
     seen = len(all_exported(receiver))
@@ -143,7 +143,7 @@ def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack,
     assert len({span.trace_id for span in made}) == len(made)
     assert all(links(span)[0] in ticks and links(span)[1:] == [(TRACE, PARENT)] for span in made)
     assert {facts(span)["duetime.schedule.name"] for span in made} == {"often"}
-    # A message that was sent again, as nobody took the first for minutes, may meet the first one's lease.
+    # A message that was sent again, as nobody took the first for minutes, may find the first one's lease.
     stack.work(Priority.NORMAL)
     processed = [span for span in all_exported(receiver) if span.name == "process report"]
     created = {place(span) for span in all_exported(receiver) if span.name == "create report"}
@@ -152,7 +152,7 @@ def test_a_run_of_a_schedule_links_to_the_tick_and_to_the_schedule(stack: Stack,
 
 
 def test_a_manual_run_is_a_part_of_its_request_and_links_to_the_schedule(stack: Stack, receiver: Receiver) -> None:
-    """Somebody waits for it, as for a task that is created by a request."""
+    """Somebody waits for it, as for a task created by a request."""
     del stack
     body = {"name": "yearly", "cron": "0 0 1 1 *", "task": {"type": "report"}}
     assert Gateway().send("POST", "/v1/schedules", body, HEADERS).status == 201
@@ -181,7 +181,7 @@ def test_a_failed_attempt_is_an_error_by_its_type_alone(
 
 
 def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: Receiver) -> None:
-    """The caller decides; the task keeps the caller's context as it is."""
+    """The caller decides; the task keeps the caller's context unchanged."""
     del stack
     unsampled = f"00-{TRACE}-{PARENT}-00"
     assert Gateway().create({"type": "report"}, {"traceparent": unsampled})["traceparent"] == unsampled
@@ -189,7 +189,7 @@ def test_a_request_that_is_not_sampled_is_not_exported(stack: Stack, receiver: R
 
 
 def test_a_collector_that_is_gone_fails_nothing(stack: Stack, receiver: Receiver) -> None:
-    """Its spans are lost, and that is all."""
+    """Only its spans are lost."""
     receiver.answers["POST", "/v1/traces"] = (500, b"")
     assert Gateway().create({"type": "report"}, {})["state"] == "scheduled"
     assert stack.work(Priority.NORMAL) == []

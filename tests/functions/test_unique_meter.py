@@ -1,4 +1,4 @@
-"""What unique keys cost, counted exactly, over fakes of AWS."""
+"""The exact costs of unique keys, over fakes of AWS."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _run(stack: Stack, spec: TaskSpec) -> None:
 
 
 def test_a_task_that_is_kept_costs_two_reads(stack: Stack) -> None:
-    """That of the key, and that of the task; with an idempotency key, which is to name that task, two units."""
+    """One of the key, and one of the task; with an idempotency key, which names that task, two units."""
     later = TaskSpec(TYPE, delay=60 * SECOND, unique=Unique("a"))
     created(later)
     assert spent(stack, lambda: created(later)) == (0, 2)

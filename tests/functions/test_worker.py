@@ -46,7 +46,7 @@ def test_the_worker_holds_a_message_until_its_due_time(stack: Stack, monkeypatch
 
 
 def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that arrives a minute early is not held, nothing is claimed, and it is delivered again."""
+    """A message that arrives a minute early is not kept waiting, nothing is claimed, and it is delivered again."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)
@@ -57,7 +57,7 @@ def test_a_message_far_too_early_goes_back(stack: Stack, monkeypatch: pytest.Mon
 
 
 def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the other attempt's lifeline: reported, so Lambda does not delete it."""
+    """The other attempt may need it: it is reported as failed, so Lambda does not delete it."""
     register(monkeypatch, lambda _context, _payload: None)
     task = stack.create(TaskSpec("report"))
     event = stack.receive(Priority.NORMAL)
@@ -72,7 +72,7 @@ def test_a_message_of_a_leased_task_is_kept(stack: Stack, monkeypatch: pytest.Mo
 
 
 def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old message goes, a fresh one of the next turn comes, and the error can be read."""
+    """The old message is deleted, a message of the next turn is sent, and the error can be read."""
 
     def boom(context: Context, _payload: object) -> str:
         if context.attempt == 1:
@@ -92,7 +92,7 @@ def test_a_failing_handler_leaves_a_message_for_the_next_attempt(stack: Stack, m
 
 
 def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A poison message among good ones: it is deleted, they are worked on, and nothing raises."""
+    """A poison message among good ones is deleted, the others are processed, and nothing raises."""
     register(monkeypatch, lambda _context, _payload: None)
     for body in ("not json", "{}", "[]", '{"i":"../../etc","t":0,"d":0}', '{"i":1,"t":"x","d":null}', "[" * 5000):
         stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.NORMAL], MessageBody=body)
@@ -103,7 +103,7 @@ def test_what_is_not_a_message_of_ours_is_let_go(stack: Stack, monkeypatch: pyte
 
 
 def test_a_message_of_a_task_that_does_not_exist_is_let_go(stack: Stack) -> None:
-    """Its record is gone for good: nothing needs the message."""
+    """Its record is deleted: nothing needs the message."""
     body = '{"i":"01JD00000000000000000000AB","t":0,"d":0}'
     stack.cloud.sqs.send_message(QueueUrl=stack.queues[Priority.LOW], MessageBody=body)
     assert stack.work(Priority.LOW) == []

@@ -1,1 +1,1 @@
-"""Hostile input: what strangers may send, sent to the api function in process, and what must come of it."""
+"""Hostile input: requests of strangers, sent to the api function in process, and the required responses."""

@@ -15,7 +15,7 @@ from tests.hostile.fuzz_report import told
 from tests.hostile.grounds import InProcess
 
 _A_DRAWN = 2_000
-"""For so many requests of the corpus, one is drawn from the document for each operation and mode."""
+"""For this many requests of the corpus, one is drawn from the document for each operation and mode."""
 
 
 def main() -> int:
@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of all chance")
     asked = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    # A line for each attempt that a lease ends is nothing to read here.
+    # A line for each attempt that a lease ends is of no interest here.
     os.environ["POWERTOOLS_METRICS_DISABLED"] = "true"
     started = time.perf_counter()
     fuzzer = Fuzzer(InProcess())

@@ -1,4 +1,4 @@
-"""Requests that are as large as the API accepts, made of what parsers find hardest: repeated and nested units.
+"""Requests of the largest size that the API accepts, made of the hardest input for parsers: repeated and nested units.
 
 Each kind of text that an owner writes and that we parse or evaluate has a form here, with the length that the API
 accepts, and units to repeat in it.

@@ -1,4 +1,4 @@
-"""Requests that no friend sends: good ones of every operation, each hurt somewhere. The same seed makes the same."""
+"""Hostile requests: good ones of every operation, each damaged somewhere. The same seed makes the same corpus."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _LABELS = (
     *("delay_seconds", "priority", "tags", "callback_url", "notify_on", "expires_seconds"),
     *("fair_key", "fair_weight"),
 )
-"""Fields that a task and a whole topology have in common."""
+"""Common fields of a task and a whole topology."""
 SCHEDULE: Mapping[str, Any] = {
     "name": "nightly",
     "cron": "30 1 * * *",
@@ -366,7 +366,7 @@ MORE_BODIES: Mapping[str, Sequence[Any]] = {
         {"nodes": {"a": {"type": "echo"}}, "debounce": {"key": "graph-3", "seconds": 60}},
     ],
 }
-"""Other good bodies of an operation: fields that the first one has not, or cannot have beside its own."""
+"""Other good bodies of an operation: fields that the first one does not have, or cannot combine with its own."""
 QUERIES_OF: Mapping[str, str] = {
     "listPublicKeys": "owner=ann",
     "getTopologyDefinitionDiff": "from=1&to=1",
@@ -380,7 +380,7 @@ QUERIES_OF: Mapping[str, str] = {
     "explainSchedule": "at=2026-11-21T01:30:00Z",
     "listTasks": "state=scheduled&limit=5",
 }
-"""What an operation needs, or may be asked."""
+"""The required and possible parameters of an operation."""
 
 
 @dataclass(frozen=True)
@@ -400,7 +400,7 @@ class Corpus:
 
     Args:
         seed: of all chance.
-        known: what exists, by the name of its parameter in a path.
+        known: existing resources, by the name of their parameter in a path.
     """
 
     def __init__(self, seed: int, known: Mapping[str, Sequence[str]]) -> None:
@@ -424,7 +424,7 @@ class Corpus:
             yield request
 
     def good(self, operation: Operation, existing: float = _EXISTING) -> Hostile:
-        """A request that nobody has hurt, so often for what exists."""
+        """An unchanged request, mostly for existing resources."""
         path = re.sub(r"\{(\w+)\}", lambda parameter: self._named(parameter[1], existing), operation.path)
         body = self._chance.choice((BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())))
         if operation.method == "PUT" and "name" in body:
@@ -434,12 +434,12 @@ class Corpus:
         return Hostile(operation.method, path, QUERIES_OF.get(operation.id, ""), {}, raw)
 
     def _named(self, parameter: str, existing: float) -> str:
-        """What stands for a parameter of a path."""
+        """The value for a parameter of a path."""
         known = self._known.get(parameter, ())
         return self._chance.choice(known if known and self._chance.random() < existing else IDS)
 
     def _value(self, request: Hostile) -> Hostile:
-        """Another value somewhere in the body, a field that is missing, one too many, or one twice."""
+        """Another value somewhere in the body, a missing field, an additional one, or a repeated one."""
         body = _parsed(request.raw)
         if not body:
             return self._chance.choice((self._header, self._query))(request)
@@ -481,7 +481,7 @@ class Corpus:
         return _with(request, raw=self._chance.choice(hurts)())
 
     def _encoding(self, request: Hostile) -> Hostile:
-        """Bytes in another encoding than they should be, and a flag that lies about them."""
+        """Bytes in a wrong encoding, and a flag that claims another one."""
         raw = (request.raw or "{}").encode("utf-8", "surrogatepass")
         text = raw.decode("utf-8", "replace")
         chosen = self._chance.choice(
@@ -546,7 +546,7 @@ def _parsed(raw: str | None) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:  # noqa: ANN401 - any JSON
-    """Every place in a JSON: what holds it, and where there."""
+    """Every place in a JSON: its container, and the key in it."""
     keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in list(keys):
         yield value, key

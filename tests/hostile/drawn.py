@@ -1,4 +1,4 @@
-"""Requests drawn from the served OpenAPI document, good and bad ones, and whether the answers are as it says."""
+"""Requests drawn from the served OpenAPI document, good and bad ones, with their responses checked against it."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ _A_WORLD = 15
 """Operations to one set of tables."""
 _SUCCESS = range(200, 300)
 _OF_THE_GATEWAY = frozenset({400, 404, 405, 413, 415})
-"""What any path may answer: requests that are none of the operation's any more."""
+"""Possible statuses on any path: for requests that no longer belong to the operation."""
 
 
 class Drawn:
-    """Draws requests of every operation, and holds the answers against the document."""
+    """Draws requests of every operation, and checks the responses against the document."""
 
     def __init__(self, fuzzer: Fuzzer) -> None:
         self._fuzz = fuzzer
@@ -45,7 +45,7 @@ class Drawn:
         self._validators: dict[str, Draft202012Validator] = {}
 
     def lay(self, examples: int, number: int = 0) -> None:
-        """Send about so many requests of each operation and mode."""
+        """Send about this many requests of each operation and mode."""
         known: Mapping[str, Sequence[str]] = {}
         for index, operation in enumerate(self._operations()):
             if index % _A_WORLD == 0:
@@ -126,7 +126,7 @@ def _hostile(case: Case[Any], known: Mapping[str, Sequence[str]]) -> Hostile:
 
 
 def _plain(value: object) -> object:
-    """A parameter's value; what is nested is written as JSON."""
+    """A parameter's value; a nested one is written as JSON."""
     return json.dumps(value) if isinstance(value, dict | bool) else value
 
 

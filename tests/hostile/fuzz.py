@@ -1,4 +1,4 @@
-"""A fuzzer: so many hostile requests to the api function, and whatever of them ought not to have happened."""
+"""A fuzzer: hostile requests to the api function, and a list of every broken promise."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ A_WORLD = 1_000
 _REFUSED = 400
 _OURS = 500
 OF_TARGETS = frozenset({"target_unreachable", "target_timeout"})
-"""Refusals that are the target's doing and documented as 502 and 504."""
+"""Refusals caused by the target and documented as 502 and 504."""
 _PATHS = [(one, re.compile(re.sub(r"\{\w+\}", "[^/]+", one.path))) for one in OPERATIONS]
 
 
 class Grounds(Protocol):
-    """Where a fuzzer is laid."""
+    """The place where fuzzers are kept."""
 
     says_why: bool
     """Whether every refusal is the function's own: a real gateway refuses some requests itself."""
 
     @property
     def api(self) -> Api:
-        """What requests are sent by."""
+        """The client that sends requests."""
 
     def fresh_world(self) -> Mapping[str, Sequence[str]]:
         """Make a few things of every kind; their ids by the names of parameters."""
@@ -46,18 +46,18 @@ class Grounds(Protocol):
         """A request is about to be sent."""
 
     def written(self) -> Sequence[str]:
-        """What was written by the request that has just been refused."""
+        """The writes of the latest request, which was refused."""
 
 
 @dataclass
 class Fuzzer:
-    """What came of it so far.
+    """The results so far.
 
     Attributes:
         answers: by status.
         codes: by the code of the problem.
-        hit: by the operation that was asked, those that were none left out.
-        broken: requests of which an answer or an effect was not as promised, each with what was wrong.
+        hit: requests by operation, also those without any.
+        broken: requests with a response or an effect that breaks a promise, each with the reason.
     """
 
     grounds: Grounds
@@ -67,14 +67,14 @@ class Fuzzer:
     broken: list[tuple[str, Hostile]] = field(default_factory=list)
 
     def lay(self, count: int, seed: int = 0) -> None:
-        """Send so many requests."""
+        """Send this many requests."""
         for first in range(0, count, A_WORLD):
             known = self.grounds.fresh_world()
             for request in islice(Corpus(seed * 1_000_003 + first, known), min(A_WORLD, count - first)):
                 self.send(request)
 
     def send(self, request: Hostile) -> Answer | None:
-        """Send one request, and look at what comes of it."""
+        """Send one request, and check its response and effects."""
         self.grounds.begin()
         try:
             answer = self.grounds.api.send(

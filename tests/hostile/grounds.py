@@ -33,7 +33,7 @@ _READS = ("get", "query", "scan", "batch_get", "describe", "list", "head", "rece
 
 @dataclass
 class InProcess:
-    """Stores of their own for each world."""
+    """Separate stores for each world."""
 
     clock: StandingClock = field(default_factory=StandingClock)
     session: FakeSession = field(init=False)
@@ -49,7 +49,7 @@ class InProcess:
         self.session.heard = self._heard
 
     def begin(self) -> None:
-        """Forget what was written."""
+        """Forget the writes so far."""
         self._written.clear()
 
     def written(self) -> Sequence[str]:
@@ -75,7 +75,7 @@ class InProcess:
             Variable.WATCH_URL: "wss://live.example.org/live",
             Variable.PULLED_QUEUES: json.dumps({PULLED: self._queue(PULLED)}),
             Variable.PULLERS: json.dumps({PULLED: ["*"]}),
-            # Where the good requests lead; nobody listens there.
+            # The address in good requests; nobody listens there.
             Variable.HTTP_ALLOW: "127.0.0.1",
             Variable.HTTP_SECRETS: json.dumps({"crm": {"arn": SENT_SECRET, "hosts": ["127.0.0.1"]}}),
             **queues,
@@ -100,7 +100,7 @@ class InProcess:
             composition.use(None)
 
     def tables(self) -> dict[str, Table]:
-        """What lies in the tables: `restore` takes it back to them."""
+        """The contents of the tables: `restore` returns them to it."""
         return {name: _copied(table) for name, table in self.session.dynamodb.tables.items()}
 
     def restore(self, tables: dict[str, Table]) -> None:
@@ -111,7 +111,7 @@ class InProcess:
         return str(self.session.client("sqs").create_queue(QueueName=f"{name}-{self._worlds}")["QueueUrl"])
 
     def _heard(self, operation: str, request: dict[str, Any]) -> None:
-        """Note a write, unless it is that of a timer: it goes before what it is for, and alone it does nothing."""
+        """Note a write, except a timer's: a timer is written first, and has no effect alone."""
         if operation.startswith(_READS):
             return
         sort_key = request.get("Item", {}).get(schema.SORT_KEY, {"S": ""})["S"]

@@ -30,7 +30,7 @@ PEAK_BYTES = 256 * 1_048_576
 
 
 def cheaply(send: Callable[[], Answer]) -> Answer:
-    """Send a request within the bound of time; it must be answered, and not by an error of ours."""
+    """Send a request within the time limit; the response must not be an internal error."""
     began = time.process_time()
     answer = send()
     spent = time.process_time() - began
@@ -40,7 +40,7 @@ def cheaply(send: Callable[[], Answer]) -> Answer:
 
 
 def in_little_memory(send: Callable[[], Answer]) -> Answer:
-    """Send a request within the bound of memory; watching that makes it several times slower."""
+    """Send a request within the memory limit; measuring that makes it several times slower."""
     tracemalloc.start()
     try:
         answer = send()
@@ -52,7 +52,7 @@ def in_little_memory(send: Callable[[], Answer]) -> Answer:
 
 
 LARGE = 100_000
-"""Characters from which on a form's texts take more than moments."""
+"""Length from which on a form's texts take noticeable time."""
 BY_SIZE = [pytest.param(name, marks=[pytest.mark.slow] if form.most > LARGE else []) for name, form in FORMS.items()]
 
 
@@ -121,7 +121,7 @@ def test_parameters_of_a_definition_make_no_large_graph() -> None:
     ],
 )
 def test_nobody_but_a_worker_writes_the_payload_of_a_map(payload: dict[str, object]) -> None:
-    """Its size is checked where it is made, so it may not come in by a change of a topology."""
+    """Its size is checked where it is made, so a change of a topology cannot set it."""
     Stack.faked()
     graph = {"nodes": {"a": {"type": "a"}}}
     task = Gateway().create({"type": "t", "target": {"kind": "topology"}, "payload": graph, "delay_seconds": 600})

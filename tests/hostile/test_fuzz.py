@@ -1,4 +1,4 @@
-"""Whatever strangers send is answered: no request fails for a reason of our own, and none that is refused acts."""
+"""Every request of a stranger gets a response: none fails for an internal reason, and a refused one has no effect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REQUESTS = 1_500
 EXAMPLES = 3
 TASKS = "/v1/tasks"
 AT_THE_DOOR = {"fields_invalid", "parameters_invalid", "body_unreadable", "media_type_unsupported"}
-"""Codes of problems of requests that were not read, or not to their end."""
+"""Codes of problems of requests that were not read, or not completely."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def grounds() -> InProcess:
 
 @pytest.fixture
 def fuzzer(grounds: InProcess) -> Iterator[Fuzzer]:
-    """A fuzzer that no other test has begun."""
+    """A fuzzer that no other test has used."""
     with grounds.used():
         yield Fuzzer(grounds)
 
@@ -53,7 +53,7 @@ def fresh(fuzzer: Fuzzer) -> Fuzzer:
 
 
 def encoded(data: bytes) -> Hostile:
-    """A creation whose body the gateway hands on in base 64."""
+    """A creation whose body the gateway passes on in base 64."""
     return Hostile("POST", TASKS, raw=base64.b64encode(data).decode(), is_base64=True)
 
 
@@ -106,7 +106,7 @@ BYTES: list[tuple[str, Hostile, set[int]]] = [
 
 @pytest.mark.parametrize(("request_", "statuses"), [case[1:] for case in BYTES], ids=[case[0] for case in BYTES])
 def test_hostile_bytes_are_refused(fuzzer: Fuzzer, request_: Hostile, statuses: set[int]) -> None:
-    """With a problem that says why, and with nothing written."""
+    """With a problem that has the reason, and without a write."""
     answer = fuzzer.send(request_)
     assert answer is not None
     assert (fuzzer.broken, answer.status in statuses) == ([], True), answer.text[:300]
@@ -130,13 +130,13 @@ def test_every_request_of_fuzzing_is_answered(fuzzer: Fuzzer) -> None:
 
 
 def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess) -> None:
-    """Of every operation; else its hostile requests would all be refused at the door, and show nothing."""
+    """One of every operation; otherwise all its hostile requests would be refused at the start, and show nothing."""
     assert isinstance(fresh.grounds, InProcess)
     corpus = Corpus(0, fresh.grounds.fresh_world())
     tables = grounds.tables()
     answers = {}
     for one in OPERATIONS:
-        # What an earlier request has changed may be what a later one needs.
+        # A later request may depend on the changes of an earlier one.
         grounds.restore(tables)
         answers[one.id] = fresh.send(corpus.good(one, existing=1))
     codes = {name: answer.problem["code"] for name, answer in answers.items() if answer and answer.status >= 400}
@@ -144,19 +144,19 @@ def test_the_corpus_begins_with_good_requests(fresh: Fuzzer, grounds: InProcess)
 
 
 def test_the_corpus_has_every_field_of_every_request() -> None:
-    """A field that no body has is never given a hostile value; tokens are the API's own, and tests give them."""
+    """A field in no body never gets a hostile value; tokens come from the API, and tests give them."""
     for operation in OPERATIONS:
         bodies = [BODIES.get(operation.id, {}), *MORE_BODIES.get(operation.id, ())]
         fields = {
             field.alias or name for name, field in (operation.body.model_fields if operation.body else {}).items()
         }
-        # What is put may repeat its place, which must be that of the path.
+        # The body of a PUT may repeat its place, which must be that of the path.
         exempt = {"next_token", "confirmation_token", *({"name", "scope"} if operation.method == "PUT" else ())}
         assert fields - exempt - {name for body in bodies for name in body} == set(), operation.id
 
 
 def test_every_other_body_is_good_too(fresh: Fuzzer) -> None:
-    """Also the fields that cannot stand beside those of the first body of an operation are read."""
+    """Fields that cannot be combined with those of an operation's first body are read, too."""
     known = fresh.grounds.fresh_world()
     for operation in OPERATIONS:
         for body in MORE_BODIES.get(operation.id, ()):

@@ -1,4 +1,4 @@
-"""A few things of every kind, so that hostile requests meet what exists."""
+"""A few things of every kind, so that hostile requests find existing ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REFUSED = 400
 _TRIES = 5
 """A queue may hand out messages one by one."""
 
-# A deployed stack need not have the secret.
+# A deployed stack may lack the secret.
 _TASK = {**TASK, "target": {key: value for key, value in TASK["target"].items() if key != "auth"}}
 
 
@@ -35,7 +35,7 @@ class Api(Protocol):
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+        """Send a request; `raw` is sent unchanged as the body, `body` as JSON."""
 
 
 def furnished(api: Api) -> dict[str, Sequence[str]]:
@@ -83,7 +83,7 @@ def furnished(api: Api) -> dict[str, Sequence[str]]:
 
 
 def _leases(api: Api) -> list[str]:
-    """A lease that lives and holds the lock, and one whose task has failed for good: a dead letter."""
+    """A valid lease that holds the lock, and one whose task has failed for good: a dead letter."""
     for _ in range(2):
         _made(api, "POST", "/v1/tasks", {"type": PULLED, "lock": {"key": LOCK, "max_holders": 2}})
     leases: list[str] = []

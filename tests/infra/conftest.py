@@ -1,4 +1,4 @@
-"""Templates of every environment, synthesised once a session with empty layers, so that nothing has to be built."""
+"""Templates of every environment, synthesised once a session with empty layers, so that nothing is built."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERY = (*CLOUD, "local")
 
 @pytest.fixture(scope="session")
 def layers(tmp_path_factory: pytest.TempPathFactory) -> Layers:
-    """Three layers with nothing in them."""
+    """Three empty layers."""
     return empty_layers(tmp_path_factory.mktemp("layers"))
 
 

@@ -26,7 +26,7 @@ _FIXED = {
 
 
 def synthesised(folder: Path) -> dict[str, dict[str, list[str]]]:
-    """What each function of the environment `local` may do, with what it lacks: a monitor, an archive, a secret."""
+    """The permissions of each function of `local`, with its missing parts: a monitor, an archive, a secret."""
     (layers := folder / "layers").mkdir()
     more = {
         "heartbeat_url": "https://monitor.example.org/ping",
@@ -86,7 +86,7 @@ def _arns(synthesis: Synthesis) -> dict[str, str]:
 
 def _queues(synthesis: Synthesis) -> dict[str, str]:
     told = synthesis.functions()["worker"]["Environment"]["Variables"]
-    # What is none of the others is a queue of a pulled type.
+    # Any other is a queue of a pulled type.
     names = dict.fromkeys(synthesis.of_type("AWS::SQS::Queue"), "pulled")
     for each in queue_mappings(synthesis):
         reader = synthesis.function_named(each["FunctionName"])

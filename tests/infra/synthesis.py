@@ -1,7 +1,7 @@
-"""A synthesised stack, as the tests look at it: plain dictionaries of its template.
+"""A synthesised stack for the tests: plain dictionaries of its template.
 
-`aws_cdk` is imported by what uses it: each process of pytest-xdist collects these tests, one of them runs them, and the
-import starts a process of Node.
+Only the code that uses `aws_cdk` imports it: each process of pytest-xdist collects these tests, one of them runs them,
+and the import starts a process of Node.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Synthesis:
         self.template: dict[str, Any] = dict(Template.from_stack(stack).to_json())
 
     def of_type(self, type_: str) -> dict[str, dict[str, Any]]:
-        """All resources of a CloudFormation type, whole, by logical id; not what the CDK brings along to deploy."""
+        """All resources of a CloudFormation type, whole, by logical id, without those of the CDK's deployment."""
         resources = self.template["Resources"].items()
         return {id_: body for id_, body in resources if body["Type"] == type_ and not id_.startswith(OF_THE_CDK)}
 
@@ -61,7 +61,7 @@ class Synthesis:
         return handler.partition(".")[0]
 
     def statements(self) -> dict[str, list[Properties]]:
-        """What each role is allowed, by the logical id of the role."""
+        """The permissions of each role, by the logical id of the role."""
         found: dict[str, list[Properties]] = {id_: [] for id_ in self.of_type("AWS::IAM::Role")}
         for policy in self.properties("AWS::IAM::Policy").values():
             for role in policy["Roles"]:
@@ -69,7 +69,7 @@ class Synthesis:
         return found
 
     def statements_of(self, function: str) -> list[Properties]:
-        """What the role of a function is allowed."""
+        """The permissions of a function's role."""
         return self.statements()[referred(self.functions()[function]["Role"])]
 
 
@@ -94,7 +94,7 @@ def new_app(folder: Path) -> App:
 
 
 def empty_layers(folder: Path) -> Layers:
-    """Layers with nothing in them: templates do not depend on what layers hold."""
+    """Empty layers: templates do not depend on their contents."""
     (folder / "python").mkdir()
     dependencies, duetime, handlers, types = (Layer(folder, digit * 64) for digit in "abcd")
     return Layers(dependencies, duetime, handlers, types)

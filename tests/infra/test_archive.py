@@ -84,7 +84,7 @@ def bucket_of(synthesis: Synthesis) -> tuple[str, Properties]:
 
 
 def mapping_of(synthesis: Synthesis) -> Properties:
-    """How the table's stream invokes `archive`."""
+    """The connection from the table's stream to `archive`."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -94,7 +94,7 @@ def mapping_of(synthesis: Synthesis) -> Properties:
 
 
 def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: Synthesis) -> None:
-    """In `staging` and `prod`; where there is none, nothing of it is deployed, and the API knows of none."""
+    """In `staging` and `prod`; elsewhere nothing of it is deployed, and the API does not know one."""
     has_one = every.environment.name in {"staging", "prod"}
     assert bool(every.environment.archive_days) is has_one
     for type_ in ("AWS::Glue::Table", "AWS::Glue::Database", "AWS::Athena::WorkGroup", "AWS::Athena::NamedQuery"):
@@ -107,7 +107,7 @@ def test_there_is_an_archive_where_the_settings_say_how_long_it_is_kept(every: S
 
 
 def test_only_tasks_that_ttl_removes_are_archived(prod: Synthesis) -> None:
-    """Lambda invokes the function for nothing else, in batches as large as it allows, from the first record on."""
+    """Lambda invokes the function for no others, in batches as large as it allows, from the first record on."""
     from duetime_cdk.archive import BATCH_SECONDS, BATCH_SIZE
 
     found = mapping_of(prod)
@@ -162,7 +162,7 @@ def test_purges_may_rewrite_tasks_in_the_archive_only(prod: Synthesis) -> None:
 
 
 def test_objects_get_cheaper_with_their_age_and_are_removed(prod: Synthesis) -> None:
-    """They move to colder storage, and no object outlives what the settings say; half uploads are cleaned away."""
+    """They move to colder storage, and no object outlives the settings; incomplete uploads are deleted."""
     _, bucket = bucket_of(prod)
     halves, results, tasks, unreadable, given_up = bucket["LifecycleConfiguration"]["Rules"]
     assert halves["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 1}
@@ -183,7 +183,7 @@ def test_a_short_archive_moves_no_objects(synthesis_of: Callable[[str], Synthesi
 
 
 def test_athena_has_every_field_of_a_line(prod: Synthesis) -> None:
-    """The columns are the fields of a task as the API answers it and those of the line, in their names."""
+    """The columns are the fields of a task in the API's responses and those of the line, with the same names."""
     (table,) = prod.properties("AWS::Glue::Table").values()
     columns = [each["Name"] for each in table["TableInput"]["StorageDescriptor"]["Columns"]]
     assert columns == list(COLUMNS)
@@ -209,7 +209,7 @@ def test_athena_finds_the_days_by_itself(prod: Synthesis) -> None:
 
 
 def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> None:
-    """The workgroup stops a query that reads too much, and keeps results encrypted in the bucket, whoever asks."""
+    """The workgroup stops a query that reads too much, and keeps results encrypted in the bucket, for every caller."""
     (workgroup,) = prod.properties("AWS::Athena::WorkGroup").values()
     found = workgroup["WorkGroupConfiguration"]
     assert found["EnforceWorkGroupConfiguration"] is True
@@ -219,7 +219,7 @@ def test_a_query_can_neither_cost_much_nor_write_elsewhere(prod: Synthesis) -> N
 
 @pytest.mark.parametrize("days", [-1, 3_654])
 def test_an_archive_of_no_possible_length_is_rejected(days: int) -> None:
-    """It is kept for none to ten years, by type or not."""
+    """It is kept for up to ten years, by type or for all."""
     with pytest.raises(UnsafeEnvironment, match="archive"):
         replace(environment_named("dev"), archive_days=days)
     with pytest.raises(UnsafeEnvironment, match="archive"):

@@ -34,7 +34,7 @@ def test_the_group_is_kept_and_outlives_other_logs(prod: Synthesis) -> None:
 
 
 def test_lines_can_only_be_added(prod: Synthesis) -> None:
-    """By the API function; no other function reaches the group."""
+    """By the API function; other functions have no access to the group."""
     group = group_of(prod)
     granted = {
         name: {action for each in prod.statements_of(name) if group in json.dumps(each) for action in each["Action"]}

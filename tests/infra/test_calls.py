@@ -44,7 +44,7 @@ def calling(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthes
 
 @pytest.mark.parametrize(("action", "pattern"), PATTERNS.items())
 def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, action: str, pattern: str) -> None:
-    """The service's one action, on the very pattern; nobody else has it on that."""
+    """The service's one action, on the very pattern; no other role has it on that."""
     granted = {
         function
         for function in calling.functions()
@@ -53,22 +53,22 @@ def test_the_worker_alone_may_call_what_the_settings_name(calling: Synthesis, ac
     }
     assert granted == {"worker"}
     on_it = [one for one in calling.statements_of("worker") if pattern in as_list(one["Resource"])]
-    # Of a function it may list the executions, too.
+    # It may also list the executions of a function.
     (statement,) = [one for one in on_it if as_list(one["Action"]) != ["lambda:ListDurableExecutionsByFunction"]]
-    # The CDK writes it into one statement with what is granted of that action besides.
+    # The CDK merges it into one statement with the other grants of that action.
     assert as_list(statement["Action"]) == [action]
     assert [each for each in as_list(statement["Resource"]) if isinstance(each, str)] == [pattern]
 
 
 def test_who_accepts_and_who_calls_know_the_patterns(calling: Synthesis) -> None:
-    """The API refuses by them, and the worker again when it calls."""
+    """The API checks targets against them, and the worker does so again before a call."""
     for function in ("api", "worker"):
         variables = variables_of(calling, function)
         assert variables[Variable.AWS_TARGETS.value].split() == list(TARGETS)
 
 
 def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
-    """Without patterns there are no grants for any of the services, but for the state machine of our own."""
+    """Without patterns there are no grants for the services, except for our own state machine."""
     actions = {action for one in dev.statements_of("worker") for action in as_list(one["Action"])}
     assert actions.isdisjoint({"sns:Publish", "events:PutEvents"})
     machines = [
@@ -78,7 +78,7 @@ def test_nothing_may_be_called_that_no_setting_names(dev: Synthesis) -> None:
 
 
 def granted(synthesis: Synthesis, action: str) -> list[dict[str, Any]]:
-    """What the worker is granted of an action on names that the settings give."""
+    """The worker's grants of an action on names from the settings."""
     statements = [one for one in synthesis.statements_of("worker") if action in as_list(one["Action"])]
     return [
         {**one, "Resource": texts}
@@ -183,7 +183,7 @@ def test_the_ends_of_jobs_are_told_to_the_queue_of_high_priority(calling: Synthe
 def test_the_end_of_a_job_without_a_name_tells_where_it_is_asked_for(
     calling: Synthesis, detail_type: str, service: str, named: dict[str, Any], paths: list[str]
 ) -> None:
-    """Of what the settings name only."""
+    """Only for jobs that the settings name."""
     (rule,) = [
         each
         for each in calling.properties("AWS::Events::Rule").values()
@@ -237,5 +237,5 @@ def test_a_pattern_names_its_service_and_its_account(pattern: str) -> None:
     [("a?b", "a*b"), ("a*?b", "a*b"), ("a?*", "a*"), ("??", "*"), ("a**b?c", "a*b*c"), ("plain", "plain")],
 )
 def test_a_pattern_of_names_is_one_that_eventbridge_takes(name: str, told: str) -> None:
-    """It knows no `?`, and refuses two wildcards that follow each other."""
+    """EventBridge has no `?`, and refuses two consecutive wildcards."""
     assert wildcard_of(name) == told

@@ -40,7 +40,7 @@ def widgets(body: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
 
 
 def test_every_metric_is_on_a_panel_or_excused() -> None:
-    """Nothing is written, and paid for, that nobody sees."""
+    """Every metric that is written, and paid for, is shown."""
     shown = {source.name for source in sources() if not source.namespace}
     assert set(METRICS) - shown == set(NOT_SHOWN)
 
@@ -57,7 +57,7 @@ def test_every_panel_shows_what_is_written() -> None:
 
 
 def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
-    """No name in a formula is without a metric, and no metric is read for nothing."""
+    """No name in a formula lacks a metric, and no metric is read without use."""
     lines = [line for section in sections(PROD) for panel in section.panels for line in panel.lines]
     for line in lines:
         if isinstance(line, Expression):
@@ -65,7 +65,7 @@ def test_every_formula_uses_the_metrics_that_it_is_given() -> None:
 
 
 def test_no_panel_has_two_lines_of_one_name() -> None:
-    """Each line of a panel can be told from the others."""
+    """The lines of a panel can be distinguished."""
     for section in sections(PROD):
         for panel in section.panels:
             labels = [line.label for line in panel.lines]
@@ -78,7 +78,7 @@ def test_the_file_for_grafana_says_what_the_code_says() -> None:
 
 
 def test_grafana_is_told_of_every_variable_and_no_panel_overlaps() -> None:
-    """Every name that is left open can be filled in, and panels lie side by side."""
+    """Every open name can be filled in, and panels do not overlap."""
     body = dashboard()
     known = {each["name"] for each in body["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)", json.dumps(body["panels"])))
@@ -108,7 +108,7 @@ def test_cloudwatch_is_given_the_same_panels(cloud: Synthesis) -> None:
 
 
 def test_the_embedded_aws_has_no_dashboard(local: Synthesis) -> None:
-    """Nothing there shows it."""
+    """Nothing could show it there."""
     assert not local.of_type("AWS::CloudWatch::Dashboard")
 
 

@@ -1,4 +1,4 @@
-"""Schedules and topology definitions of a user's CDK app: the template, and what the function does with it."""
+"""Schedules and topology definitions of a user's CDK app: the template, and the function's work."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def cloudformation(duetime: Duetime, monkeypatch: pytest.MonkeyPatch) -> CloudFo
 
 
 def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """An update sets what is left out to its default, and takes away fields of the task; a deletion may come twice."""
+    """An update sets omitted fields to their defaults, and removes fields of the task; a deletion may come twice."""
     task = {"type": "report", "tags": {"team": "a", "cost": "1"}, "timeout_seconds": 20, "payload": {"a": 1, "b": 2}}
     made = cloudformation.schedule("Create", cron="0 9 * * *", timezone="Europe/London", task=task)
     assert made["Status"] == "SUCCESS"
@@ -233,7 +233,7 @@ def test_a_schedule_is_created_updated_and_deleted(duetime: Duetime, cloudformat
 
 
 def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """The failed creation says how, and its removal leaves the schedule of the other user alone."""
+    """The failed creation says how, and its removal does not touch the other user's schedule."""
     duetime.client.schedules.create("daily", cron="0 1 * * *", task={"type": "report"})
     failed = cloudformation.schedule("Create", cron="0 2 * * *")
     assert failed["Status"] == "FAILED"
@@ -246,7 +246,7 @@ def test_a_schedule_that_exists_is_taken_over_on_request_only(duetime: Duetime, 
 
 
 def test_a_repeated_creation_is_the_same(duetime: Duetime, cloudformation: CloudFormation) -> None:
-    """CloudFormation sends an event again whose response was lost."""
+    """CloudFormation repeats an event whose response was lost."""
     results = [cloudformation.schedule("Create", cron="0 9 * * *", request="one") for _ in range(2)]
     assert results[0] == results[1]
     assert results[0]["Status"] == "SUCCESS"
@@ -271,7 +271,7 @@ def test_a_schedule_that_was_deleted_by_hand_is_created_again(duetime: Duetime, 
 
 
 def test_a_rejected_request_fails_the_deployment_with_the_field(cloudformation: CloudFormation) -> None:
-    """Such as a type without a handler, which only the deployment knows."""
+    """For example a type without a handler, which only the deployment knows."""
     failed = cloudformation.schedule("Create", cron="0 9 * * *", task={"type": "no such"})
     assert failed["Status"] == "FAILED"
     assert "task.type" in failed["Reason"]

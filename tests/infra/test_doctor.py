@@ -1,6 +1,6 @@
 """`duetime doctor` on broken deployments: the stack's own template on the embedded AWS, the API in virtual time.
 
-Each test breaks one thing of a healthy deployment, and the doctor must name it, and nothing else.
+Each test breaks one part of a healthy deployment, and the doctor must name exactly that one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Account:
     Attributes:
         session: of botocore, with which the doctor asks.
         ahead: by how much this machine's clock is ahead of AWS's.
-        client: what the doctor uses instead of the API in virtual time.
+        client: used by the doctor instead of the API in virtual time.
     """
 
     emulator: Emulator
@@ -74,14 +74,14 @@ class Account:
         return {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
 
     def id_of(self, beginning: str, type_: str) -> str:
-        """The physical id of the resource whose logical id begins so."""
+        """The physical id of the resource whose logical id has this prefix."""
         pages = self.aws("cloudformation").get_paginator("list_stack_resources").paginate(StackName=self.stack)
         every = [each for page in pages for each in page["StackResourceSummaries"] if each["ResourceType"] == type_]
         (found,) = [each["PhysicalResourceId"] for each in every if each["LogicalResourceId"].startswith(beginning)]
         return str(found)
 
     def metric(self, namespace: str, name: str, value: float, **dimension: str) -> None:
-        """Have CloudWatch answer with a value of a metric of AWS's own, which the embedded AWS does not record."""
+        """Have CloudWatch return a value of one of AWS's own metrics, which the embedded AWS does not record."""
         ((key, of),) = dimension.items()
         wanted = {"Namespace": namespace, "MetricName": name, "Dimensions": [{"Name": key, "Value": of}]}
 
@@ -96,7 +96,7 @@ class Account:
         self.session.register("before-call.cloudwatch.GetMetricData", answer)
 
     def log(self, function: str, line: str) -> None:
-        """Have a function's log hold a line; the embedded AWS cannot search for one of several terms."""
+        """Put a line into a function's log; the embedded AWS cannot search for one of several terms."""
         group = self.aws("lambda").get_function_configuration(
             FunctionName=self.outputs[f"{function.capitalize()}FunctionName"]
         )["LoggingConfig"]["LogGroup"]
@@ -110,7 +110,7 @@ class Account:
         self.session.register("before-call.logs.FilterLogEvents", answer)
 
     def findings(self) -> list[Finding]:
-        """What the doctor finds."""
+        """The doctor's findings."""
         client = self.duetime.client if self.client is None else self.client
         deployment = Deployment(self.session, self.stack, client, lambda: datetime.now(UTC) + self.ahead)
         return [each for _, found in examine(deployment) for each in found]
@@ -125,7 +125,7 @@ def emulator() -> Iterator[Emulator]:
 
 @pytest.fixture(scope="module")
 def template(synthesis_of: Callable[[str], Synthesis], emulator: Emulator) -> dict[str, Any]:
-    """The template of `dev` without what the embedded AWS lacks; its functions and layers are empty."""
+    """The template of `dev` without parts that the embedded AWS lacks; its functions and layers are empty."""
     made = deepcopy(synthesis_of("dev").template)
     s3 = emulator.client("s3")
     s3.create_bucket(Bucket="assets")
@@ -153,7 +153,7 @@ def template(synthesis_of: Callable[[str], Synthesis], emulator: Emulator) -> di
 
 @pytest.fixture
 def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
-    """A healthy deployment of its own for each test."""
+    """A healthy deployment for each test."""
     for name, value in emulator.environ.items():
         monkeypatch.setenv(name, value)
     session = botocore.session.get_session()
@@ -177,7 +177,7 @@ def account(emulator: Emulator, template: dict[str, Any], monkeypatch: pytest.Mo
 
 
 def _complete(account: Account, template: dict[str, Any]) -> None:
-    """Set what the embedded CloudFormation leaves out, and confirm a subscription to the alarms."""
+    """Set the properties that the embedded CloudFormation ignores, and confirm a subscription to the alarms."""
     outputs = account.outputs
     dynamodb, table = account.aws("dynamodb"), outputs["TableName"]
     ttl = {"Enabled": True, "AttributeName": "x"}
@@ -215,7 +215,7 @@ def _archive(name: str, text: str) -> bytes:
     return written.getvalue()
 
 
-# What is broken, each by one function; its name says what.
+# The broken parts, one function for each; its name says which.
 
 
 def no_credentials(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: D103 - see the line above
@@ -413,7 +413,7 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (secret_deleted, "secrets", "marked for deletion"),
     (tick_disabled, "tick", "is disabled"),
     (queue_without_redrive, "queues", "no redrive policy"),
-    (changes_lost, "queues", "changes of the table were given up"),
+    (changes_lost, "queues", "changes of the table that were not processed"),
     (backlog_old, "queues", "60 minutes old"),
     (event_source_disabled, "event sources", "is disabled"),
     (stream_unread, "event sources", "10 minutes late"),
@@ -443,14 +443,14 @@ def _set_time(account: Account) -> None:
 
 @pytest.mark.slow
 def test_a_healthy_deployment_has_no_findings(account: Account) -> None:
-    """Every check is made, and none finds anything; their lists of IAM actions are what is asked."""
+    """Every check is made without a finding; the listed IAM actions are those of the calls."""
     _set_time(account)
     asked: set[str] = set()
     account.session.register("before-parameter-build", lambda model, **_: asked.add(_action(model)))
     found = account.findings()
     assert {each.check: (each.severity, each.seen) for each in found if each.severity is not Severity.OK} == {}
     assert [each.check for each in found] == [each.name for each in CHECKS]
-    # Asked in a deployment with a standby only: see `test_region_command.py`.
+    # Called in a deployment with a standby only: see `test_region_command.py`.
     assert {action for check in CHECKS for action in check.asks} - asked == {"s3:GetReplicationConfiguration"}
     assert asked <= {action for check in CHECKS for action in check.asks}
 
@@ -479,7 +479,7 @@ def test_a_trigger_that_has_not_run_is_a_problem_only_after_some_minutes(account
 
 @pytest.mark.slow
 def test_what_may_not_be_asked_is_not_known(account: Account) -> None:
-    """A check whose call is denied says which permission it lacks, and the others are made."""
+    """A check whose call is denied names the missing permission, and the others are made."""
     _set_time(account)
 
     def deny(**_: object) -> tuple[Any, dict[str, Any]]:
@@ -503,7 +503,7 @@ def test_a_broken_deployment_is_named(
     seen: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The check of what is broken names it and says what to do, and no other check finds anything."""
+    """The check of the broken part names it and says what to do, and no other check finds anything."""
     break_it(account, monkeypatch)
     _set_time(account)
     found = [each for each in account.findings() if each.severity in BAD]

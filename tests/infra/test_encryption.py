@@ -1,4 +1,4 @@
-"""A key of the customer encrypts everything that holds data, and each function may use it as far as it needs."""
+"""A key of the customer encrypts all data, and each function has the permissions on it that it needs."""
 
 from __future__ import annotations
 

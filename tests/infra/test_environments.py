@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def test_unknown_environment_is_refused_by_name() -> None:
-    """A misspelt environment is refused, and the answer says which ones there are."""
+    """A misspelt environment is refused, and the message lists the valid ones."""
     with pytest.raises(UnknownEnvironment, match=r"'pord'.*dev, local, prod, staging"):
         environment_named("pord")
 
@@ -49,7 +49,7 @@ ACCOUNT = 1_000
 def test_what_everything_waits_for_has_concurrency_of_its_own(
     synthesis_of: Callable[[str], Synthesis], name: str
 ) -> None:
-    """Workers at their cap leave the trigger, the API, the egress and topologies what is reserved for them."""
+    """Workers at their limit leave the trigger, the API, the egress and topologies their reserved share."""
     synthesis = synthesis_of(name)
     reserved = {
         function: body.get("ReservedConcurrentExecutions", 0) for function, body in synthesis.functions().items()
@@ -72,14 +72,14 @@ def test_what_everything_waits_for_has_concurrency_of_its_own(
 
 
 def test_a_new_account_can_deploy_the_environment_for_trying_out(dev: Synthesis) -> None:
-    """Its limit may be 10, of which nothing can be reserved, and requests that wait take no more than half."""
+    """Its limit may be 10, of which nothing can be reserved, and waiting requests take no more than half."""
     assert not any("ReservedConcurrentExecutions" in body for body in dev.functions().values())
     assert dev.functions()["api"]["Environment"]["Variables"]["DUETIME_LONG_POLLS"] == "5"
 
 
 @pytest.mark.parametrize(("name", "number"), [("prod", 150), ("dev", 100), ("dev", 0)])
 def test_requests_that_wait_may_not_take_all_of_the_api(name: str, number: int) -> None:
-    """As many as the API has executions, or none, is refused before anything is deployed."""
+    """A number equal to the API's executions, or zero, is refused before the deployment."""
     with pytest.raises(UnsafeEnvironment, match="`long_polls` must be"):
         replace(environment_named(name), long_polls=number)
 
@@ -94,7 +94,7 @@ def test_the_page_about_deploying_says_what_each_environment_needs() -> None:
 
 
 def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tmp_path: Path) -> None:
-    """They read what people read; nobody else needs it."""
+    """They read what people read; no other function needs it."""
     environment = replace(environment_named("dev"), redact={"pay.*": ("card", "/customer/*")}, archive_days=30)
     functions = Synthesis(environment, layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_REDACT") for name, each in functions.items()}
@@ -103,7 +103,7 @@ def test_what_is_redacted_is_given_to_the_api_and_the_archive(layers: Layers, tm
 
 
 def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: Layers, tmp_path: Path) -> None:
-    """To those that have the retention; objects in S3 stay for the longest, events on the queue for the shortest."""
+    """To functions with the retention; objects in S3 stay for the longest, events on the queue for the shortest."""
     by_type = {"audit.*": 400, "ping": 2}
     environment = replace(environment_named("dev"), retention_days_by_type=by_type, intake_owner="a")
     made = Synthesis(environment, layers, tmp_path)
@@ -126,7 +126,7 @@ def test_the_retention_by_type_is_given_to_the_functions_that_apply_it(layers: L
 
 
 def test_quotas_are_given_to_the_functions_that_apply_them(dev: Synthesis, layers: Layers, tmp_path: Path) -> None:
-    """As JSON, without those that are not set; a deployment without the setting has none."""
+    """As JSON, without unset ones; a deployment without the setting has none."""
     quotas = Quotas(creates_per_second=20, concurrent_attempts=50)
     functions = Synthesis(replace(environment_named("dev"), quotas=quotas), layers, tmp_path).functions()
     given = {name: each["Environment"]["Variables"].get("DUETIME_QUOTAS") for name, each in functions.items()}
@@ -168,7 +168,7 @@ def test_changes_are_gathered_for_less_time_where_they_are_waited_for(settings: 
 
 @pytest.mark.parametrize("name", ["dev", "prod"])
 def test_a_deploy_says_which_limit_the_account_needs(layers: Layers, tmp_path: Path, name: str) -> None:
-    """Before it fails for that: how much, where to look, and what to do."""
+    """Before it fails for that reason: how much, where to look, and what to do."""
     environment = environment_named(name)
     stack = add_stack(new_app(tmp_path), environment, layers)
     # Not `Annotations.find_info`: its entries are of a type that jsii cannot make in every order of tests.
@@ -212,13 +212,13 @@ def test_pulled_types_that_nobody_could_pull_are_refused(pulled: dict[str, tuple
     ],
 )
 def test_reservations_that_protect_nothing_are_refused(settings: dict[str, Any], reason: str) -> None:
-    """A pattern that no type or ARN matches, nobody, no owner, and a text where a tuple of owners is meant."""
+    """A pattern that matches no type or ARN, no owners, or a text in place of a tuple of owners."""
     with pytest.raises(UnsafeEnvironment, match=reason):
         replace(environment_named("dev"), **settings)
 
 
 def test_a_lease_that_cannot_be_renewed_in_time_is_refused() -> None:
-    """The process of a worker must be gone before its lease is over: there must be time for heartbeats before that."""
+    """A worker's process must have ended before its lease does: there must be time for heartbeats before that."""
     assert replace(environment_named("dev"), lease_seconds=15).lease_seconds == 15
     with pytest.raises(UnsafeEnvironment, match="a lease of 14 s"):
         replace(environment_named("dev"), lease_seconds=14)
@@ -243,7 +243,7 @@ def test_a_priority_with_pollers_of_its_own_has_no_limit_of_concurrency(layers: 
 
 @pytest.mark.parametrize(("minimum", "maximum"), [(1, 10), (201, 400), (20, 10), (2, 2_001)])
 def test_pollers_that_lambda_would_refuse_are_refused(minimum: int, maximum: int) -> None:
-    """At least 2 and at most 200 are ready, no more than there are at most, and these are 2 000 at most."""
+    """At least 2 and at most 200 are always ready, no more than the maximum, which is 2 000."""
     with pytest.raises(UnsafeEnvironment, match=f"pollers of high tasks.*not {minimum} to {maximum}"):
         replace(environment_named("dev"), provisioned_pollers={Priority.HIGH: Pollers(minimum, maximum)})
 
@@ -320,7 +320,7 @@ def _documented(following: list[str]) -> bool:
 
 
 def test_stack_says_where_its_parts_are(every: Synthesis) -> None:
-    """The outputs name what a client and the local stack look for."""
+    """The outputs have the names that a client and the local stack look for."""
     assert {
         "ApiUrl",
         "ApiId",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Handler]:
-    """What importing the package, as the worker does, has registered."""
+    """The handlers registered by importing the package, as the worker does."""
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "handlers"))
     importlib.import_module("example_handlers")
     return {task_type: registered.phases["run"] for task_type, registered in REGISTRY.items()}
@@ -28,7 +28,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Handler]:
 
 @pytest.fixture
 def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """An address that takes reports, and what it was sent."""
+    """An address that receives reports, and the reports."""
     taken: list[dict[str, Any]] = []
 
     class Taking(BaseHTTPRequestHandler):
@@ -52,7 +52,7 @@ def reports() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def attempt(number: int, told: list[tuple[int | None, str]] | None = None) -> Context:
-    """A running attempt that keeps the progress it is told."""
+    """A running attempt that records its reported progress."""
     progress = told if told is not None else []
     return Context(
         task_id="01TASK",
@@ -67,7 +67,7 @@ def attempt(number: int, told: list[tuple[int | None, str]] | None = None) -> Co
 
 
 def test_echo_gives_the_payload_back(registered: dict[str, Handler]) -> None:
-    """The result holds the payload and says which attempt it was."""
+    """The result has the payload and the number of the attempt."""
     answer = registered["echo"](attempt(2), {"any": ["json", None]})
     assert answer == {"payload": {"any": ["json", None]}, "task_id": "01TASK", "attempt": 2, "fence": 8}
 
@@ -79,7 +79,7 @@ def test_refusal_is_final(registered: dict[str, Handler]) -> None:
 
 
 def test_job_fails_as_often_as_it_is_told_and_then_succeeds(registered: dict[str, Handler]) -> None:
-    """With two failures asked for, the first two attempts raise what is retried, and the third returns a result."""
+    """With two requested failures, the first two attempts raise a retriable error, and the third returns a result."""
     run = registered["ci.job"]
     job = {"job": "unit", "fail_times": 2}
     for number in (1, 2):
@@ -92,7 +92,7 @@ def test_job_fails_as_often_as_it_is_told_and_then_succeeds(registered: dict[str
 def test_every_attempt_of_a_job_reports_itself(
     registered: dict[str, Handler], reports: tuple[str, list[dict[str, Any]]]
 ) -> None:
-    """Somebody else can count: each attempt, failed or not, posts who it was and when it ran."""
+    """Others can count: each attempt, failed or not, posts its identity and its time."""
     url, taken = reports
     job = {"job": "unit", "fail_times": 1, "work_ms": 20, "report_url": url}
     with pytest.raises(RuntimeError):
@@ -104,7 +104,7 @@ def test_every_attempt_of_a_job_reports_itself(
 
 
 def test_long_job_tells_its_progress_to_the_end(registered: dict[str, Handler]) -> None:
-    """A job that works for long says how far it is, and ends at a hundred."""
+    """A long job reports its progress, up to a hundred percent."""
     told: list[tuple[int | None, str]] = []
     registered["ci.job"](attempt(1, told), {"job": "long", "work_ms": 1000})
     percents = [percent for percent, _ in told]
@@ -113,6 +113,6 @@ def test_long_job_tells_its_progress_to_the_end(registered: dict[str, Handler]) 
 
 
 def test_report_goes_to_the_web_only(registered: dict[str, Handler]) -> None:
-    """A payload cannot make the worker read a file of its own."""
+    """A payload cannot make the worker read one of its files."""
     with pytest.raises(ValueError, match="not a web address"):
         registered["ci.job"](attempt(1), {"job": "sly", "report_url": "file:///etc/passwd"})

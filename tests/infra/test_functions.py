@@ -235,10 +235,10 @@ def code_of(synthesis: Synthesis, function: str) -> Path:
 def test_a_function_is_composed_from_the_variables_it_declares(
     every: Synthesis, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing that a function does asks for a variable that it is not given."""
+    """A function asks for no variable that it is not given."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     declared = deployed(every, function)["Environment"]["Variables"]
-    # What the template only refers to, names and addresses, is any text.
+    # References of the template, to names and addresses, are any text.
     environ = {name: value if isinstance(value, str) else "https://example.org/any" for name, value in declared.items()}
     composition = Composition(Platform(environ={**environ, Variable.HANDLERS: "", Variable.HANDLER_PACKAGES: ""}))
     assert composition.telemetry
@@ -248,7 +248,7 @@ def test_a_function_is_composed_from_the_variables_it_declares(
 
 
 def test_every_function_that_sends_knows_the_queues_of_the_pulled_types(every: Synthesis) -> None:
-    """Each declared type has a queue of its own, and only the API is told who may pull it."""
+    """Each declared type has a queue, and only the API knows who may pull it."""
     functions = every.functions()
     pulled = every.environment.pulled_types
     named = {each["QueueName"] for each in every.properties("AWS::SQS::Queue").values() if "QueueName" in each}
@@ -269,7 +269,7 @@ def deployed(synthesis: Synthesis, function: str) -> dict[str, Any]:
 
 
 def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
-    """There is one for each name; an intake, an archive and a console only where the settings want one."""
+    """There is one for each name; an intake, an archive and a console only if the settings want one."""
     assert {name.value for name in FunctionName} == set(USED)
     environment = every.environment
     without = {
@@ -284,7 +284,7 @@ def test_the_functions_are_those_of_the_stack(every: Synthesis) -> None:
 
 
 def test_every_function_has_its_own_role(every: Synthesis) -> None:
-    """No function can do what another was granted: no two share a role, nor one with a tick or the state machine."""
+    """No function has another's grants: no two share a role, nor does one with a tick or the state machine."""
     roles = [referred(function["Role"]) for function in every.functions().values()]
     assert len(set(roles)) == len(roles) == len(every.of_type("AWS::IAM::Role")) - 3
 
@@ -299,7 +299,7 @@ def test_every_function_has_its_own_log_group_that_expires(every: Synthesis) -> 
 
 
 def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layers, tmp_path: Path) -> None:
-    """Only where the settings name one is it told of it, and may it invoke the function that may reach the outside."""
+    """Only if the settings name one does it know it, and may it invoke the function with access to the outside."""
     synthesis = Synthesis(replace(environment_named("dev"), heartbeat_url=MONITOR), layers, tmp_path)
     told = synthesis.functions()["trigger"]["Environment"]["Variables"]
     assert told[Variable.HEARTBEAT_URL.value] == MONITOR
@@ -316,7 +316,7 @@ def test_the_trigger_reaches_a_monitor_through_the_egress_function(layers: Layer
 
 
 def test_spans_are_exported_by_a_layer_that_the_settings_name(layers: Layers, tmp_path: Path) -> None:
-    """Each function has it and is told the endpoint; one without the other, or an open line, is refused."""
+    """Each function has it and knows the endpoint; one without the other, or an unencrypted address, is refused."""
     dev = environment_named("dev")
     settings = replace(dev, otlp_endpoint="http://localhost:4318", otlp_layer=OTLP_LAYER, xray=False)
     for function in Synthesis(settings, layers, tmp_path).functions().values():
@@ -338,7 +338,7 @@ def test_a_function_is_told_what_it_uses_and_no_more(every: Synthesis, function:
 
 
 def test_settings_reach_the_functions(every: Synthesis) -> None:
-    """What the environment's settings say is what the functions are told."""
+    """The functions get the settings of the environment."""
     environment = every.environment
     told = every.functions()["worker"]["Environment"]["Variables"]
     assert told[Variable.SHARDS.value] == str(environment.shards)
@@ -362,9 +362,9 @@ def test_cloud_functions_run_on_the_newest_python_on_arm(cloud: Synthesis) -> No
 
 
 def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
-    """Every function has our two layers, the worker alone the handlers too, and who takes tasks in their types.
+    """Every function has our two layers; the worker has the handlers too, and functions that accept tasks their types.
 
-    The function of a package has that package, and the worker knows the types of its handlers.
+    The function of a package has the package, and the worker knows the types of its handlers.
     """
     layers = {name: [referred(layer) for layer in body["Layers"]] for name, body in every.functions().items()}
     own, event_tasks = layers["trigger"], {"api", "intake"} & set(layers)
@@ -384,12 +384,12 @@ def test_only_the_worker_carries_the_users_handlers(every: Synthesis) -> None:
 
 @pytest.mark.parametrize("function", ["trigger", "worker", "deadletter", "api"])
 def test_retries_through_a_queue_are_no_runaway_loop(every: Synthesis, function: str) -> None:
-    """After sixteen hops, Lambda stops no function that sends to the queue it is woken by, nor the API of handlers."""
+    """After sixteen hops, Lambda stops no function that sends to its own queue, nor the API of handlers."""
     assert every.functions()[function]["RecursiveLoop"] == "Allow"
 
 
 def test_functions_log_json_at_their_level(every: Synthesis) -> None:
-    """Lambda is told the same log level as the function: its own would win."""
+    """Lambda has the same log level as the function: otherwise Lambda's would apply."""
     for function in every.functions().values():
         assert function["LoggingConfig"]["LogFormat"] == "JSON"
         level = function["Environment"]["Variables"][Variable.LOG_LEVEL.value]
@@ -397,7 +397,7 @@ def test_functions_log_json_at_their_level(every: Synthesis) -> None:
 
 
 def test_a_failed_tick_is_not_repeated(every: Synthesis) -> None:
-    """The next tick catches up, so Lambda does not invoke the trigger again; nor `bulk`, whose timer stands in."""
+    """The next tick catches up, so Lambda does not invoke the trigger again; nor `bulk`, which has a timer."""
     configs = list(every.properties("AWS::Lambda::EventInvokeConfig").values())
     assert {every.function_named(config["FunctionName"]) for config in configs} == {"trigger", "bulk"}
     assert {config["MaximumRetryAttempts"] for config in configs} == {0}
@@ -418,7 +418,7 @@ def test_a_function_is_uploaded_with_the_handler_it_names(
 
 @pytest.mark.parametrize("function", USED)
 def test_a_function_is_uploaded_without_the_others(synthesis_of: Callable[[str], Synthesis], function: str) -> None:
-    """The code of a function is its own folder and nothing else, without bytecode of this machine."""
+    """The code of a function is its folder and nothing else, without bytecode of this machine."""
     code = code_of(synthesis_of("prod" if function == "archive" else "local"), function)
     assert [path.name for path in code.iterdir()] == [function]
     assert not list(code.rglob("__pycache__"))

@@ -34,12 +34,12 @@ def actions_of(synthesis: Synthesis, function: str) -> set[str]:
 
 
 def test_the_kept_policies_are_the_synthesised_ones(tmp_path: Path) -> None:
-    """The tests' functions are under the deployed policies: `python -m tests.grants` writes them anew."""
+    """The tests' functions have the deployed policies: `python -m tests.grants` writes them anew."""
     assert json.loads(grants.KEPT.read_text()) == synthesised(tmp_path)
 
 
 def test_every_environment_grants_no_more_than_the_one_that_is_tested(every: Synthesis) -> None:
-    """What an environment lacks is granted to none of its functions: no intake, archive, pulled types or monitor."""
+    """Without an intake, archive, pulled types or monitor, no function has grants for them."""
     kept = {
         (name, action, each) for name, of in grants.granted().items() for action, all_ in of.items() for each in all_
     }
@@ -66,7 +66,7 @@ def test_queues_are_polled_with_what_lambda_needs(every: Synthesis) -> None:
 
 
 def test_a_grant_that_nothing_uses_is_found() -> None:
-    """After a run of the whole suite, `tests/conftest.py` asks for what was granted and not used."""
+    """After a run of the whole suite, `tests/conftest.py` looks for unused grants."""
     everything = {
         (name, action, pattern.replace("*", "any"))
         for name, of in grants.granted().items()
@@ -88,7 +88,7 @@ def test_the_state_machine_may_run_a_distributed_map(every: Synthesis) -> None:
 
 
 def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callable[[str], Synthesis]) -> None:
-    """What worker functions work on is out of the reach of pull workers."""
+    """Pull workers have no access to the queues of worker functions."""
     local = synthesis_of("local")
     named = {
         referred(resource)
@@ -105,7 +105,7 @@ def test_the_api_takes_from_the_queues_of_pulled_types_only(synthesis_of: Callab
 
 
 def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
-    """Nothing is granted by a pattern of actions, so that a new action of AWS is not granted by itself."""
+    """No grant has a pattern of actions, so that new actions of AWS are not included."""
     statements = [statement for granted in every.statements().values() for statement in granted]
     assert statements
     for statement in statements:
@@ -114,7 +114,7 @@ def test_no_grant_has_a_wildcard_action(every: Synthesis) -> None:
 
 
 def test_only_tracing_is_granted_on_everything(every: Synthesis) -> None:
-    """Every grant names its resource, but for X-Ray's and those to deliver a state machine's log, which know none."""
+    """Every grant names its resource, except X-Ray's and those to deliver a state machine's log, which have none."""
     for granted in every.statements().values():
         for statement in granted:
             if "*" in as_list(statement["Resource"]):
@@ -183,13 +183,13 @@ def test_no_function_on_the_path_of_a_task_reads_indexes(every: Synthesis) -> No
 
 
 def test_no_role_has_a_managed_policy(every: Synthesis) -> None:
-    """What a role may do stands in this project, not in a policy that AWS changes."""
+    """A role's permissions are written in this project, not in a policy that AWS changes."""
     for role in every.properties("AWS::IAM::Role").values():
         assert "ManagedPolicyArns" not in role
 
 
 def test_grants_of_the_users_handlers_are_the_workers_alone(layers: Layers, tmp_path: Path) -> None:
-    """A statement in the handlers' `grants.json` is given to the worker's role and to no other."""
+    """A statement in the handlers' `grants.json` is added to the worker's role only."""
     statement = {"Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:eu-west-1:1:identity/x"}
     (tmp_path / "grants.json").write_text(json.dumps([statement]))
     (tmp_path / "jobs").mkdir()

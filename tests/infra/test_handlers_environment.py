@@ -34,7 +34,7 @@ FULL = HandlersEnvironment(
 
 @pytest.fixture(scope="module")
 def full(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """A stack whose handlers have everything."""
+    """A stack whose handlers use every setting."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     return Synthesis(environment, layers, tmp_path_factory.mktemp("full"))
 
@@ -93,7 +93,7 @@ def test_the_worker_may_use_network_interfaces_and_has_the_managed_policies(full
 
 
 def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_path: Path) -> None:
-    """Without them no task would run, and nothing else would say why."""
+    """Without them no task would run, and no other message would say why."""
     environment = replace(environment_named("dev"), handlers_environment=FULL)
     stack = add_stack(new_app(tmp_path), environment, layers)
     notes = [str(each.data) for construct in stack.node.find_all() for each in construct.node.metadata]
@@ -103,7 +103,7 @@ def test_the_synthesis_names_the_endpoints_that_a_vpc_needs(layers: Layers, tmp_
 
 
 def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
-    """The worker of a project that needs none of it is as small as before."""
+    """The worker of a project without these settings is unchanged."""
     worker = dev.functions()["worker"]
     assert "VpcConfig" not in worker
     assert Variable.HANDLER_SECRETS.value not in worker["Environment"]["Variables"]
@@ -133,7 +133,7 @@ def test_nothing_is_set_without_the_setting(dev: Synthesis) -> None:
     ],
 )
 def test_what_aws_would_refuse_is_refused_before_the_deploy(own: dict[str, Any], reason: str) -> None:
-    """Each error names the environment and what is wrong."""
+    """Each error names the environment and the mistake."""
     with pytest.raises(UnsafeEnvironment, match=f"environment 'dev': .*{reason}"):
         replace(environment_named("dev"), handlers_environment=HandlersEnvironment(**own))
 

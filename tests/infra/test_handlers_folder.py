@@ -26,14 +26,14 @@ def add_package(folder: Path, name: str) -> Path:
 
 
 def test_production_has_no_handlers_until_they_are_named() -> None:
-    """Examples are not deployed to production: its settings must name a folder, and the error says which setting."""
+    """Examples are not deployed to production: its settings must name a folder, and the error names the setting."""
     assert not infra.environments.ENVIRONMENTS["prod"].handlers_folder
     with pytest.raises(HandlersNotFound, match="'prod' names no handlers: set `handlers_folder`"):
         handlers_of(PROD)
 
 
 def test_the_only_package_of_the_folder_is_found(tmp_path: Path) -> None:
-    """It need not be named; its grants are beside it, or there are none."""
+    """It need not be named; its grants are beside it, if it has any."""
     package = add_package(tmp_path / "handlers", "shop")
     found = handlers_of(replace(DEV, handlers_folder="handlers"), tmp_path)
     assert (found.package, found.grants) == (package, [])

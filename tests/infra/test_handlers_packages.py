@@ -118,7 +118,7 @@ def test_the_attributes_have_the_function_of_each_package(layers: Layers, tmp_pa
 
 
 def test_all_handlers_may_be_in_packages() -> None:
-    """Then the worker, which can read the whole table, runs no code of a team."""
+    """Then the worker, which can read the whole table, runs none of the users' code."""
     found = handlers_of(replace(DEV, handlers_packages=(BILLING,)))
     assert found.package == NO_HANDLERS
     assert found.packages["billing"].package.name == "billing"
@@ -142,7 +142,7 @@ def test_the_types_of_all_packages_are_known() -> None:
     ],
 )
 def test_a_handler_in_the_wrong_package_is_not_deployed(types: list[str], package: str, message: str) -> None:
-    """The worker would not find it there, or find another one; the error names the type and the packages."""
+    """The worker would not find it there, or would find another; the error names the type and the packages."""
     patterns = {"billing": ["billing.*"], "mail": ["mail.*"], "bills": ["*.bill"]}
     with pytest.raises(HandlersMisplaced, match=message.replace("*", r"\*")):
         reject_misplaced(types, package, patterns)

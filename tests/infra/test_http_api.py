@@ -27,26 +27,26 @@ ORIGINS = ("https://console.example.org", "https://console.example.org:8443")
 
 
 def of_http_api(synthesis: Synthesis, kind: str) -> list[Properties]:
-    """The properties of the HTTP API's own resources of a kind: there is a WebSocket API besides."""
+    """The properties of a kind of resources of the HTTP API only: there is a WebSocket API besides."""
     found = synthesis.properties(f"AWS::ApiGatewayV2::{kind}").items()
     return [properties for id_, properties in found if id_.startswith("HttpApi")]
 
 
 def routes_of(synthesis: Synthesis) -> dict[str, str]:
-    """What each route asks for, by its key."""
+    """The authorization of each route, by its key."""
     routes = of_http_api(synthesis, "Route")
     return {route["RouteKey"]: route["AuthorizationType"] for route in routes}
 
 
 def test_cloud_api_wants_signed_requests(cloud: Synthesis) -> None:
-    """Without an identity provider, every request asks for a signature by IAM, but those that are public."""
+    """Without an identity provider, every request needs a signature by IAM, except public ones."""
     routes = routes_of(cloud)
     assert routes.pop(MAIN) == "AWS_IAM"
     assert set(routes.values()) == {"NONE"}
 
 
 def test_what_is_public_needs_no_credentials(every: Synthesis) -> None:
-    """Exactly the public operations have routes of their own without an authorizer; those that read, for HEAD, too."""
+    """Only public operations have separate routes without an authorizer; for reading ones, HEAD, too."""
     methods = {"GET": ("GET", "HEAD"), "POST": ("POST",)}
     public = {f"{method} {one.path}" for one in OPERATIONS if one.is_public for method in methods[one.method]}
     preflight = {"OPTIONS /v1/{proxy+}"} if every.environment.cors_origins else set()
@@ -68,7 +68,7 @@ def test_no_origin_is_allowed_unless_it_is_listed(cloud: Synthesis) -> None:
 
 
 def test_listed_origins_may_call_from_a_browser(layers: Layers, tmp_path: Path) -> None:
-    """Preflights of the listed origins are answered, without credentials, and scripts may read our headers."""
+    """Preflights of the listed origins are accepted, without credentials, and scripts may read our headers."""
     synthesis = Synthesis(replace(environment_named("prod"), cors_origins=ORIGINS), layers, tmp_path)
     (api,) = of_http_api(synthesis, "Api")
     cors = api["CorsConfiguration"]
@@ -120,7 +120,7 @@ def test_an_origin_that_is_none_is_refused(origin: str) -> None:
 
 
 def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path: Path) -> None:
-    """With issuer and audience, every route asks for a token of theirs, and the function is told so."""
+    """With issuer and audience, every route needs their token, and the function knows that."""
     environment = replace(
         environment_named("prod"),
         authentication=Authentication.JWT,
@@ -135,7 +135,7 @@ def test_api_with_an_identity_provider_wants_its_tokens(layers: Layers, tmp_path
 
 
 def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp_path: Path) -> None:
-    """Beside the route for signed requests; without a cache, unless the settings allow one for a known time."""
+    """Besides the route for signed requests; without a cache, unless the settings allow one for a given time."""
     environment = replace(environment_named("prod"), api_keys=True)
     for seconds in (0, 60):
         (folder := tmp_path / str(seconds)).mkdir()
@@ -151,7 +151,7 @@ def test_api_keys_have_a_route_with_an_authorizer_of_its_own(layers: Layers, tmp
 
 
 def test_the_authorizer_reaches_nothing_but_keys(layers: Layers, tmp_path: Path) -> None:
-    """Its role may read and change the items of keys only, and no other part of the table."""
+    """Its role may read and change the items of keys, and no other part of the table."""
     synthesis = Synthesis(replace(environment_named("prod"), api_keys=True), layers, tmp_path)
     (statement,) = [
         each for each in synthesis.statements_of("authorizer") if str(each["Action"]).find("dynamodb:") >= 0
@@ -169,13 +169,13 @@ def test_no_revoked_key_is_accepted_for_long() -> None:
 
 @pytest.mark.parametrize("name", ["dev", "staging", "prod"])
 def test_no_cloud_environment_can_be_open(name: str) -> None:
-    """An environment of a real account that lets anyone in is refused before anything is synthesised."""
+    """An environment of a real account without authentication is refused before anything is synthesised."""
     with pytest.raises(UnsafeEnvironment, match=name):
         replace(environment_named(name), authentication=Authentication.NONE)
 
 
 def test_tokens_need_issuer_and_audience() -> None:
-    """An authorizer for tokens that nobody issues is refused, and so is an issuer that nobody asks."""
+    """An authorizer for tokens without an issuer is refused, and so is an unused issuer."""
     with pytest.raises(UnsafeEnvironment):
         replace(environment_named("dev"), authentication=Authentication.JWT, jwt_issuer="https://id.example.org")
     with pytest.raises(UnsafeEnvironment):
@@ -183,7 +183,7 @@ def test_tokens_need_issuer_and_audience() -> None:
 
 
 def test_api_is_throttled_and_logged(every: Synthesis) -> None:
-    """The stage holds callers to the settings' rate, and logs each request as one JSON line."""
+    """The stage limits callers to the settings' rate, and logs each request as one JSON line."""
     (stage,) = of_http_api(every, "Stage")
     assert stage["DefaultRouteSettings"] == {
         "ThrottlingRateLimit": every.environment.requests_per_second,
@@ -210,7 +210,7 @@ def test_api_sends_everything_to_the_api_function(every: Synthesis) -> None:
 
 
 def test_a_console_that_could_not_call_the_api_is_refused() -> None:
-    """A browser cannot sign requests, so a deployment that wants signatures has no console, unless it takes keys."""
+    """A browser cannot sign requests, so a deployment with signatures has no console, unless it accepts keys."""
     with pytest.raises(UnsafeEnvironment, match="console"):
         replace(environment_named("dev"), console=True)
     assert replace(environment_named("dev"), console=True, api_keys=True).console
@@ -224,7 +224,7 @@ def test_a_console_that_could_not_call_the_api_is_refused() -> None:
 
 
 def test_people_sign_in_to_a_console_with_tokens_only() -> None:
-    """A client id without a console or without `jwt` is refused, and so is what is no origin."""
+    """A client id without a console or without `jwt` is refused, and so is an invalid origin."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,

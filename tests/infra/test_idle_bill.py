@@ -36,7 +36,7 @@ POLLS_A_MINUTE = 15
 
 
 def rows() -> dict[str, str]:
-    """The table of an idle deployment: the parts, and what they use."""
+    """The table of an idle deployment: its parts, and their usage."""
     section = (
         (DOCS / "reference/costs.md").read_text("utf-8").partition("## An idle deployment")[2].partition("\n## ")[0]
     )
@@ -50,7 +50,7 @@ def spaced(number: int) -> str:
 
 
 def test_the_idle_bill_counts_what_a_deployment_has(synthesis_of: Callable[[str], Synthesis]) -> None:
-    """Queues that Lambda polls, schedules, alarms and what they watch, secrets: as many as `prod`'s template has."""
+    """Queues that Lambda polls, schedules, alarms and their metrics, secrets: the numbers of `prod`'s template."""
     template = synthesis_of("prod")
     mappings = template.properties("AWS::Lambda::EventSourceMapping").values()
     polled = sum("StartingPosition" not in mapping for mapping in mappings)
@@ -78,7 +78,7 @@ def test_what_watches_an_idle_deployment_is_the_sum_of_its_rows() -> None:
 
 
 def test_the_plan_of_costs_takes_the_idle_bill_from_its_table() -> None:
-    """Its total is the sum of the rows above it, what `cost estimate` adds, and what the examples begin with."""
+    """Its total is the sum of the rows above, is added by `cost estimate`, and is the start of the examples."""
     bill = rows()
     total = re.findall(r"\*\*([\d.]+)\*\*", bill["total, without Lambda's duration"])[0]
     before = list(bill.values())[1 : list(bill).index("total, without Lambda's duration")]

@@ -28,13 +28,13 @@ def taking(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesi
 
 
 def variables(synthesis: Synthesis) -> dict[str, Any]:
-    """What the intake is told."""
+    """The environment of the intake."""
     told: dict[str, Any] = synthesis.functions()["intake"]["Environment"]["Variables"]
     return told
 
 
 def mapping(synthesis: Synthesis) -> dict[str, Any]:
-    """How its queue wakes it."""
+    """The connection from its queue."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -44,14 +44,14 @@ def mapping(synthesis: Synthesis) -> dict[str, Any]:
 
 
 def test_there_is_no_intake_unless_its_owner_is_named(dev: Synthesis) -> None:
-    """Whoever may put events on a bus could create tasks: nobody gets that by an update."""
+    """Anybody who may put events on a bus could create tasks: an update of duetime must not allow that."""
     assert "intake" not in dev.functions()
     assert not dev.of_type("AWS::Events::Rule")
     assert [name for name, environment in ENVIRONMENTS.items() if environment.intake_owner] == ["local"]
 
 
 def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
-    """More than ten, gathered for a moment, answered for one by one."""
+    """More than ten, collected for a moment, with a separate result for each."""
     found = mapping(taking)
     assert found["BatchSize"] == 100
     assert found["MaximumBatchingWindowInSeconds"] == 1
@@ -60,7 +60,7 @@ def test_events_are_taken_in_large_batches(taking: Synthesis) -> None:
 
 
 def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
-    """The dead-letter function looks for tasks in what it is given; a person looks here, for two weeks."""
+    """The dead-letter function looks for tasks in its messages; a person looks at these, for two weeks."""
     queues = taking.properties("AWS::SQS::Queue")
     rejects, queue = (
         referred(variables(taking)[Variable.INTAKE_REJECTS.value]),
@@ -73,20 +73,20 @@ def test_poison_has_a_queue_of_its_own(taking: Synthesis) -> None:
 
 
 def test_an_event_does_not_outlive_the_record_of_its_task(taking: Synthesis, local: Synthesis) -> None:
-    """Delivered again after the record has gone it would be another task."""
+    """Delivered again after the record's removal, it would create another task."""
     for synthesis, days in ((taking, 2), (local, 4)):
         queue = synthesis.properties("AWS::SQS::Queue")[referred(mapping(synthesis)["EventSourceArn"])]
         assert queue["MessageRetentionPeriod"] == days * DAY
 
 
 def test_a_message_is_hidden_while_its_batch_is_gathered_and_worked_on(taking: Synthesis) -> None:
-    """Else it would be delivered twice as a matter of course."""
+    """Otherwise it would regularly be delivered twice."""
     queue = taking.properties("AWS::SQS::Queue")[referred(mapping(taking)["EventSourceArn"])]
     assert queue["VisibilityTimeout"] == taking.functions()["intake"]["Timeout"] + 1
 
 
 def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Synthesis) -> None:
-    """From the named bus to the queue; what cannot be delivered lies with the rejects."""
+    """From the named bus to the queue; undeliverable events go to the rejects."""
     (rule,) = taking.properties("AWS::Events::Rule").values()
     assert rule["EventPattern"] == {"detail-type": ["duetime task"], "source": [{"anything-but": ["duetime"]}]}
     assert rule["EventBusName"] == "events"
@@ -96,12 +96,12 @@ def test_the_rule_takes_what_says_to_be_a_task_and_is_not_from_a_task(taking: Sy
 
 
 def test_the_owner_is_the_settings(taking: Synthesis) -> None:
-    """The function is told; no event can say another."""
+    """The function has it from the settings; an event cannot name another."""
     assert variables(taking)[Variable.INTAKE_OWNER.value] == SETTINGS.intake_owner
 
 
 def test_it_puts_aside_into_the_one_queue(taking: Synthesis) -> None:
-    """Besides the queues of due tasks, which it fills as the API does."""
+    """It may write to no other queue except those of due tasks, as the API may."""
     resources = {
         referred(resource)
         for statement in taking.statements_of("intake")
@@ -125,7 +125,7 @@ def test_a_refused_event_is_an_alarm(taking: Synthesis) -> None:
 
 
 def test_security_rules_find_nothing_in_an_intake(layers: Layers, tmp_path: Path) -> None:
-    """Nothing but what is acknowledged anyway."""
+    """There are no findings beyond the acknowledged ones."""
     from aws_cdk import Validations
     from cdk_nag import AwsSolutionsChecks
 
@@ -216,6 +216,6 @@ def test_a_source_that_cannot_be_is_refused(setting: str, value: tuple[Any, ...]
 
 @pytest.mark.parametrize("owner", ["two words", "a#b", "a" * 129, "ä"])
 def test_an_owner_that_nobody_could_be_is_refused(owner: str) -> None:
-    """As the API refuses such an identity."""
+    """The API refuses such an identity as well."""
     with pytest.raises(UnsafeEnvironment, match="cannot own tasks"):
         replace(SETTINGS, intake_owner=owner)

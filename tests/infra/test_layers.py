@@ -63,7 +63,7 @@ def header(compiled: Path) -> tuple[int, int]:
 
 
 def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
-    """With nothing but the three layers on its path, Python imports all of it and makes every client we use."""
+    """With only the three layers on its path, Python imports all of it and creates every client we use."""
     folders = [str(layer.folder / "python") for layer in (built.dependencies, built.duetime, built.handlers)]
     environ = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(folders)}
     # -S: without the site-packages of this environment.
@@ -74,7 +74,7 @@ def test_layers_alone_are_all_that_a_function_needs(built: Layers) -> None:
 
 
 def test_a_layer_is_announced_before_it_is_built_and_not_when_it_is_kept(package: Path) -> None:
-    """The first `cdk synth` of a project takes minutes: it says at what; the second finds everything and is quiet."""
+    """The first `cdk synth` of a project takes minutes and says why; the second has everything and prints nothing."""
     said: list[str] = []
     for _ in range(2):
         build.handlers_layer(Target.of_this_machine(), package, said.append)
@@ -94,7 +94,7 @@ def test_every_module_of_a_layer_is_compiled(built: Layers) -> None:
 
 
 def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
-    """Models of services that no function calls are left out of our layer, which so fits Lambda many times over."""
+    """Models of unused services are left out of our layer, which thus stays far below Lambda's limit."""
     data = built.dependencies.folder / "python" / "botocore" / "data"
     assert {path.name for path in data.iterdir() if path.is_dir()} == AWS_SERVICES
     size = sum(path.stat().st_size for path in built.dependencies.folder.rglob("*") if path.is_file())
@@ -102,14 +102,14 @@ def test_layers_keep_only_the_services_that_are_called(built: Layers) -> None:
 
 
 def test_each_service_that_is_called_is_named() -> None:
-    """Every client that an adapter makes is of a service whose model the layer keeps, and no other is kept."""
+    """The layer keeps the model of each service for which an adapter creates a client, and no other."""
     services = set(get_session().get_available_services())
     called: set[str] = set()
     for path in Path(adapters.__path__[0]).rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in {"client", "jobs"}]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
-    # Roles, and what handlers read their secrets with.
+    # Roles, and the module with which handlers read their secrets.
     assert called | {"sts", "ssm"} == AWS_SERVICES
 
 
@@ -142,7 +142,7 @@ def test_a_changed_source_is_another_layer(package: Path) -> None:
 
 @pytest.mark.slow
 def test_another_target_is_another_layer(package: Path) -> None:
-    """The cloud's layer lies apart, in its own Python's bytecode, which names files where Lambda has them."""
+    """The cloud's layer is separate, with its own Python's bytecode, which names files by their paths in Lambda."""
     here = build.handlers_layer(Target.of_this_machine(), package)
     cloud = build.handlers_layer(CLOUD, package)
     assert here.folder != cloud.folder
@@ -162,7 +162,7 @@ def test_a_source_that_does_not_compile_fails_the_build(package: Path) -> None:
 
 
 def test_a_syntax_error_names_its_line_in_the_users_own_file(package: Path) -> None:
-    """Also in a module that is not imported yet; nothing is built, and nothing of the copy's place is told."""
+    """Also in a module that is not imported yet; nothing is built, and the message does not name the copy."""
     (package / "later.py").write_text("def broken(:\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers/later\.py\", line 1(.|\n)*SyntaxError") as error:
         build.types_layer(Target.of_this_machine(), package)
@@ -184,7 +184,7 @@ def test_a_python_that_is_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> None:
-    """What `requirements.txt` lists beside the package is in the layer, at the version that the project pins."""
+    """The layer has the packages of the `requirements.txt` beside the package, in the pinned versions."""
     (package.parent / "requirements.txt").write_text("# one of ours, so that nothing new is fetched\njmespath\n")
     layer = build.handlers_layer(Target.of_this_machine(), package)
     pinned = [
@@ -195,7 +195,7 @@ def test_requirements_of_the_handlers_are_installed_with_them(package: Path) -> 
 
 
 def types_in(layer: Layer | None) -> str:
-    """What the layer of types says."""
+    """The contents of the layer of types."""
     assert layer is not None
     (module,) = (layer.folder / "python").glob("*.py")
     return module.read_text()
@@ -203,7 +203,7 @@ def types_in(layer: Layer | None) -> str:
 
 @pytest.mark.slow
 def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
-    """Importing the package tells them; the module that lists them imports nothing, for the cloud's Python as well."""
+    """Importing the package finds them; the module that lists them imports nothing, for the cloud's Python as well."""
     (package / "__init__.py").write_text("from own_handlers import jobs\n")
     registered = "handler('b', timeout_seconds=30)(print)\nhandler('a')(print)\n"
     lines = f"from duetime.handlers import handler\n\n\n{registered}print('hello')\n"
@@ -216,7 +216,7 @@ def test_the_types_of_the_handlers_are_written_down(package: Path) -> None:
 
 
 def test_a_package_that_cannot_be_imported_is_not_deployed(package: Path) -> None:
-    """The build stops, names the package, and shows the error; unless it is told not to import."""
+    """The build stops, names the package, and shows the error, except with the option not to import."""
     (package / "__init__.py").write_text("import nosuchmodule\n")
     with pytest.raises(HandlersUnimportable, match=r"own_handlers(.|\n)*No module named 'nosuchmodule'") as error:
         build.types_layer(CLOUD, package)

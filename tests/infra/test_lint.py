@@ -1,4 +1,4 @@
-"""What cfn-lint says of the templates: CloudFormation's schemas and rules, as far as no account is needed to check."""
+"""The findings of cfn-lint in the templates: CloudFormation's schemas and rules that need no account."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REDUNDANT_DEPENDENCY = "W3005"
 
 
 def findings(template: dict[str, Any]) -> list[str]:
-    """What cfn-lint finds in a template, but for what is acknowledged here."""
+    """The findings of cfn-lint in a template, without those acknowledged here."""
     # Every process of pytest-xdist collects these tests, and one of them runs them: the import takes a second.
     from cfnlint import lint  # type: ignore[import-untyped]
     from cfnlint.config import ManualArgs  # type: ignore[import-untyped]
@@ -31,7 +31,7 @@ def findings(template: dict[str, Any]) -> list[str]:
     "environment", ["prod", *(pytest.param(name, marks=pytest.mark.slow) for name in ("local", "dev", "staging"))]
 )
 def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthesis], environment: str) -> None:
-    """The template of each environment is one that CloudFormation would take; that of prod has the most."""
+    """CloudFormation would accept the template of each environment; that of prod has the most."""
     assert findings(synthesis_of(environment).template) == []
 
 

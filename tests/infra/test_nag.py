@@ -59,7 +59,7 @@ def checked(folder: Path) -> App:
     ],
 )
 def test_security_rules_find_nothing(environment: Environment, layers: Layers, tmp_path: Path) -> None:
-    """AWS Solutions and Serverless find nothing but what is acknowledged beside the resource, with its reason."""
+    """AWS Solutions and Serverless have no findings except those acknowledged beside the resource, with a reason."""
     app = checked(tmp_path)
     add_stack(app, environment, layers)
     app.synth()
@@ -67,7 +67,7 @@ def test_security_rules_find_nothing(environment: Environment, layers: Layers, t
 
 @pytest.mark.parametrize("rule", ["AwsSolutions-SQS4", "Serverless-SQSRedrivePolicy"])
 def test_both_packs_are_checked(rule: str, tmp_path: Path) -> None:
-    """The same check refuses a queue that takes plain connections and has no dead-letter queue."""
+    """The same check refuses a queue that allows unencrypted connections and has no dead-letter queue."""
     app = checked(tmp_path)
     from aws_cdk import Stack
     from aws_cdk import aws_sqs as sqs

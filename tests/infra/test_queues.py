@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 def work_queues(synthesis: Synthesis) -> dict[Priority, str]:
-    """Logical id of each priority's queue, as the worker is told it."""
+    """Logical id of each priority's queue, as in the worker's environment."""
     variables = synthesis.functions()["worker"]["Environment"]["Variables"]
     return {priority: referred(variables[QUEUE_VARIABLES[priority].value]) for priority in Priority}
 
@@ -42,7 +42,7 @@ def mappings(synthesis: Synthesis, function: str) -> dict[str, Properties]:
 
 
 def lost_changes(synthesis: Synthesis) -> str:
-    """The queue for what the table's stream could not hand over."""
+    """The queue for records that the table's stream could not deliver."""
     (mapping,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -52,7 +52,7 @@ def lost_changes(synthesis: Synthesis) -> str:
 
 
 def test_every_work_queue_has_its_dead_letter_queue(every: Synthesis) -> None:
-    """What a work queue cannot deliver goes to the one queue that the dead-letter function reads."""
+    """Undeliverable messages of a work queue go to the one queue that the dead-letter function reads."""
     queues = every.properties("AWS::SQS::Queue")
     (dead_letters,) = mappings(every, "deadletter")
     pulled = pulled_queues(every)
@@ -77,14 +77,14 @@ def test_messages_stay_hidden_while_a_function_may_work_on_them(every: Synthesis
     """A queue's visibility timeout is at least the timeout of the function that reads it: AWS refuses less."""
     queues, functions = every.properties("AWS::SQS::Queue"), every.functions()
     read = [(function, id_) for function in functions for id_ in mappings(every, function)]
-    # Nobody reads the queue of changes that were given up but a person.
+    # Only a person reads the queue of abandoned changes.
     assert len(read) == len(queues) - 1 - len(every.environment.pulled_types) - bool(every.environment.intake_owner)
     for function, id_ in read:
         assert queues[id_]["VisibilityTimeout"] >= functions[function]["Timeout"]
 
 
 def test_queues_are_encrypted_and_reached_over_tls_only(every: Synthesis) -> None:
-    """Every queue encrypts what it holds, and refuses plain connections."""
+    """Every queue encrypts its messages, and refuses unencrypted connections."""
     queues = every.properties("AWS::SQS::Queue")
     assert all(queue["SqsManagedSseEnabled"] for queue in queues.values())
     refusing = {

@@ -147,7 +147,7 @@ def test_a_forced_takeover_raises_the_epoch_and_opens_the_region(deployed: Deplo
 
 
 def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_replicated(deployed: Deployed) -> None:
-    """The second Region must not begin without what the first one has written; --force is named as the way out."""
+    """The second Region must not begin without the writes of the first; the message names --force."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--yes")
     assert result.exit_code == 1
     assert "force" in result.output
@@ -158,7 +158,7 @@ def test_a_planned_takeover_stops_the_first_region_and_fails_while_nothing_is_re
 
 
 def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
-    """The record says how far it has come; what arrives late under an old fence is taken over each time."""
+    """The record has its progress; late writes under an old fence are taken over each time."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 4, 1, is_open=False))
     given = ("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force", "--yes", "--segments", "1", "--json")
     for number in range(2):
@@ -169,15 +169,15 @@ def test_a_repeated_takeover_keeps_its_epoch(deployed: Deployed) -> None:
 
 
 def test_regions_that_disagree_are_named(deployed: Deployed) -> None:
-    """After a forced takeover, the first Region may not know it yet."""
+    """After a forced takeover, the first Region may not know of it yet."""
     deployed.regions(OTHER).save(ActiveRegion(OTHER, 1, 1, is_open=True))
     result = deployed.duetime("status", "--stack", "duetime-prod")
     assert result.exit_code == 1
-    assert f"{FIRST} does not know it yet: for it, {FIRST} is active (epoch 0)" in result.output
+    assert f"{FIRST} is not updated yet: it considers {FIRST} active (epoch 0)" in result.output
 
 
 def test_without_a_terminal_nothing_is_done_unless_confirmed(deployed: Deployed) -> None:
-    """It says what a forced takeover means, and how to confirm."""
+    """The message says what a forced takeover means, and how to confirm."""
     result = deployed.duetime("takeover", "--stack", "duetime-prod", "--to", OTHER, "--force")
     assert result.exit_code == 3
     assert "tasks run in both Regions until it receives the change" in result.output
@@ -212,14 +212,14 @@ def test_adding_a_region_replicates_the_table_and_prints_the_settings(deployed: 
 
 
 def test_adding_the_region_of_the_deployment_is_refused(deployed: Deployed) -> None:
-    """Nothing is replicated onto itself."""
+    """A bucket is not replicated to itself."""
     result = deployed.duetime("add", "--stack", "duetime-prod", "--region", FIRST)
     assert result.exit_code == 1
     assert "name another Region" in result.output
 
 
 def test_contents_are_replicated_in_both_directions(deployed: Deployed) -> None:
-    """What was written before is copied with its tags, in both directions, once."""
+    """Earlier objects are copied with their tags, in both directions, once."""
     clients = {region: boto3.client("s3", region_name=region) for region in (FIRST, OTHER)}
     for region, client in clients.items():
         client.put_object(Bucket=f"contents-{region}", Key=f"of-{region}", Body=b"x", Tagging="expires=yes")
@@ -283,7 +283,7 @@ def test_an_archive_in_one_region_only_is_named(deployed: Deployed, has: str, la
 
 
 def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
-    """S3 replicates no such bucket: the error names it, and no rule is made in the other direction."""
+    """S3 does not replicate such a bucket: the error names it, and no rule is made in the other direction."""
     client = boto3.client("s3", region_name=OTHER)
     suspended: VersioningConfigurationTypeDef = {"Status": "Suspended"}
     client.put_bucket_versioning(Bucket=f"contents-{OTHER}", VersioningConfiguration=suspended)
@@ -295,7 +295,7 @@ def test_a_bucket_without_versions_is_refused(deployed: Deployed) -> None:
 
 
 def test_deletions_and_encrypted_objects_are_replicated() -> None:
-    """What a user deletes is deleted in both Regions; with a key of the user, S3 is given that of the other Region."""
+    """Objects that a user deletes are deleted in both Regions; with a user's key, S3 gets that of the other Region."""
     named = (("here", "key-1"), ("there", "key-2"))
     here, there = (RegionalBucket(None, name, ROLE, key, ("archive/",)) for name, key in named)
     (rule,) = here.rules_to(there)
@@ -313,7 +313,7 @@ def _of_regions(client: Client) -> list[Finding]:
 
 
 def test_the_doctor_compares_the_regions(deployed: Deployed) -> None:
-    """It names contents that are not replicated, a stack with other Regions, and one that is not there."""
+    """It names contents that are not replicated, a stack with other Regions, and a missing one."""
     client = Client("https://tasks.example.org")
     for found, subject in zip(_of_regions(client), ("contents above 200 KB are", "the archive is"), strict=True):
         assert found.severity is Severity.WARNING

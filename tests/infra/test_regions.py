@@ -21,13 +21,13 @@ REGIONS = ("eu-west-1", "eu-central-1")
 
 @pytest.fixture(scope="module")
 def synthesis(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> Synthesis:
-    """`prod` with a standby, whose own Region is known at the deploy only."""
+    """`prod` with a standby, whose own Region is known only at the deployment."""
     environment = replace(environment_named("prod"), regions=REGIONS, api_keys=True, summary_spread=0, task_lists=0)
     return Synthesis(environment, layers, tmp_path_factory.mktemp("regions"))
 
 
 def test_every_function_knows_the_regions(synthesis: Synthesis) -> None:
-    """In their order, of which the first decides which Region works before any takeover."""
+    """In their order; before any takeover, the first one is active."""
     variables = [each["Environment"]["Variables"] for each in synthesis.functions().values()]
     assert {each[Variable.REGIONS] for each in variables if Variable.TABLE in each} == {" ".join(REGIONS)}
 
@@ -71,7 +71,7 @@ def test_contents_and_the_archive_can_be_replicated(synthesis: Synthesis, constr
     "regions", [("eu-west-1",), ("eu-west-1", "eu-west-1"), "eu-west-1", ("Ireland", "eu-central-1"), ("a", "b", "c")]
 )
 def test_regions_that_are_not_two_are_refused(regions: Any) -> None:  # noqa: ANN401 - what users may write
-    """The error names the setting, and shows what is expected."""
+    """The error names the setting, and shows the expected form."""
     with pytest.raises(UnsafeEnvironment, match="`regions` needs two different Regions"):
         replace(environment_named("prod"), regions=regions)
 

@@ -77,7 +77,7 @@ def test_a_restore_is_done_step_by_step_and_prints_what_to_deploy(table: str, tm
 
 
 def test_a_second_run_decides_about_the_paused_tasks(table: str, tmp_path: Path) -> None:
-    """It finds the restored table and its epoch, and takes nothing over again."""
+    """It finds the restored table and its epoch, and does not repeat the takeover."""
     assert restored(table, tmp_path, "--yes").exit_code == 0
     again = restored(table, tmp_path, "--yes", "--after", "rerun")
     assert again.exit_code == 0, again.output
@@ -105,13 +105,13 @@ def test_the_epoch_is_above_that_of_the_last_takeover_by_another_region(table: s
 
 
 def test_a_table_that_was_restored_by_hand_is_taken_over_without_a_comparison(table: str, tmp_path: Path) -> None:
-    """The replaced table is lost, so the epoch has to be given."""
+    """The replaced table is lost, so the epoch has to be an argument."""
     given = ("restore", "--table", table, "--bucket", "contents", "--report", str(tmp_path / "report"), "--yes")
     refused = duetime(*given)
     assert (refused.exit_code, "--epoch" in refused.output) == (1, True)
     result = duetime(*given, "--epoch", "4", "--after", "rerun")
     assert result.exit_code == 0, result.output
-    assert "what ran after the restore point is not known" in result.output
+    assert "the tasks that ran after the restore point are not known" in result.output
     (found,) = DynamoRecords(boto3.client("dynamodb"), table).open_page(0, 1, "").tasks
     assert (found.fence, found.state) == (4 * FENCES_PER_EPOCH + 1, State.WAITING)
 
@@ -165,7 +165,7 @@ def _stack(policy: str) -> None:
 
 @pytest.mark.usefixtures("table")
 def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
-    """It prints the settings with which a stack that is made again takes over the table."""
+    """It prints the settings with which a new stack uses the old table."""
     _stack("RetainExceptOnCreate")
     client = boto3.client("dynamodb")
     arn = client.describe_table(TableName="tasks")["Table"]["TableArn"]
@@ -182,7 +182,7 @@ def test_uninstall_says_what_stays_and_deletes_nothing_without_yes() -> None:
 
 @pytest.mark.usefixtures("table")
 def test_uninstall_deletes_the_stack_with_yes() -> None:
-    """What has data and is not kept is named before."""
+    """Data that will be lost is named before."""
     _stack("Delete")
     result = duetime("uninstall", "duetime-prod", "--yes")
     assert result.exit_code == 0, result.output

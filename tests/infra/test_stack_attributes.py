@@ -1,4 +1,4 @@
-"""What a user's CDK app does with the stack: its attributes, permissions boundary, tags and own domain."""
+"""A user's CDK app and the stack: its attributes, permissions boundary, tags and a custom domain."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_every_attribute_is_documented() -> None:
 
 
 def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: Path) -> None:
-    """Also for the roles of the CDK's own functions; an account that demands one accepts the stack."""
+    """Also to the roles of the CDK's own functions; an account that requires one accepts the stack."""
     from aws_cdk import aws_iam as iam
 
     app = new_app(tmp_path)
@@ -84,7 +84,7 @@ def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: P
 
 
 def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> None:
-    """A cost centre's tag is on what is billed, beside the tags of project and environment."""
+    """A cost centre's tag is on billed resources, beside the tags of project and environment."""
     from aws_cdk import Tags
 
     app = new_app(tmp_path)

@@ -36,7 +36,7 @@ def test_keys_are_the_schemas(every: Synthesis) -> None:
 
 
 def test_indexes_are_the_schemas(every: Synthesis) -> None:
-    """Every index of the schema exists with its keys, and holds nothing but keys."""
+    """Every index of the schema exists with its keys, and has only keys."""
     indexes = the_table(every)["GlobalSecondaryIndexes"]
     assert {index["IndexName"] for index in indexes} == {index.name for index in schema.INDEXES}
     partitions = {index.name: index.partition_key for index in schema.INDEXES}
@@ -46,14 +46,14 @@ def test_indexes_are_the_schemas(every: Synthesis) -> None:
 
 
 def test_table_is_on_demand_and_expires_records(every: Synthesis) -> None:
-    """Nothing is provisioned, and finished records expire by the schema's attribute."""
+    """No capacity is provisioned, and finished records expire by the schema's attribute."""
     table = the_table(every)
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     assert table["TimeToLiveSpecification"] == {"AttributeName": schema.TTL, "Enabled": True}
 
 
 def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
-    """The table is encrypted, can be restored to any second, and tells of both images of a change."""
+    """The table is encrypted, can be restored to any second, and streams both images of a change."""
     table = the_table(every)
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
@@ -61,9 +61,9 @@ def test_table_is_encrypted_recoverable_and_streamed(every: Synthesis) -> None:
 
 
 def test_data_outlives_the_stack_where_it_matters(every: Synthesis) -> None:
-    """What holds data is kept when a protected stack is deleted, and goes with one made for trying out.
+    """Resources with data are kept when a protected stack is deleted, and are deleted with a trial stack.
 
-    When the first deploy of a stack fails, nothing is kept either: it could not be deployed again beside that.
+    When a stack's first deployment fails, nothing is kept either: a second one could not be deployed beside it.
     """
     protected = every.environment.name in {"staging", "prod"}
     assert the_table(every)["DeletionProtectionEnabled"] is protected
@@ -80,7 +80,7 @@ def test_a_stack_for_trying_out_can_be_deleted_with_objects_in_its_bucket(cloud:
 
 
 def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
-    """Objects are encrypted, never public, reached over TLS only; half uploads and ended tasks' are cleaned away."""
+    """Objects are encrypted, private, and reached over TLS only; incomplete uploads and old objects are deleted."""
     ((id_, bucket),) = [each for each in every.properties("AWS::S3::Bucket").items() if each[0].startswith("Content")]
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -99,7 +99,7 @@ def test_bucket_is_private_and_encrypted(every: Synthesis) -> None:
 
 
 def test_everything_that_is_kept_is_asked_about_before_it_is_lost(every: Synthesis) -> None:
-    """`duetime deploy` knows each type of resource that has a policy to be kept."""
+    """`duetime deploy` knows each type of resource with a policy to be kept."""
     resources = every.template["Resources"].values()
     kept = {body["Type"] for body in resources if body.get("DeletionPolicy", "Delete") != "Delete"}
     # A version is kept as long as its function, for attempts that run in it.

@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 def mapping(synthesis: Synthesis) -> Properties:
-    """How the table's stream invokes `broadcast`."""
+    """The connection from the table's stream to `broadcast`."""
     (found,) = [
         each
         for each in synthesis.properties("AWS::Lambda::EventSourceMapping").values()
@@ -37,7 +37,7 @@ def test_the_stream_of_the_table_invokes_the_function(every: Synthesis) -> None:
 
 
 def test_an_outage_of_hours_loses_nothing(every: Synthesis) -> None:
-    """A batch is repeated, halved each time, until the stream itself is about to forget it; then an alarm tells."""
+    """A batch is repeated, halved each time, until the stream is about to delete it; then there is an alarm."""
     found = mapping(every)
     assert found["MaximumRetryAttempts"] == -1
     assert 22 * HOUR < found["MaximumRecordAgeInSeconds"] < 24 * HOUR
@@ -57,7 +57,7 @@ def test_a_batch_fits_into_an_invocation(every: Synthesis) -> None:
 
 
 def test_the_function_may_read_the_stream_and_place_no_task(every: Synthesis) -> None:
-    """It is given what Lambda needs to read; no queue of work is within its reach."""
+    """It has Lambda's permissions to read the stream, and none on a queue of work."""
     of = policies(every)["broadcast"]
     assert all(of[action] == [grants.STREAM] for action in grants.STREAMING)
     assert of["sqs:SendMessage"] == [grants.queue("lost")]

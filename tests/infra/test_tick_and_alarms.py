@@ -45,7 +45,7 @@ def test_trigger_ticks_every_minute_on_the_minute(every: Synthesis) -> None:
 
 
 def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
-    """Whatever the cause: also where the trigger does not even say how long ago the last one was."""
+    """For any cause: also if the trigger does not report how long ago the last one was."""
     alarm = alarm_named(every, "TicksIncomplete")
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     assert alarm["Dimensions"] == [{"Name": "service", "Value": variables[Variable.SERVICE_NAME.value]}]
@@ -57,7 +57,7 @@ def test_ticks_that_complete_no_pass_are_reported(every: Synthesis) -> None:
 
 
 def test_dead_letters_that_stay_are_an_alarm(every: Synthesis) -> None:
-    """A dead letter that its function does not take sets an alarm off."""
+    """A dead letter that its function does not process causes an alarm."""
     alarm = alarm_named(every, "DeadLettersWaiting")
     (dimension,) = alarm["Dimensions"]
     assert "RedrivePolicy" not in every.properties("AWS::SQS::Queue")[referred(dimension["Value"])]
@@ -75,7 +75,7 @@ def test_handlers_that_cannot_be_imported_are_an_alarm(every: Synthesis) -> None
 
 
 def test_every_alarm_notifies_the_topic(every: Synthesis) -> None:
-    """No alarm goes off unheard, and none needs a composite alarm to be heard."""
+    """Every alarm sends a notification, without a composite alarm."""
     (topic,) = every.of_type("AWS::SNS::Topic")
     made = every.properties("AWS::CloudWatch::Alarm").values()
     assert len(made) >= 15
@@ -113,7 +113,7 @@ def test_what_starts_on_time_is_one_metric_of_its_alarm(cloud: Synthesis) -> Non
 
 
 def test_pulled_tasks_count_as_on_time_where_there_are_any(layers: Layers, tmp_path: Path) -> None:
-    """With types that pull workers run, what the API counts is weighed with what the worker counts."""
+    """With pulled types, the API's counts are added to the worker's."""
     environment = replace(environment_named("dev"), pulled_types={"pulled": ("*",)})
     metrics = alarm_named(Synthesis(environment, layers, tmp_path), "OnTimeBurnRateFast")["Metrics"]
     stats = sorted(each["MetricStat"]["Stat"] for each in metrics if "MetricStat" in each)
@@ -131,19 +131,19 @@ def test_a_canary_is_rolled_back_by_short_windows(layers: Layers, tmp_path: Path
 
 
 def test_no_alarm_watches_more_metrics_than_cloudwatch_takes() -> None:
-    """Whoever writes one is told at once."""
+    """The author of one gets an error at once."""
     sources = {f"m{n}": function_metric("worker", "Throttles", "Sum") for n in range(11)}
     with pytest.raises(ValueError, match="TooMuch would watch 11 metrics"):
         AlarmSpec("TooMuch", Expression("much", "m0", sources), "much")
 
 
 def test_the_embedded_aws_is_given_no_alarm_that_it_does_not_know(local: Synthesis) -> None:
-    """It has no metric math."""
+    """It does not support metric math."""
     assert not any("Metrics" in alarm for alarm in local.properties("AWS::CloudWatch::Alarm").values())
 
 
 def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
-    """Whoever gets the mail finds what to do: the page has a section of that name, and no section for nothing."""
+    """A mail leads to the instructions: the page has a section with the alarm's name, and no others."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     told = alarms(every.environment)
@@ -159,7 +159,7 @@ def test_every_alarm_names_its_section_of_the_runbook(every: Synthesis) -> None:
 def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
     layers: Layers, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With a console, each description has its address, and whoever tells of tasks knows it; without one, none has."""
+    """With a console, each description has the page's address, and so does the function that reports on tasks."""
     tokens = replace(
         environment_named("dev"),
         authentication=Authentication.JWT,
@@ -185,19 +185,19 @@ def test_an_alarm_leads_to_the_page_of_the_console_that_shows_it(
 
 
 def text_of(value: Any) -> str:  # noqa: ANN401 - an intrinsic of the template
-    """A text of a template with what is only known to the deployment left out."""
+    """A text of a template, without parts that only the deployment knows."""
     return value if isinstance(value, str) else "".join(part for part in value["Fn::Join"][1] if isinstance(part, str))
 
 
 def test_the_runbook_has_no_section_without_an_alarm() -> None:
-    """An alarm that goes takes its section along."""
+    """Removing an alarm means removing its section."""
     page = (ROOT / RUNBOOK).read_text(encoding="utf-8")
     found = set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
     assert found == runbook_sections(alarms(replace(environment_named("prod"), intake_owner="events", canary=Canary())))
 
 
 def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
-    """The functions of each stack write into a namespace of their own, and its alarms look at that one."""
+    """The functions of each stack write into a separate namespace, and its alarms read only that one."""
     variables = every.functions()["trigger"]["Environment"]["Variables"]
     namespace = variables[Variable.METRICS_NAMESPACE.value]
     assert namespace == f"duetime/duetime-{every.environment.name}"
@@ -208,7 +208,7 @@ def test_no_alarm_mixes_the_stacks_of_an_account(every: Synthesis) -> None:
 
 
 def test_alarms_may_publish_to_the_topic(every: Synthesis) -> None:
-    """A policy of the topic's own replaces the default one: it lets CloudWatch publish, for alarms of this account."""
+    """A separate policy of the topic replaces the default: it lets CloudWatch publish, for alarms of this account."""
     (topic,) = every.of_type("AWS::SNS::Topic")
     (policy,) = every.properties("AWS::SNS::TopicPolicy").values()
     allowed = [one for one in policy["PolicyDocument"]["Statement"] if one["Effect"] == "Allow"]

@@ -1,4 +1,4 @@
-"""The state machine of topologies, as it is deployed."""
+"""The deployed state machine of topologies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def definition(function: str) -> dict[str, Any]:
 
 
 def deployed_text(synthesis: Synthesis) -> str:
-    """The definition as it stands in a template, with an ARN in place of each that it only refers to."""
+    """The definition as in a template, with an ARN in place of each reference."""
     (machine,) = synthesis.properties("AWS::StepFunctions::StateMachine").values()
     _, parts = machine["DefinitionString"]["Fn::Join"]
     return "".join(part if isinstance(part, str) else FUNCTION for part in parts)
@@ -107,7 +107,7 @@ def test_the_validator_refuses_what_step_functions_refuses(broken: dict[str, Any
 
 
 def test_no_two_states_have_one_name() -> None:
-    """A name is given once in the whole machine, inside the maps, too."""
+    """A name is unique in the whole machine, including the maps."""
     names = names_of(definition(FUNCTION))
     assert len(set(names)) == len(names)
 
@@ -119,16 +119,16 @@ def names_of(machine: dict[str, Any]) -> list[str]:
 
 
 def test_an_execution_may_take_as_long_as_the_longest_topology(every: Synthesis) -> None:
-    """The definition has a comment and a timeout: the CDK does not add those of a machine that is given as a text."""
+    """The definition has a comment and a timeout: the CDK does not add those to a machine given as text."""
     deployed = json.loads(deployed_text(every))
     assert deployed["TimeoutSeconds"] >= MAX_DEADLINE_SECONDS + TOPOLOGY_MARGIN // SECOND
     assert deployed["Comment"]
 
 
 def test_no_map_waits_for_more_than_it_may() -> None:
-    """An inline map has at most 40 iterations at once; all else is waited for by executions of their own.
+    """An inline map has at most 40 iterations at once; all others are separate executions.
 
-    Together they begin no more waits at once than half of what an account may invoke: the workers need the rest.
+    Together they begin at most half of the waits that an account may invoke: the workers need the rest.
     """
     states = definition("arn")["States"]
     chunk = states["ManyNodes"]["ItemProcessor"]["States"]["Chunk"]
@@ -146,7 +146,7 @@ def test_the_largest_graph_fits_into_the_history() -> None:
 
 
 def test_every_wait_has_a_heartbeat_and_a_limit() -> None:
-    """A lost token is noticed: the wait for a node begins anew after its heartbeat."""
+    """A lost token is noticed: the wait for a node is repeated after its heartbeat."""
     nodes = definition("arn")["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
     assert nodes["HeartbeatSeconds"] < nodes["TimeoutSeconds"]
     assert nodes["Retry"][0]["ErrorEquals"] == ["States.HeartbeatTimeout"]
@@ -161,7 +161,7 @@ def test_the_machine_is_logged(every: Synthesis) -> None:
 
 
 def test_the_deployed_machine_is_the_one_that_is_tested(every: Synthesis) -> None:
-    """What stands in the template is the definition, with the ARN of the function's alias in it."""
+    """The template has the definition, with the ARN of the function's alias in it."""
     invoked = FUNCTION if every.environment.name == "local" else f"{FUNCTION}:{LIVE}"
     assert json.loads(deployed_text(every)) == definition(invoked)
 

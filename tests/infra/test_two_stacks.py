@@ -54,21 +54,21 @@ def templates(layers: Layers, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 def named(template: dict[str, Any]) -> set[str]:
-    """The names that a template gives, which no other stack may give."""
+    """The names in a template, which must differ in any other stack."""
     found = set()
     for body in template["Resources"].values():
         for path in NAMES.get(body["Type"], ()):
             value: Any = body.get("Properties", {})
             for part in path.split("."):
                 value = value.get(part) if isinstance(value, dict) else None
-            # A reference to a resource of its own differs between stacks.
+            # A reference to a stack's own resource differs between stacks.
             if isinstance(value, str):
                 found.add(f"{body['Type']} {value}")
     return found
 
 
 def test_no_stack_has_a_name_of_another(templates: dict[str, dict[str, Any]]) -> None:
-    """APIs, workgroups, databases, dashboards, queues: also of two stacks whose names differ by a letter's case."""
+    """APIs, workgroups, databases, dashboards, queues: also if two stacks' names differ only in case."""
     names = [named(template) for template in templates.values()]
     assert all(len(each) >= 7 for each in names)
     for number, one in enumerate(names):
@@ -85,7 +85,7 @@ def test_no_resource_has_a_name_that_this_test_does_not_know(templates: dict[str
 
 
 def test_no_alarm_and_no_panel_looks_at_the_metrics_of_another(templates: dict[str, dict[str, Any]]) -> None:
-    """What functions write is in a namespace of the stack; what AWS measures is found by names of its own resources."""
+    """Functions write into a namespace of the stack; AWS's own metrics are found by the names of its resources."""
     spaces = []
     for name, template in templates.items():
         written = {

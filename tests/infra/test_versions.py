@@ -42,7 +42,7 @@ def functions(synthesis: Synthesis) -> set[str]:
 
 
 def test_no_alias_changes_before_all_versions_are_published(canary: Synthesis) -> None:
-    """A function that cannot be updated stops the deployment while every alias is still at the version before."""
+    """A function that cannot be updated stops the deployment while every alias still has the earlier version."""
     versions = set(canary.of_type("AWS::Lambda::Version"))
     aliases = canary.of_type(ALIAS)
     assert len(versions) == len(aliases) == len(functions(canary)) > 10
@@ -76,7 +76,7 @@ def test_everything_invokes_the_aliases(canary: Synthesis) -> None:
 
 
 def test_the_local_stack_replaces_code_in_place(local: Synthesis) -> None:
-    """There, a saved handler must run at once, so there are neither versions nor aliases."""
+    """There, a saved handler must run at once, so it has neither versions nor aliases."""
     assert not local.of_type("AWS::Lambda::Version")
     assert not local.of_type(ALIAS)
 
@@ -115,7 +115,7 @@ MOST_ALARMS = 10
 
 
 def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -> None:
-    """Every group watches what the whole stack does, those that run handlers their failures, too."""
+    """Every group watches the alarms of the whole stack; groups of handlers also watch failures."""
     groups = canary.properties("AWS::CodeDeploy::DeploymentGroup")
     for id_, group in groups.items():
         alarms = group["AlarmConfiguration"]["Alarms"]
@@ -131,7 +131,7 @@ def test_each_function_has_a_deployment_that_an_alarm_stops(canary: Synthesis) -
 
 
 def test_a_package_may_have_a_canary_of_its_own(canary: Synthesis) -> None:
-    """Its share and its time are its own; all others have those of the environment."""
+    """Its share and its time are separate; all others have those of the environment."""
     configs = canary.properties("AWS::CodeDeploy::DeploymentConfig")
     shares = {id_: (each["TrafficRoutingConfig"]["TimeBasedCanary"].values()) for id_, each in configs.items()}
     assert sorted(map(sorted, shares.values())) == [[5, 50], [10, 10]]
@@ -162,7 +162,7 @@ def test_the_alarm_on_failures_looks_at_the_version_that_is_deployed(canary: Syn
 
 
 def test_without_a_canary_nothing_is_added(dev: Synthesis) -> None:
-    """Neither CodeDeploy, nor an alarm, nor a variable; the aliases just change."""
+    """There is neither CodeDeploy, nor an alarm, nor a variable; the aliases just change."""
     assert not [each for each in dev.template["Resources"].values() if "CodeDeploy" in each["Type"]]
     assert Variable.CANARY.value not in dev.functions()["worker"]["Environment"]["Variables"]
     assert not any("HandlersFailing" in id_ for id_ in dev.of_type("AWS::CloudWatch::Alarm"))

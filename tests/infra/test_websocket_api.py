@@ -16,7 +16,7 @@ def of_websocket_api(synthesis: Synthesis, kind: str) -> list[Properties]:
 
 
 def test_all_events_of_connections_go_to_one_function(every: Synthesis) -> None:
-    """Connections that open and close, and every message whatever it says, are taken by `watch`."""
+    """Opened and closed connections, and every message with any content, go to `watch`."""
     from duetime_cdk.websocket_api import ROUTES
 
     (api,) = of_websocket_api(every, "Api")

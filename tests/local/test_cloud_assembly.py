@@ -1,4 +1,4 @@
-"""The synthesized stack of this machine, which is kept until what it is made of changes."""
+"""The synthesized stack of this machine, which is kept until its inputs change."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_assets_of_an_assembly_are_files_and_packed_folders(tmp_path: Path) 
 
 
 def test_each_api_has_a_fixed_address() -> None:
-    """Two APIs have two ids; the template that was given is not changed, and its other tags remain."""
+    """Two APIs have two ids; the given template is not changed, and its other tags remain."""
     kind = "AWS::ApiGatewayV2::Api"
     template = {
         "Resources": {

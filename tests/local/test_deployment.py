@@ -11,7 +11,7 @@ from tests.waiting import until
 
 
 def test_a_tool_that_fails_is_told_by_its_last_lines() -> None:
-    """Of a long output the end is shown, where the reason stands."""
+    """The end of a long output is shown, which has the reason."""
     program = f"for line in range({LAST_LINES + 5}): print('line', line)\nraise SystemExit('no such luck')"
 
     with pytest.raises(ToolFailed) as failed:
@@ -35,7 +35,7 @@ CHILD = "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); pri
 
 
 def test_an_interrupted_tool_leaves_no_children() -> None:
-    """What the tool has started is ended with it, when the person at the terminal has had enough."""
+    """The processes that the tool has started end with it, when the person at the terminal interrupts it."""
     pids: list[int] = []
 
     def interrupt(line: str) -> None:

@@ -1,4 +1,4 @@
-"""What the project stands on in the embedded AWS: when the pin moves, these say what broke."""
+"""The project's assumptions on the embedded AWS: after a new version, these tests show what broke."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ VISIBILITY = 4
 
 
 def table(dynamodb: DynamoDBClient) -> str:
-    """Create a table of its own for a test."""
+    """Create a table for a test."""
     name = f"probe-{uuid4()}"
     dynamodb.create_table(
         TableName=name,
@@ -56,7 +56,7 @@ def table(dynamodb: DynamoDBClient) -> str:
 
 
 def queue(sqs: SQSClient, visibility: int = 1) -> str:
-    """Create a queue of its own for a test."""
+    """Create a queue for a test."""
     return sqs.create_queue(QueueName=f"probe-{uuid4()}", Attributes={"VisibilityTimeout": str(visibility)})["QueueUrl"]
 
 
@@ -66,7 +66,7 @@ def received(sqs: SQSClient, url: str) -> list[str]:
 
 
 def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
-    """What came to a queue until `last` did, in order of the alphabet."""
+    """The messages of a queue until `last` came, sorted alphabetically."""
     bodies: list[str] = []
 
     def look() -> bool:
@@ -78,7 +78,7 @@ def collected(sqs: SQSClient, url: str, last: str) -> list[str]:
 
 
 def left_in(sqs: SQSClient, url: str) -> int:
-    """How many messages a queue holds, in whatever state."""
+    """The number of a queue's messages, in any state."""
     attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return int(attributes["ApproximateNumberOfMessages"]) + int(attributes["ApproximateNumberOfMessagesNotVisible"])
 
@@ -91,10 +91,10 @@ def _zipped(source: str) -> bytes:
 
 
 def consumer(engine: Emulator, queue_url: str, source: str) -> None:
-    """A function of `source` that is given the queue's messages; it has started before, on an event without any."""
+    """A function of `source` that receives the queue's messages; it has already started, on an event without any."""
     functions, name = engine.client("lambda"), f"probe-{uuid4()}"
     functions.create_function(FunctionName=name, Code={"ZipFile": _zipped(source)}, **FUNCTION)
-    # A cold start may take longer than the messages are invisible, which would bring them twice.
+    # A cold start may take longer than the messages are invisible, which would deliver them twice.
     assert "FunctionError" not in functions.invoke(FunctionName=name, Payload=json.dumps({"Records": []}).encode())
     sqs = engine.client("sqs")
     arn = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
@@ -104,7 +104,7 @@ def consumer(engine: Emulator, queue_url: str, source: str) -> None:
 
 
 def test_of_concurrent_conditional_writes_exactly_one_wins(engine: Emulator) -> None:
-    """A condition is checked and its write applied as one, whoever else writes."""
+    """A condition is checked and its write applied as one step, with other writers at the same time."""
     dynamodb = engine.client("dynamodb")
     name, barrier = table(dynamodb), Barrier(THREADS)
 
@@ -157,19 +157,19 @@ def test_a_write_tells_the_units_it_cost(engine: Emulator) -> None:
 
 
 def test_a_delayed_message_comes_after_its_delay_and_not_before(engine: Emulator) -> None:
-    """DelaySeconds holds a message back for so long."""
+    """DelaySeconds delays a message for that long."""
     sqs = engine.client("sqs")
     url = queue(sqs)
     sent = time.time()
     sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=1)
 
-    # Asked for all the time: were it there any earlier, it would come earlier.
+    # It is polled all the time: if it was there any earlier, it would be received earlier.
     assert until(lambda: received(sqs, url)) == ["later"]
     assert time.time() - sent >= 1.0
 
 
 def test_a_changed_visibility_brings_a_message_back_at_its_new_time(engine: Emulator) -> None:
-    """Handing a message back with a visibility of zero makes it visible at once."""
+    """Setting a visibility of zero makes a message visible at once."""
     sqs = engine.client("sqs")
     url = queue(sqs, visibility=600)
     sqs.send_message(QueueUrl=url, MessageBody="again")
@@ -215,7 +215,7 @@ def handler(event, context):
 
 @pytest.mark.slow
 def test_only_the_failed_messages_of_a_batch_come_back(engine: Emulator) -> None:
-    """A partial batch response deletes what succeeded and keeps the rest for another try."""
+    """A partial batch response deletes the succeeded messages and keeps the rest for a retry."""
     sqs = engine.client("sqs")
     work, seen = queue(sqs, VISIBILITY), queue(sqs, visibility=600)
     for body in ("good", "bad"):
@@ -306,7 +306,7 @@ TEMPLATE = {
 
 
 def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine: Emulator) -> None:
-    """Time to live and recovery are missing after a deploy (if not, the step can go) and there after our step."""
+    """Time to live and recovery are missing after a deployment (if not, the step can go) and set after our step."""
     cloudformation, dynamodb = engine.client("cloudformation"), engine.client("dynamodb")
     stack = f"probe-{uuid4()}"
     cloudformation.create_stack(StackName=stack, TemplateBody=json.dumps(TEMPLATE))
@@ -325,7 +325,7 @@ def test_what_the_emulators_cloudformation_drops_is_set_after_the_deploy(engine:
 
 
 def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None:
-    """Its CloudFormation loses the CORS settings of an HTTP API; after the deploy a preflight is answered by them."""
+    """Its CloudFormation loses the CORS settings of an HTTP API; after the deployment, a preflight gets them."""
     origin, cloudformation = "http://localhost:5173", engine.client("cloudformation")
     properties = {"Name": "probe", "ProtocolType": "HTTP", "CorsConfiguration": {"AllowOrigins": [origin]}}
     template = {"Resources": {"Api": {"Type": "AWS::ApiGatewayV2::Api", "Properties": properties}}}
@@ -347,7 +347,7 @@ def test_listed_origins_are_answered_as_by_the_gateway(engine: Emulator) -> None
 
 
 def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator) -> None:
-    """After the deploy the maps of the very definition have a limit, and nothing else of it has changed."""
+    """After the deployment the maps of the very definition have a limit, and are otherwise unchanged."""
     # The import starts a process of Node: not in each process that collects this test.
     from duetime_cdk.topology_state_machine import definition  # noqa: PLC0415 - see above
 
@@ -375,7 +375,7 @@ def test_a_machine_starts_few_functions_at_once_on_this_machine(engine: Emulator
 
 
 def test_an_http_api_keeps_to_the_throttle_of_its_stage(engine: Emulator) -> None:
-    """Beyond its burst a stage answers 429, as API Gateway does; the emulator alone would let everything through."""
+    """Beyond its burst a stage responds 429, as API Gateway does; the emulator alone would allow everything."""
     gateway: Any = cast("Any", engine).client("apigatewayv2")
     api = gateway.create_api(Name=f"probe-{uuid4()}", ProtocolType="HTTP")["ApiId"]
     throttle = {"ThrottlingRateLimit": 0.001, "ThrottlingBurstLimit": 3}
@@ -401,7 +401,7 @@ def test_a_proxy_in_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_taken_port_names_the_option_that_chooses_another() -> None:
-    """Whoever has another program on the port is told what to write."""
+    """The message names the option to choose another port."""
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(EmulatorFailed, match="--port"):
         emulator.running(taken.getsockname()[1]).__enter__()
 
@@ -417,5 +417,5 @@ def test_what_a_data_folder_holds_is_there_after_a_restart_on_another_port(tmp_p
 
     with emulator.running(port=0, data_dir=tmp_path) as second:
         assert second.client("dynamodb").scan(TableName=name)["Items"] == [{"p": {"S": "kept"}}]
-        # The address that functions were told at the first deploy still leads to the queue.
+        # The address that functions got at the first deployment still leads to the queue.
         assert until(lambda: received(second.client("sqs"), url)) == ["kept"]

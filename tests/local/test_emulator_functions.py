@@ -1,4 +1,4 @@
-"""How the embedded AWS runs functions side by side: when the pin moves, these say what broke."""
+"""The embedded AWS and functions that run side by side: after a new version, these tests show what broke."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def handler(event, context):
 
 
 def function(engine: Emulator, source: str, folder: Path) -> str:
-    """A function of its own for a test; it has been told a folder to leave signs in."""
+    """A function for a test; it has a folder to leave signs in."""
     name = f"probe-{uuid4()}"
     create_function(engine, name, "index.handler", {"index.py": source}, {"FOLDER": str(folder)})
     return name
 
 
 def streamed_table(engine: Emulator, name: str) -> str:
-    """Create a table whose changes are in a stream; the stream's ARN."""
+    """Create a table with a stream of its changes; return the stream's ARN."""
     table = engine.client("dynamodb").create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
@@ -62,7 +62,7 @@ def streamed_table(engine: Emulator, name: str) -> str:
 
 
 def test_a_queue_is_served_while_a_function_works_on_a_stream(engine: Emulator, tmp_path: Path) -> None:
-    """A message comes before the function of the stream is released; the emulator alone would make it wait."""
+    """A message is received before the function of the stream is released; the emulator alone would make it wait."""
     dynamodb, sqs, functions = engine.client("dynamodb"), engine.client("sqs"), engine.client("lambda")
     table, url = f"probe-{uuid4()}", sqs.create_queue(QueueName=f"probe-{uuid4()}")["QueueUrl"]
     stream = streamed_table(engine, table)
@@ -104,7 +104,7 @@ def test_insertions_are_told_to_the_stream_and_overwrite_nothing(engine: Emulato
 
 
 def test_each_invocation_has_its_own_log_and_all_of_it(engine: Emulator, tmp_path: Path) -> None:
-    """Of processes side by side, whether they print nothing, a line or many."""
+    """For processes side by side that print nothing, a line or many."""
     functions = engine.client("lambda")
     name = function(engine, _LOGGING, tmp_path)
 

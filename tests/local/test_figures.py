@@ -8,7 +8,7 @@ from duetime_local.demo_report import Lateness, count, lateness
 
 
 def execution(task_id: str, start: int, end: int, *, succeeded: bool = True, attempt: int = 1) -> Execution:
-    """One execution, with what does not matter filled in."""
+    """One execution, with irrelevant fields filled in."""
     return Execution(task_id, attempt, attempt, start, end, succeeded)
 
 
@@ -31,7 +31,7 @@ def test_a_task_that_ran_once_on_time_is_counted_as_nothing_but_succeeded() -> N
 
 
 def test_a_success_that_the_receiver_never_saw_is_lost() -> None:
-    """The API's word alone does not make a task succeed."""
+    """The API's statement alone is no proof that a task succeeded."""
     figures = count({"a": 1000, "b": 1000}, [execution("a", 1000, 1001)], {"a": "succeeded", "b": "succeeded"}, 0)
 
     assert (figures.succeeded, figures.lost) == (1, 1)
@@ -53,7 +53,7 @@ def test_a_task_that_gave_up_is_failed_and_not_lost() -> None:
 
 
 def test_a_retry_after_a_failure_is_retried_and_not_doubled() -> None:
-    """Attempts one after the other are what retries are."""
+    """Attempts one after the other are retries."""
     ran = [execution("a", 1000, 1010, succeeded=False), execution("a", 1500, 1510, attempt=2)]
 
     figures = count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0)
@@ -62,7 +62,7 @@ def test_a_retry_after_a_failure_is_retried_and_not_doubled() -> None:
 
 
 def test_overlapping_executions_are_doubled() -> None:
-    """An execution that starts before the one before it ended is a broken promise."""
+    """An execution that starts before the previous one's end breaks a promise."""
     ran = [execution("a", 1000, 1600, succeeded=False), execution("a", 1500, 1510, attempt=2)]
 
     figures = count({"a": 1000}, ran, {"a": "succeeded"}, began_ms=0)

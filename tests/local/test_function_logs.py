@@ -36,7 +36,7 @@ class Process:
 
 @contextmanager
 def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
-    """A process whose log is being read by a thread, and what it writes its log to."""
+    """A process whose log a thread reads, and the file it writes to."""
     read, write = os.pipe()
     with os.fdopen(read) as reading, os.fdopen(write, "w", buffering=1) as writing:
         process = Process(reading)
@@ -49,12 +49,12 @@ def started(logs: FunctionLogs) -> Iterator[tuple[Process, IO[str]]]:
 
 
 def function_logs() -> FunctionLogs:
-    """Logs that say when the emulator collects them by itself."""
+    """Logs that note when the emulator collects them by itself."""
     return FunctionLogs(lambda _process: SLOWLY)
 
 
 def test_each_log_is_whole_however_the_reading_thread_is_scheduled() -> None:
-    """Hundreds of times some lines, collected as soon as they are written; and nothing if nothing was."""
+    """Some lines, hundreds of times, collected as soon as they are written; and nothing if nothing was."""
     logs = function_logs()
     with started(logs) as (process, log):
         for number in range(_WRITINGS):
@@ -78,7 +78,7 @@ def test_a_line_that_has_only_begun_belongs_to_the_next_log() -> None:
 
 
 def test_the_log_of_a_process_that_has_ended_is_collected_as_before() -> None:
-    """Its last lines, which say why, may come later than its end."""
+    """Its last lines, which have the reason, may come after its end."""
     logs = function_logs()
     with started(logs) as (process, _):
         process.end()

@@ -13,7 +13,7 @@ ANSWER: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
 
 
 def test_a_bucket_lets_a_burst_through_and_then_its_rate() -> None:
-    """Of ten requests at once five pass, and two more for each second that goes by, five at most."""
+    """Five of ten requests at once pass, and two more for each second that passes, five at most."""
     bucket = Bucket()
     assert sum(bucket.admits(2, 5, now=100.0) for _ in range(10)) == 5
     assert sum(bucket.admits(2, 5, now=101.0) for _ in range(10)) == 2
@@ -36,7 +36,7 @@ def test_a_stage_tells_its_throttle(settings: object, throttle: object) -> None:
 
 
 def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None:
-    """Each stage by itself: a narrow one is used up, the one beside it is not."""
+    """Each stage separately: a narrow one is used up, the one beside it is not."""
     executed: list[str] = []
 
     async def execute(api_id: str, *_: object) -> tuple[int, dict[str, str], bytes]:
@@ -54,7 +54,7 @@ def test_whoever_comes_beyond_the_throttle_is_refused_and_not_executed() -> None
 
 
 class Upstream:
-    """Requests that are executed until they are told to end."""
+    """Requests that run until they are ended."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -72,13 +72,13 @@ class Upstream:
 
 
 async def _settled() -> None:
-    """Let every task come as far as it can."""
+    """Let every task proceed as far as it can."""
     for _ in range(20):
         await asyncio.sleep(0)
 
 
 def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
-    """Of eighty requests at once three are executed at a time; each is answered, in the order in which they came."""
+    """Three of eighty requests at once are executed at a time; responses come in the order of the requests."""
 
     async def burst() -> tuple[Upstream, list[object]]:
         upstream = Upstream()
@@ -97,7 +97,7 @@ def test_a_burst_is_executed_few_at_a_time_in_its_order() -> None:
 
 
 def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
-    """One is executed and two wait: the next three are answered 503, and the three are served."""
+    """One is executed and two wait: the next three get 503, and the first three are served."""
 
     async def burst() -> list[object]:
         upstream = Upstream()
@@ -114,7 +114,7 @@ def test_whoever_finds_too_many_waiting_is_answered_at_once() -> None:
 
 
 def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None:
-    """A request whose patience is over is answered 503 and never executed; the next one is."""
+    """A request that has waited too long gets 503 and is never executed; the next one is."""
 
     async def burst() -> tuple[list[str], list[object]]:
         upstream = Upstream()
@@ -134,7 +134,7 @@ def test_whoever_has_waited_for_too_long_is_answered_and_takes_no_turn() -> None
 
 
 def test_few_processes_start_at_once() -> None:
-    """At first one request is executed, and each that has ended allows one more, up to three."""
+    """At first one request is executed, and each ended one allows one more, up to three."""
 
     async def burst() -> list[int]:
         upstream = Upstream()
@@ -154,7 +154,7 @@ def test_few_processes_start_at_once() -> None:
 
 
 def test_a_request_that_fails_gives_its_turn_back() -> None:
-    """What the emulator raises is raised on, and the next request is executed."""
+    """An error of the emulator is raised again, and the next request is executed."""
 
     async def burst() -> object:
         async def execute(name: str) -> tuple[int, dict[str, str], bytes]:

@@ -1,4 +1,4 @@
-"""The demo's workflow: what it is, what is made of it, and what counts as having run it."""
+"""The demo's workflow: its graph, the topology made from it, and the conditions of a complete run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def counted(*executions: Execution, succeeded: bool = True) -> GraphFigures:
 
 
 def test_the_example_is_a_topology_that_can_be_run() -> None:
-    """Its file is one that anybody may send; its longest chain is shorter than its whole work."""
+    """Its file is a valid request; its longest chain is shorter than its whole work."""
     body = read_topology(example(MONTAGE))
     workflow = Workflow.read()
     assert (len(body["nodes"]), workflow.edges) == (58, 114)
@@ -41,7 +41,7 @@ def test_the_example_is_a_topology_that_can_be_run() -> None:
 
 
 def test_the_demo_runs_the_very_graph() -> None:
-    """Of all nodes some are calls; dependencies and times are those of the file."""
+    """Some of all nodes are calls; dependencies and durations are those of the file."""
     workflow = Workflow.read()
     body = workflow.body(Receiver(80))
     validate_topology(body)
@@ -83,6 +83,6 @@ def test_what_a_graph_did_wrong_is_counted(
 
 
 def test_the_word_of_the_api_counts_too() -> None:
-    """A whole that has no outcome has not succeeded, whatever its nodes did."""
+    """A topology without an outcome has not succeeded, whatever its nodes did."""
     assert not counted(*RAN, succeeded=False).promises_kept
     assert not counted().promises_kept

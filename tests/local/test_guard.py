@@ -1,4 +1,4 @@
-"""Nothing of the emulator outlives whoever started it."""
+"""Nothing of the emulator outlives the process that started it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_ending_the_starter_ends_the_emulator_and_wipes_its_folder(number: signa
 @pytest.mark.slow
 @pytest.mark.engine
 def test_leaving_the_context_waits_until_everything_is_gone() -> None:
-    """After the context nothing has to be waited for, and the port can be used again at once."""
+    """After the context ends, nothing has to be waited for, and the port can be used again at once."""
     with emulator.running(port=0) as first:
         pass
 
@@ -88,7 +88,7 @@ def test_leaving_the_context_waits_until_everything_is_gone() -> None:
 
 @pytest.mark.engine
 def test_an_emulator_does_not_share_its_port() -> None:
-    """A second one on the same port is refused, and the first one stays as it is."""
+    """A second one on the same port is refused, and the first one is not affected."""
     with emulator.running(port=0) as first:
         with pytest.raises(emulator.EmulatorFailed, match=str(first.port)), emulator.running(first.port):
             pass
@@ -98,7 +98,7 @@ def test_an_emulator_does_not_share_its_port() -> None:
 def test_an_emulator_that_ends_while_it_starts_is_told_with_its_last_lines(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the server said before it ended is in the error, and nothing of it is left."""
+    """The error has the server's last output, and nothing of the server is left."""
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\necho no such luck\nexit 3\n")
     program.chmod(0o755)

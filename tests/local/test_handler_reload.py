@@ -50,7 +50,7 @@ class Loop:
         (self.folder / name).write_text(text)
 
     def while_waiting(self) -> None:
-        """What happens between two readings of the files."""
+        """The changes between two reads of the files."""
         if self.saves:
             self.save(self.saves.pop(0))
 
@@ -65,18 +65,18 @@ class Loop:
 
     @property
     def texts(self) -> list[str]:
-        """What was published, in order."""
+        """The published versions, in order."""
         return [layers["Handlers"].fingerprint for layers in self.published]
 
 
 @pytest.fixture
 def loop(tmp_path: Path) -> Loop:
-    """A package that nobody has changed yet."""
+    """An unchanged package."""
     return Loop(tmp_path)
 
 
 def test_a_saved_package_is_published_once(loop: Loop) -> None:
-    """Nothing is published before a save, and nothing again after it."""
+    """Nothing is published before a save, and nothing more after it."""
     loop.reloader.check()
     assert loop.texts == []
 
@@ -89,7 +89,7 @@ def test_a_saved_package_is_published_once(loop: Loop) -> None:
 
 
 def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -> None:
-    """The files are those from before the stack was made of them, not those that are there when it is up."""
+    """The files are those from before the stack was built, not those present when it is up."""
     before = signature(loop.folder)
     loop.save("x = 22")
     reloader = Reloader(
@@ -107,7 +107,7 @@ def test_what_is_saved_while_the_stack_starts_is_published_at_once(loop: Loop) -
 
 
 class FakeStack:
-    """The calls by which a stack is told of layers."""
+    """The calls that update a stack's layers."""
 
     def __init__(self) -> None:
         self.layers = {"worker": ["handlers:1", "types:1"], "api": ["types:1"]}
@@ -140,7 +140,7 @@ class FakeStack:
 
 
 def test_functions_whose_layers_are_the_same_go_on(tmp_path: Path) -> None:
-    """A handler that is saved ends no process of the API, unless there are other types than before."""
+    """Saving a handler ends no process of the API, unless the types have changed."""
 
     def layers(handlers: str, types: str) -> dict[str, Layer]:
         made = {}
@@ -189,7 +189,7 @@ def test_a_package_that_cannot_be_imported_is_reported_and_not_published(loop: L
     "error", [RequirementsUninstallable("no such package"), FileNotFoundError("a temporary file of the editor")]
 )
 def test_what_cannot_be_built_is_reported_and_the_next_save_is_published(loop: Loop, error: Exception) -> None:
-    """Whatever the reason: watching goes on."""
+    """For any reason: watching continues."""
     loop.errors.append(error)
     loop.save("x = 22")
     loop.reloader.check()
@@ -212,7 +212,7 @@ def test_a_save_of_several_files_is_published_when_it_is_complete(loop: Loop) ->
 
 
 def test_compiled_files_are_not_part_of_the_package(loop: Loop) -> None:
-    """Importing the package changes nothing; the list of what it needs does."""
+    """Importing the package changes nothing; a change of its requirements does."""
     before = signature(loop.folder)
     (loop.folder / "__pycache__").mkdir()
     (loop.folder / "__pycache__" / "x.pyc").write_text("compiled")

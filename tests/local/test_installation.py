@@ -1,4 +1,4 @@
-"""Where the embedded AWS is installed for a project that has duetime from its wheels."""
+"""The folder with the embedded AWS for a project that has duetime from its wheels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_project_installs_it_once(project: Path) -> None:
-    """What the list pins is put into a folder of the project, and takes the place of a former version's."""
+    """The pinned packages are installed into a folder of the project, in place of an earlier version's."""
     former = project / ".duetime" / "emulator-0123456789ab"
     former.mkdir(parents=True)
     commands: list[list[str]] = []

@@ -19,7 +19,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_secrets_are_those_of_the_file_and_of_the_shell(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A variable of the shell comes before the file; others of its variables are not passed on."""
+    """A variable of the shell takes precedence over the file; its other variables are not passed on."""
     (project / FILE).write_text('{"stripe": "file", "shop/mail-key": "m"}')
     monkeypatch.setenv("DUETIME_SECRET_STRIPE", "shell")
     monkeypatch.setenv("DUETIME_URL", "x")
@@ -34,7 +34,7 @@ def test_a_project_needs_no_file_of_secrets() -> None:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"a": 1}'])
 def test_another_file_is_refused_by_its_name(project: Path, text: str) -> None:
-    """Neither broken JSON nor other values are passed over."""
+    """Broken JSON and other values are both errors."""
     (project / FILE).write_text(text)
     with pytest.raises(LocalSecretsInvalid, match=FILE):
         local_secrets.local_secrets()

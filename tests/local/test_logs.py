@@ -32,7 +32,7 @@ class Reader:
 
 
 def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is found by its ready file; without a task, the lines of all are shown."""
+    """The stack is found by its ready file; without a task, the lines of all are shown."""
     asked: list[str] = []
 
     def reader_at(address: str, wanted: LogFilter) -> Reader:
@@ -48,7 +48,7 @@ def test_the_lines_of_the_running_stack_are_shown(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command says how to start one."""
+    """The message says how to start one."""
     monkeypatch.setattr(ready_file, "find", lambda _file: None)
     shown = CliRunner().invoke(commands.app, ["logs"])
     assert shown.exit_code == 1
@@ -56,7 +56,7 @@ def test_without_a_stack_there_are_no_lines(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class OldestLogs:
-    """As much of the embedded CloudWatch Logs as is read: the oldest events of any task, and never a token."""
+    """The part of the embedded CloudWatch Logs that is read: the oldest events of any task, and never a token."""
 
     exceptions = None
 
@@ -84,7 +84,7 @@ def test_all_lines_are_read_although_the_embedded_aws_ends_an_answer_early(times
 
 @pytest.mark.slow
 def test_lines_behind_ten_thousand_others_are_found(engine: Emulator) -> None:
-    """In the embedded AWS itself: what it leaves out of its answer is asked for."""
+    """In the embedded AWS itself: lines that its response omits are requested again."""
     logs, group = engine.client("logs"), uuid4().hex
     logs.create_log_group(logGroupName=group)
     logs.create_log_stream(logGroupName=group, logStreamName="s")

@@ -1,4 +1,4 @@
-"""Which project the stack of this machine is of: the checkout, or the one of the folder it is started in."""
+"""The project of this machine's stack: the checkout, or that of the folder it is started in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of its own, in a folder of which commands run."""
+    """A separate project, in a folder in which commands run."""
     folder = (tmp_path / "web-shop").resolve()
     create_project(folder)
     monkeypatch.chdir(folder / "tests")
@@ -33,7 +33,7 @@ def test_here_it_is_the_checkout() -> None:
 
 
 def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
-    """What its template is made of are its own app and settings, and duetime's packages; not what handlers are."""
+    """Its template depends on its own app and settings, and on duetime's packages; not on the handlers."""
     assert not is_checkout()
     inputs = set(template_inputs())
     own = {path.relative_to(project).as_posix() for path in inputs if path.is_relative_to(project)}
@@ -44,7 +44,7 @@ def test_elsewhere_it_is_the_project_of_the_folder(project: Path) -> None:
 
 
 def test_its_handlers_are_those_of_its_stack(project: Path) -> None:
-    """The synthesized assembly names them; before there is one, and without the stack, the error says so."""
+    """The synthesized assembly names them; without one, and without the stack, the error says so."""
     with pytest.raises(HandlersNotFound, match="no stack 'duetime-local'"):
         handlers_package()
     folder = project / ASSEMBLY / "0123"

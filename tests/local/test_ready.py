@@ -31,7 +31,7 @@ def test_a_running_stack_is_found_by_its_file_and_gone_with_it(tmp_path: Path) -
 
 
 def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
-    """A stack that was killed is not found, although its file still lies there."""
+    """A stack that was killed is not found, although its file still exists."""
     path = tmp_path / "ready.json"
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
@@ -41,7 +41,7 @@ def test_a_file_whose_process_is_gone_announces_nothing(tmp_path: Path) -> None:
 
 
 def test_a_place_that_a_living_stack_uses_is_refused(tmp_path: Path) -> None:
-    """A second stack does not take the first one's file away; a dead one's place is free."""
+    """A second stack does not remove the first one's file; the place of an ended one is free."""
     path = tmp_path / "ready.json"
     reject_if_taken(path)
     up = Ready("http://127.0.0.1:1/api", "http://127.0.0.1:1", os.getpid())

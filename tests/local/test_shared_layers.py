@@ -26,7 +26,7 @@ class Process:
 
 
 def archive(name: str) -> bytes:
-    """A layer that holds one file."""
+    """A layer with one file."""
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as packed:
         packed.writestr(f"python/{name}.py", name)
@@ -61,7 +61,7 @@ def test_a_version_of_a_layer_is_unpacked_once_for_all_processes(tmp_path: Path)
 
 
 def test_a_process_of_a_changed_function_ends_after_its_invocation() -> None:
-    """Of two processes the idle one ends at once, the other when it is released, and only once."""
+    """The idle one of two processes ends at once, the other when it is released, and only once."""
     killed: list[AnyProcess] = []
     released: list[AnyProcess | None] = []
 

@@ -1,4 +1,4 @@
-"""What the demo leaves behind to look at in the console."""
+"""The tasks that the demo leaves for the console."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FAILING = "def fail():\n    def inner():\n        raise KeyError('x')\n    inner
 
 
 def _layer(folder: Path) -> tuple[Path, Path]:
-    """The user's package, and the folder of the layer that was made from it."""
+    """The user's package, and the folder of the layer made from it."""
     own, packed = folder / "project" / "handlers" / "shop", folder / "tmp" / "layers" / "2" / "python" / "shop"
     for package in (own, packed):
         package.mkdir(parents=True)
@@ -50,7 +50,7 @@ def test_only_files_of_the_users_package_are_renamed(tmp_path: Path) -> None:
 
 
 def test_the_functions_of_a_module_are_renamed_with_it() -> None:
-    """Also those within functions."""
+    """Nested functions as well."""
     scope: dict[str, object] = {}
     exec(named(compile(FAILING, "before.py", "exec"), "after.py"), scope)  # noqa: S102 - the text above
     try:

@@ -23,7 +23,7 @@ BUCKET, PREFIX = "my-assets", "duetime/1/"
 
 
 def request(running: Emulator, function: str, method: str, path: str, body: object = None) -> dict[str, Any]:
-    """Send a request to the API function; returns the body of the answer."""
+    """Send a request to the API function; return the body of the response."""
     event = {
         "version": "2.0",
         "rawPath": path,

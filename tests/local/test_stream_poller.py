@@ -15,7 +15,7 @@ _PATIENCE = 30.0
 
 
 class Looks:
-    """Looks at streams that can be counted, and of which the last never ends."""
+    """Reads of streams that can be counted; the last one never ends."""
 
     def __init__(self, before_the_last: int, error: Exception | None = None) -> None:
         self.count = 0
@@ -35,7 +35,7 @@ class Looks:
 
 
 def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None:
-    """While a look waits for a function, each call returns at once, and begins no second look beside it."""
+    """While a read waits for a function, each call returns at once, and starts no second read."""
     looks = Looks(0)
     poller = StreamPoller(looks.look, looks.pauses.append)
 
@@ -47,7 +47,7 @@ def test_whoever_starts_it_is_not_kept_waiting_by_a_function_that_runs() -> None
 
 
 def test_streams_are_looked_at_again_after_a_pause() -> None:
-    """Whether or not something was found, and without being asked."""
+    """With or without a result, and without a call."""
     looks = Looks(3)
     StreamPoller(looks.look, looks.pauses.append).start()
 

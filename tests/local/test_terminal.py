@@ -1,4 +1,4 @@
-"""What the local stack shows."""
+"""The output of the local stack."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from duetime_local.terminal import commands_to_try
 
 
 def test_the_commands_to_try_are_for_a_type_that_has_a_handler() -> None:
-    """The example handler returns its payload; what a project's own takes is not known."""
+    """The example handler returns its payload; the fields of a project's own handlers are unknown."""
     first, sent, listed = commands_to_try("http://x", ("ci.job", "echo"))
     assert first == "duetime tasks create echo --payload '\"hello\"' --in 3s --wait"
     assert sent.endswith("""-d '{"type": "echo", "payload": "hello", "delay_seconds": 3}'""")

@@ -1,8 +1,8 @@
 """How CloudWatch evaluates an alarm, for replaying metrics.
 
 Source: Amazon CloudWatch User Guide, "Alarm evaluation" and "Configuring how CloudWatch alarms treat missing data". An
-alarm looks at a range that is longer than its evaluation periods. If enough values are in it, the latest ones decide;
-otherwise missing ones are taken as the alarm says.
+    alarm looks at a longer range than its evaluation periods. If it has enough values, the latest ones decide;
+    otherwise missing ones are treated as the alarm says.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _RANK = re.compile(r"PR\(:(\d+)\)")
 
 
 def key_of(source: Source) -> str:
-    """What identifies a metric of a deployment: its name and its dimensions."""
+    """The identity of a metric of a deployment: its name and its dimensions."""
     return " ".join([source.name, *(f"{key}={value}" for key, value in sorted(source.dimensions.items()))])
 
 
@@ -39,7 +39,7 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
 
     Args:
         alarm: a single alarm, or a burn rate.
-        series: values by metric and minute; a metric without values is left out.
+        series: values by metric and minute; metrics without values are omitted.
         minute: the last minute that is evaluated.
     """
     if isinstance(alarm, BurnRate):

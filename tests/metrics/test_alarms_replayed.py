@@ -1,4 +1,4 @@
-"""Each alarm is replayed: it goes off on bad metrics and ends with them, and is silent on a quiet and a busy day."""
+"""Each alarm is replayed: it is on while metrics are bad, and off on a quiet and a busy day."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BEFORE, BAD, AFTER = 400, 400, 400
 Values = "Callable[[int], Sequence[float]]"
 _NONE: Sequence[float] = ()
 
-# By metric: the values of a minute on a quiet day, on a busy day, and when the cause of the alarm is there.
+# By metric: the values of a minute on a quiet day, on a busy day, and with the cause of the alarm.
 QUIET: Mapping[str, Callable[[int], Sequence[float]]] = {
     "Invocations": lambda _: [1],
     "Errors": lambda _: [0],
@@ -101,7 +101,7 @@ SOON: Mapping[str, int] = {
     "OnTimeBurnRateFast": 30,
     "OnTimeBurnRateSlow": 230,
 }
-"""In how many minutes an alarm goes off."""
+"""The number of minutes in which an alarm turns on."""
 _QUEUES_THAT_STAY_EMPTY = ("dead_letters", "lost_changes", "rejects")
 
 
@@ -132,14 +132,14 @@ def series_of(
 
 
 def test_every_alarm_has_a_cause_here() -> None:
-    """No alarm is left out."""
+    """None is left out."""
     assert CAUSES.keys() == ALARMS.keys()
 
 
 @pytest.mark.parametrize("name", ALARMS)
 @pytest.mark.parametrize("day", [QUIET, BUSY], ids=["quiet", "busy"])
 def test_an_alarm_is_silent_on_a_healthy_day(name: str, day: Mapping[str, Callable[[int], Sequence[float]]]) -> None:
-    """Neither a day on which nothing happens nor a busy one, with its usual exceptions, sets it off."""
+    """It stays off on a quiet day and on a busy day, with its usual exceptions."""
     series = series_of(ALARMS[name], day)
     assert not [each for each in range(BEFORE, BEFORE + BAD) if is_alarming(ALARMS[name], series, each)]
 
@@ -149,7 +149,7 @@ def test_an_alarm_is_silent_on_a_healthy_day(name: str, day: Mapping[str, Callab
 def test_an_alarm_goes_off_on_its_cause_and_ends_with_it(
     name: str, day: Mapping[str, Callable[[int], Sequence[float]]]
 ) -> None:
-    """It goes off within minutes of its cause, stays on, and ends when the metrics are healthy again."""
+    """It turns on within minutes of its cause, stays on, and ends when the metrics are healthy again."""
     alarm = ALARMS[name]
     series = series_of(alarm, day, CAUSES[name])
     assert not is_alarming(alarm, series, BEFORE - 1)
@@ -169,7 +169,7 @@ _COMMAND = re.compile(r"`(duetime [^`]+)`")
 
 @pytest.mark.parametrize("line", sorted(set(_COMMAND.findall(RUNBOOK))))
 def test_each_command_of_the_runbook_exists(line: str) -> None:
-    """Its words are a command, and its options are options of that command."""
+    """Its words are a command, and its options exist."""
     words = shlex.split(line)[1:]
     path = max((each for each in COMMANDS if tuple(words[: len(each)]) == each), key=len, default=None)
     assert path is not None, line
@@ -181,7 +181,7 @@ def test_each_command_of_the_runbook_exists(line: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"`([a-z]+_[a-z_]+)`", RUNBOOK))))
 def test_each_metric_and_setting_of_the_runbook_exists(name: str) -> None:
-    """What a step names is a metric, a setting, or a field that the API has."""
+    """A step names only metrics, settings, and fields of the API."""
     settings = {each.name for each in fields(type(ENVIRONMENT))}
     schemas = document()["components"]["schemas"]
     task = {*schemas["TaskCreate"]["properties"], *schemas["Task"]["properties"]}

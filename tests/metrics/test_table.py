@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SOURCES = ("layers/duetime/python/duetime", "functions")
 UNITS = {"count": Unit.COUNT, "measure": Unit.MILLISECONDS}
 BY_STATE = "tasks_"
-"""How the names of metrics begin that end with a state."""
+"""Prefix of metrics whose names end with a state."""
 ENDED = {f"{BY_STATE}{state}" for state in TERMINAL}
 
 
@@ -51,12 +51,12 @@ def _names(argument: ast.expr) -> set[str]:
 
 
 def test_what_the_code_writes_is_in_the_table_and_the_other_way_round() -> None:
-    """No metric is written that nobody can look up, and none is listed that nothing writes."""
+    """Every written metric can be looked up, and every listed one is written."""
     assert {name for name, _, _ in calls()} == set(METRICS)
 
 
 def test_every_metric_is_written_as_the_table_says() -> None:
-    """A count is not a length of time, and nothing is split by another dimension than the table names."""
+    """A count is not a duration, and metrics have only the table's dimensions."""
     for name, unit, dimension in calls():
         metric = METRICS[name]
         assert unit is metric.unit, name
@@ -66,18 +66,18 @@ def test_every_metric_is_written_as_the_table_says() -> None:
 
 
 def test_every_metric_names_functions_that_exist() -> None:
-    """Who writes it is a function that is deployed."""
+    """The function that writes it is deployed."""
     assert {function for metric in METRICS.values() for function in metric.functions} <= set(FunctionName)
 
 
 APART = {"test_table.py", "test_alarms_replayed.py"}
 """Tests that name metrics without the code that counts."""
 DEFECTS = {"dead_letter_errors", "expansions_failed"}
-"""Metrics of defects in the code itself, which no scenario can bring about."""
+"""Metrics of defects in the code itself, which no scenario can cause."""
 
 
 def test_every_metric_is_looked_at_by_a_test() -> None:
-    """Some test besides this one says what each metric counts, unless it counts defects of the code."""
+    """Another test checks the count of each metric, unless it counts defects of the code."""
     named = re.compile(rf"[\"']({'|'.join(METRICS)})[\"'{{]")
     paths = (path for path in (ROOT / "tests").rglob("test_*.py") if path.name not in APART)
     seen = {name for path in paths for name in named.findall(path.read_text(encoding="utf-8"))}

@@ -1,4 +1,4 @@
-"""The document as a file, and the API behind HTTP for clients that nobody here wrote."""
+"""The document as a file, and the API behind HTTP for generated clients."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def openapi_json(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Where the API answers; whatever is due has been worked on before each answer."""
+    """The address of the API; due tasks are processed before each response."""
     monkeypatch.setitem(REGISTRY, "echo", Registered({"run": lambda _context, payload: payload}))
     stack = Stack.faked()
 
@@ -46,7 +46,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
             super().answer()
 
         def _forbid(self) -> None:
-            """Refuse as API Gateway does: without asking the function, and in a form of its own."""
+            """Refuse as API Gateway does: without calling the function, and in a different form."""
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             text = b'{"message":"Forbidden"}'
             self.send_response(403)

@@ -1,4 +1,4 @@
-"""Errors of which the recorded requests meet none: a problem of each is made of the error itself."""
+"""Errors that no recorded request meets: their problems are made from the errors themselves."""
 
 from __future__ import annotations
 

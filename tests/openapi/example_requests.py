@@ -1,4 +1,4 @@
-"""The requests that the examples of the OpenAPI document are recorded from; what comes first is the example."""
+"""The requests from which the examples of the OpenAPI document are recorded; the first of a kind is the example."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _control(account: Recorder) -> None:
 
 
 def _report(account: Recorder) -> None:
-    """An endpoint accepts the work, and tells how it goes on."""
+    """An endpoint accepts the work, and reports its progress."""
     account.target = lambda phase, _context: Accepted() if phase == "run" else "done"
     target = {"kind": "http", "url": URL, "queries": ["progress"]}
     task = account.create(kind="transfer", target=target, notify_within_seconds=600)

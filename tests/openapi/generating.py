@@ -1,4 +1,4 @@
-"""Clients that popular generators make of the document, each with a program that uses it."""
+"""Clients that popular generators make from the document, each with a program that uses it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def use_python(openapi_json: Path, folder: Path, *arguments: str) -> None:
         *("generate", "--path", str(openapi_json), "--output-path", str(generated), "--meta", "none"),
         at=folder,
     )
-    # A calendar's iCalendar file is the one body that it cannot send.
+    # It cannot send the body of a calendar's iCalendar file.
     assert told.count("WARNING") <= 1, told
     run(PYTHON / "python", str(CLIENTS / "use_python.py"), *arguments, at=folder, environ={"PYTHONPATH": str(folder)})
 
 
 def use_fetch(openapi_json: Path, folder: Path, *arguments: str) -> None:
-    """Generate types with openapi-typescript: the least bodies compile, and answers have the types they should."""
+    """Generate types with openapi-typescript: the least bodies compile, and responses have the expected types."""
     _prepare(folder)
     run(node_program("openapi-typescript"), str(openapi_json), "--output", "schema.d.ts", at=folder)
     _use(folder, "use_fetch", arguments)

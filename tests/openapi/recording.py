@@ -32,12 +32,12 @@ _NAMES = {works.PLAIN: "report", works.UNDONE: "transfer", works.PHASED: "migrat
 
 
 class Recorder(Tasks):
-    """An account that keeps what it is asked and answers; the first of each kind is the example.
+    """An account that records requests and responses; the first of each kind is the example.
 
     Attributes:
         operations: the examples of each operation: its request by media type, its responses by status.
         problems: a problem of each code.
-        webhooks: the requests that the account itself has made.
+        webhooks: the requests made by the account itself.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Recorder(Tasks):
         return []
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, and keep it and its answer."""
+        """Send a request, and keep it with its response."""
         reply = super().ask(method, path, body, **more)
         if isinstance(reply.body, dict) and "code" in reply.body:
             self.problems.setdefault(reply.body["code"], reply.body)

@@ -1,4 +1,4 @@
-"""Clients that popular generators make of the document, used for real: create, list, schedule, cancel, fail."""
+"""Clients that popular generators make from the document, in real use: create, list, schedule, cancel, fail."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("generator", USES)
 def test_a_generated_client_does_what_it_is_asked(openapi_json: Path, url: str, tmp_path: Path, generator: str) -> None:
-    """Tags arrive, due times and ids are taken, bodies and answers are typed, and the gateway's refusals are read."""
+    """Tags, due times and ids are sent correctly, bodies and responses are typed, refusals are parsed."""
     USES[generator](openapi_json, tmp_path, url, "ann", STRANGER)

@@ -1,4 +1,4 @@
-"""What the document says of operations and fields: something of each, and nothing that is left over."""
+"""The document's descriptions: one of each operation and field, and none unused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRIVATE = re.compile(
 
 
 def operations() -> Iterator[dict[str, Any]]:
-    """Every operation, and every request that the scheduler makes."""
+    """Every operation, and every request of the scheduler."""
     for part in ("paths", "webhooks"):
         for methods in DOCUMENT[part].values():
             yield from methods.values()
@@ -58,7 +58,7 @@ def test_descriptions_say_more_than_summaries() -> None:
 
 
 def test_a_response_is_described_like_the_request_that_creates_it() -> None:
-    """A field has the text of the request that creates it, not of one that changes it, in whatever order they come."""
+    """A field has the text of the request that creates it, not of one that changes it, in any order."""
 
     def said(requests: list[str]) -> str:
         fields = ("key", "scope", "seconds")
@@ -75,7 +75,7 @@ def test_a_response_is_described_like_the_request_that_creates_it() -> None:
 
 
 def test_each_meaning_by_name_is_used() -> None:
-    """No meaning is left of a field that was renamed."""
+    """None is left over from a renamed field."""
     used = {
         name
         for schema in SCHEMAS.values()

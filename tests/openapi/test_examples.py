@@ -1,4 +1,4 @@
-"""Examples of the OpenAPI document: there for everything, true to the schemas, and recorded from the API as it is."""
+"""Examples of the OpenAPI document: complete, valid by the schemas, and recorded from the API."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ GATEWAYS = {"401", "403", "413", "429"}
 
 
 def operations() -> Iterator[dict[str, Any]]:
-    """Every operation, and every request that the scheduler makes."""
+    """Every operation, and every request of the scheduler."""
     for part in ("paths", "webhooks"):
         for methods in DOCUMENT[part].values():
             yield from methods.values()
 
 
 def contents(operation: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The contents of a request and of its responses: where they stand, and what is said of them."""
+    """The contents of a request and of its responses, with their places and descriptions."""
     for media_type, content in operation.get("requestBody", {}).get("content", {}).items():
         yield f"request {media_type}", content
     for status, response in operation["responses"].items():
@@ -81,7 +81,7 @@ def test_examples_fit_their_schemas(operation: dict[str, Any]) -> None:
 
 
 def test_examples_name_no_other_operation() -> None:
-    """What was recorded belongs to operations that are there: none is left of one that was renamed."""
+    """Every recorded example belongs to an existing operation, none to a renamed one."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert set(stored["operations"]) == {operation.id for operation in OPERATIONS} - {ITSELF}
     assert set(stored["webhooks"]) <= set(DOCUMENT["webhooks"])

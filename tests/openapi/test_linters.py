@@ -1,4 +1,4 @@
-"""What linters of OpenAPI documents find: nothing."""
+"""Linters of OpenAPI documents have no findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_spectral_finds_nothing(openapi_json: Path) -> None:
-    """No error and no warning by the rules `spectral:oas`, which look into examples, too."""
+    """No error and no warning by the rules `spectral:oas`, which check examples, too."""
     rules = str(FOLDER / "spectral.yaml")
     told = run(node_program("spectral"), "lint", "-r", rules, "-F", "hint", str(openapi_json), at=openapi_json.parent)
     assert "No results with a severity of 'hint' or higher found" in told

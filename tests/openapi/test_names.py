@@ -32,7 +32,7 @@ def differs_by_one_letter(one: str, other: str) -> bool:
 
 
 def test_operations_are_verbs_of_a_small_set() -> None:
-    """Each id begins with a verb that means the same everywhere."""
+    """Each id begins with a verb that has the same meaning everywhere."""
     verbs = {re.split("(?=[A-Z])", operation.id)[0] for operation in OPERATIONS}
     assert verbs <= VERBS
 
@@ -51,7 +51,7 @@ def test_models_are_nouns_of_their_subject() -> None:
 
 
 def test_pages_are_called_pages() -> None:
-    """Whatever goes on by a token is `...Page`, and nothing else is, but for the piece of an action by a filter."""
+    """Every response with a page token is `...Page`, except for the piece of an action by a filter."""
     paged = {name for name, schema in SCHEMAS.items() if "next_token" in schema.get("properties", {})}
     requests = {"BulkCancel", "BulkDelete", "BulkUpdate", "BulkRetry", "FilterActionResult"}
     assert paged - requests == {name for name in SCHEMAS if name.endswith("Page")}
@@ -63,7 +63,7 @@ def test_each_mapped_name_is_of_a_model_in_use() -> None:
 
 
 def test_two_models_with_one_name_are_an_error() -> None:
-    """A collision is found when the document is made, not by a client."""
+    """A collision is found when the document is built, not by a client."""
     with pytest.raises(ValueError, match="two models are called Task"):
         descriptions.renamed({"Task": {}, "TaskResponse": {}})
     assert descriptions.reference("TaskResponse") == {"$ref": "#/components/schemas/Task"}

@@ -1,4 +1,4 @@
-"""What the document says of requests is true of the API: each field can be used, and each example is accepted."""
+"""The document's requests fit the API: each field can be used, and each example is accepted."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Shared:
-    """An API over fakes of AWS, what exists there by the names of parameters, and its tables."""
+    """An API over fakes of AWS, its resources by the names of parameters, and its tables."""
 
     grounds: InProcess
     known: dict[str, Any]
@@ -68,7 +68,7 @@ class Shared:
 
 @pytest.fixture(scope="module")
 def shared() -> Shared:
-    """Made once, for it takes longer than a test."""
+    """Built once, as it takes longer than a test."""
     grounds = InProcess()
     with grounds.used():
         known = furnished(grounds)
@@ -108,7 +108,7 @@ def fields(schema: Schema, at: Path = ()) -> Iterator[tuple[Path, Schema, Schema
 
 
 def least(schema: Schema) -> Any:  # noqa: ANN401 - any JSON
-    """The least value of a schema: what it requires, and nothing more."""
+    """The smallest value of a schema: its required parts only."""
     return values(schema)[0]
 
 
@@ -147,7 +147,7 @@ def base_of(operation: Operation, path: Path) -> dict[str, Any]:
 
 
 def body_of(operation: Operation, path: Path, value: object, around: Schema) -> dict[str, Any]:
-    """The least body that has a value in a field, in an object of which that is a field."""
+    """The smallest body with a value in a field, in an object that has this field."""
     body = inner = base_of(operation, path)
     for name in path[:-1]:
         inner = inner.setdefault(name, {})
@@ -190,7 +190,7 @@ def cases(places: Sequence[tuple[Operation, int, Path, Schema, Schema]]) -> list
 
 
 def furnished(grounds: InProcess) -> dict[str, Any]:
-    """Make things anew, and what the examples name; their ids by the names of parameters."""
+    """Create the resources anew, and those that the examples name; their ids by the names of parameters."""
     found = grounds.fresh_world()
     grounds.api.send("PUT", "/v1/calendars/uk-holidays", {"weekdays": ["sun"]})
     grounds.api.send("POST", "/v1/schedules", {"name": "daily", "cron": "0 4 * * *", "task": {"type": "echo"}})
@@ -201,7 +201,7 @@ def furnished(grounds: InProcess) -> dict[str, Any]:
 
 @pytest.fixture
 def known(shared: Shared) -> dict[str, Any]:
-    """Ids of what exists."""
+    """Ids of existing resources."""
     return shared.known
 
 
@@ -229,7 +229,7 @@ def test_each_example_of_a_field_is_accepted(
 ) -> None:
     """A body with the example is not refused for it."""
     name = ".".join(path)
-    # Which ARNs may be called, the settings of the deployment say.
+    # The settings of the deployment decide which ARNs may be called.
     for value in (each for each in resolved(field).get("examples", ()) if not str(each).startswith("arn:")):
         refused = faults(grounds, known, operation, body_of(operation, path, value, around))
         assert not {place: why for place, why in refused.items() if place.startswith(name)}, value
@@ -255,7 +255,7 @@ READING = [one for one in OPERATIONS if one.method == "GET" and one.id not in _E
 def test_what_is_read_again_unchanged_is_not_sent_again(
     grounds: InProcess, known: dict[str, Any], operation: Operation
 ) -> None:
-    """Each GET answers with an ETag, and 304 without a body to whoever names it."""
+    """Each GET has an ETag, and responds 304 without a body to a request with it."""
     names = {**known, "name": [NAMES[0]], "topology_id": known["topology_id"][:1], **READ_BY.get(operation.id, {})}
     request = Corpus(0, names).good(operation, existing=1)
     first = grounds.api.send("GET", request.path, query=request.query)

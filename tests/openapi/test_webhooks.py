@@ -1,4 +1,4 @@
-"""What the scheduler sends to URLs of its users is what the document says that it sends."""
+"""The scheduler's requests to users' URLs are those of the document."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_sent_fits_the_webhooks() -> None:
 
 
 def test_a_node_is_sent_the_results_that_it_asks_for() -> None:
-    """`inputs` are part of what the document describes."""
+    """The document describes `inputs`."""
     calls: list[Call] = []
     with Graphs() as graphs:
         graphs.heard = calls.append

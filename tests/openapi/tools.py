@@ -18,7 +18,7 @@ _QUIET = {"REDOCLY_TELEMETRY": "off", "SCARF_ANALYTICS": "false", "DO_NOT_TRACK"
 
 
 def run(program: Path | str, *arguments: str, at: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run a program that must succeed; what it says."""
+    """Run a program that must succeed; return its output."""
     if isinstance(program, Path):
         assert program.exists(), f"{program.name} is not installed: run `make openapi-tools`"
     path = os.pathsep.join([str(PYTHON), str(MODULES / ".bin"), os.environ["PATH"]])

@@ -1,4 +1,4 @@
-"""`duetime deploy`: what it runs, what it asks, and how it ends. The CDK's command is a script that records calls."""
+"""`duetime deploy`: its steps, its questions, and its exit codes. The CDK's command is a script that records calls."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class CloudFormation:
     deleted: list[str] = field(default_factory=list)
 
     def answer(self, request: dict[str, list[str]]) -> tuple[int, str]:
-        """The answer to a request of the query protocol."""
+        """The response to a request of the query protocol."""
         if request["Action"] == ["DeleteChangeSet"]:
             self.deleted += request["ChangeSetName"]
             return 200, "<DeleteChangeSetResponse><DeleteChangeSetResult/></DeleteChangeSetResponse>"
@@ -106,13 +106,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def deploy(*arguments: str) -> tuple[int, str]:
-    """Run the command without a terminal; its exit code and what it printed."""
+    """Run the command without a terminal; return its exit code and its output."""
     done = CliRunner().invoke(app, ["deploy", *arguments])
     return done.exit_code, done.output
 
 
 def steps(project: Path) -> list[str]:
-    """What the CDK's command was called for."""
+    """The calls of the CDK's command."""
     calls = (project / "calls.txt").read_text().splitlines()
     return [" ".join(word for word in call.split() if word in _STEPS) for call in calls]
 
@@ -121,7 +121,7 @@ _STEPS = {"synth", "diff", "deploy", "prepare-change-set", "execute-change-set"}
 
 
 def test_changes_are_shown_and_then_carried_out(project: Path, cloudformation: CloudFormation) -> None:
-    """What is executed is the change set that was prepared and described, of the environment that was named."""
+    """The executed change set is the prepared and described one, of the named environment."""
     cloudformation.pages = [CHANGE]
     code, output = deploy("--yes", "--environment", "prod")
     assert code == 0, output
@@ -168,7 +168,7 @@ def test_new_outputs_are_a_change(project: Path, cloudformation: CloudFormation)
 def test_a_loss_is_carried_out_only_if_the_stack_is_named(
     project: Path, cloudformation: CloudFormation, arguments: list[str], code: int
 ) -> None:
-    """`--yes` is not enough; what was not confirmed is not left as a change set that somebody could execute."""
+    """`--yes` is not enough; an unconfirmed change set is deleted, so that nobody can execute it."""
     cloudformation.pages = [CHANGE, LOSS]
     ended, output = deploy(*arguments)
     assert ended == code, output
@@ -188,7 +188,7 @@ def test_where_nobody_can_be_asked_yes_is_needed(project: Path, cloudformation: 
 
 @pytest.mark.parametrize("step", ["synth", "deploy"])
 def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormation, step: str) -> None:
-    """The CDK has said why; the exit code is 1, and no further step is done."""
+    """The CDK has printed the reason; the exit code is 1, and there is no further step."""
     cloudformation.pages = [CHANGE]
     (project / "fails.txt").write_text(step)
     code, output = deploy("--yes")
@@ -197,7 +197,7 @@ def test_an_error_of_the_cdk_ends_it(project: Path, cloudformation: CloudFormati
 
 
 def test_the_project_is_found_from_inside(project: Path) -> None:
-    """Like other tools: the nearest folder upward; else the error says what to do."""
+    """As with other tools: the nearest folder upward; otherwise the error says what to do."""
     (project / "handlers" / "shop").mkdir(parents=True)
     assert project_here(project / "handlers" / "shop").folder == project.resolve()
     with pytest.raises(ProjectNotFound, match=r"duetime init"):
@@ -233,7 +233,7 @@ stack["environment"] = "aws://unknown-account/unknown-region"
 
 @pytest.mark.slow
 def test_the_cdk_and_cloudformation_do_what_is_said(engine: Emulator, tmp_path: Path) -> None:
-    """A stack is made, is as it should be, and its table is replaced only once that is confirmed."""
+    """A stack is created, is as expected, and its table is replaced only after a confirmation."""
     (tmp_path / "cdk.json").write_text(json.dumps({"app": f"{sys.executable} app.py", "versionReporting": False}))
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")

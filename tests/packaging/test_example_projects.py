@@ -1,4 +1,4 @@
-"""The example projects: their own tests pass, and they are what `duetime init` makes, with work of their own."""
+"""The example projects: their own tests pass, and they equal new projects of `duetime init`, with additions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_their_tests_pass(project: str) -> None:
 @pytest.mark.parametrize("name", ["app.py", "cdk.json", "package.json", ".gitignore", "handlers/requirements.txt"])
 @pytest.mark.parametrize("project", PROJECTS)
 def test_what_is_not_their_own_is_as_new_projects_have_it(project: str, name: str) -> None:
-    """So the examples do not fall behind the template."""
+    """Thus the examples stay equal to the template."""
     made = project_files(PROJECTS[project])[PurePosixPath(name)]
     assert (EXAMPLES / project / name).read_text(encoding="utf-8") == made
 

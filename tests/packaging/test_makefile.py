@@ -1,4 +1,4 @@
-"""The Makefile: what its recipes hand to the shell."""
+"""The Makefile: the shell commands of its recipes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`duetime init`: what it makes, and that it works with the packages of this checkout."""
+"""`duetime init`: the project it makes, which works with the packages of this checkout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_its_own_tests_pass(project: Path) -> None:
-    """As they were written, and any warning is a failure."""
+    """Unchanged, with any warning as a failure."""
     done = run(project, "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 passed" in done.stdout
@@ -55,7 +55,7 @@ def test_its_types_are_right(project: Path) -> None:
 
 
 def test_it_is_complete() -> None:
-    """Each file that its page names is there, and no word of the template is left in any."""
+    """Each file that its page names exists, and no placeholder of the template is left."""
     contents = project_files("web-shop")
     assert {
         PurePosixPath(name)
@@ -95,13 +95,13 @@ def test_what_can_name_no_project_is_refused(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["duetime", "Handlers", "tests", "json", "class", "aws-cdk"])
 def test_a_package_that_another_would_hide_is_refused(name: str) -> None:
-    """The handlers' package must be found by its name, whatever else is installed."""
+    """The handlers' package must be found by its name, with any other packages installed."""
     with pytest.raises(ProjectRejected, match="there is another package"):
         package_name(name)
 
 
 def test_a_folder_in_use_is_left_alone(tmp_path: Path) -> None:
-    """Nothing is written beside another file; a new Git repository is no reason."""
+    """Nothing is written into a folder with other files, except a new Git repository."""
     folder = tmp_path / "web-shop"
     (folder / ".git").mkdir(parents=True)
     (folder / "notes.txt").write_text("mine")

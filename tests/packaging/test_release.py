@@ -1,4 +1,4 @@
-"""`make release`: the versions, the notes, and what keeps a version from being tagged."""
+"""`make release`: the versions, the notes, and the obstacles to tagging a version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CHANGELOG = """# Changelog
 
 
 def test_the_notes_are_the_section_of_the_version() -> None:
-    """With its own headings, and nothing of other versions; a version without a section has no notes."""
+    """With its own headings, and nothing of other versions; a missing section means no notes."""
     assert section_of(CHANGELOG, "0.2.0") == Section("not released yet", "### Tasks\n\n- New.\n")
     assert section_of(CHANGELOG, "0.1.0") == Section("2026-12-01", "- First.\n")
     with pytest.raises(NotReleasable, match=r"no section of version 0\.3\.0"):
@@ -40,7 +40,7 @@ def test_the_notes_are_the_section_of_the_version() -> None:
 
 
 def test_the_changelog_has_a_section_of_this_version() -> None:
-    """So the release has notes."""
+    """Otherwise the release would have no notes."""
     assert "### Tasks" in section_of((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), version()).text
 
 
@@ -51,7 +51,7 @@ def test_a_version_is_tagged_with_a_date_only_once_and_as_committed() -> None:
 
 
 def test_nothing_is_built_for_a_tag_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reasons are checked first, because the build takes minutes."""
+    """The obstacles are checked first, because the build takes minutes."""
     monkeypatch.setattr(release, "_git", lambda *arguments: " M Makefile" if arguments[0] == "status" else "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
     with pytest.raises(NotReleasable, match="not committed"):
@@ -59,7 +59,7 @@ def test_nothing_is_built_for_a_tag_that_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_every_python_of_a_release_has_to_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise a version would be published that nobody has tried with it."""
+    """Otherwise a version would be published without a test on it."""
     monkeypatch.setattr(release, "_git", lambda *_: "")
     monkeypatch.setattr(release, "build", lambda: pytest.fail("built"))
     with pytest.raises(NotReleasable, match=r"not installed: Python 3\.99"):

@@ -1,4 +1,4 @@
-"""What a change set does to what holds data, in the form of `DescribeChangeSet` (CloudFormation API Reference)."""
+"""The effect of a change set on resources with data (`DescribeChangeSet`, CloudFormation API Reference)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from duetime_client.stack_changes import Loss, changes_of
 
 
 def described(**resource: Any) -> dict[str, Any]:  # noqa: ANN401 - as the API has it
-    """An answer with one change."""
+    """A response with one change."""
     facts = {"Action": "Modify", "LogicalResourceId": "TablesTasks80F1", "ResourceType": "AWS::DynamoDB::Table"}
     return {"Changes": [{"Type": "Resource", "ResourceChange": {**facts, **resource}}]}
 
@@ -44,13 +44,13 @@ def target(name: str, recreation: str, attribute: str = "Properties") -> dict[st
     ],
 )
 def test_each_action_on_a_table_is_or_is_not_a_loss(resource: dict[str, Any], loss: Loss | None) -> None:
-    """What is kept is lost to the stack, too: the new table is empty. Where CloudFormation cannot tell, it counts."""
+    """A retained resource is lost to the stack, too: the new table is empty. Uncertain cases count as losses."""
     changes = changes_of([described(**resource)])
     assert [each.loss for each in changes.losses] == ([loss] if loss else [])
 
 
 def test_a_function_that_is_replaced_is_no_loss() -> None:
-    """Only what holds data, an address or running work is asked about."""
+    """Only losses of data, an address or running work need a confirmation."""
     changes = changes_of([described(ResourceType="AWS::Lambda::Function", Replacement="True")])
     assert changes.losses == []
     assert changes.counts() == {"replaced": 1}
@@ -73,7 +73,7 @@ def test_a_loss_names_the_resource_and_the_property() -> None:
 
 
 def test_pages_are_read_as_one() -> None:
-    """Large change sets come in several answers; what is no resource is left out; removals come first."""
+    """Large change sets have several pages; changes of other kinds are left out; removals come first."""
     pages = [
         described(Action="Add", LogicalResourceId="B", ResourceType="AWS::SQS::Queue"),
         {"Changes": [{"Type": "Hook"}]},

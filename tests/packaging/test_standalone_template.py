@@ -38,7 +38,7 @@ TEMPLATE: dict[str, Any] = {
 
 @pytest.fixture
 def assembly(tmp_path: Path) -> Path:
-    """What the CDK has written: a template, a folder of code, and a file."""
+    """The CDK's output: a template, a folder of code, and a file."""
     folder = tmp_path / OUTPUT
     (folder / "asset.a" / "worker").mkdir(parents=True)
     (folder / "asset.a" / "worker" / "handler.py").write_text("code")
@@ -100,7 +100,7 @@ def test_what_cloudformation_would_refuse_is_refused(
 ) -> None:
     """Images, which are not files, and a template that is too large."""
     monkeypatch.setattr(standalone_template, "LARGEST_TEMPLATE", 100)
-    with pytest.raises(StackNotStandalone, match="CloudFormation takes 100"):
+    with pytest.raises(StackNotStandalone, match="CloudFormation allows 100"):
         write_standalone(assembly, "duetime-prod", tmp_path / "out")
     (assembly / "duetime-prod.assets.json").write_text(json.dumps({"files": {}, "dockerImages": {"a": {}}}))
     with pytest.raises(StackNotStandalone, match="container images"):
@@ -108,7 +108,7 @@ def test_what_cloudformation_would_refuse_is_refused(
 
 
 def test_the_command_synthesises_and_writes(assembly: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment is the one that was named; the output says what to do next."""
+    """The environment is the named one; the output says what to do next."""
     (tmp_path / "cdk.json").write_text("{}")
     manifest = {"artifacts": {"a": {"type": "aws:cloudformation:stack", "properties": {"stackName": "duetime-prod"}}}}
     (assembly / "manifest.json").write_text(json.dumps(manifest))

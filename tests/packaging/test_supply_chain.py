@@ -1,4 +1,4 @@
-"""What is deployed is what was pinned: each version has hashes, and its licence can be listed."""
+"""The deployed packages are the pinned ones: each version has hashes, and its licence can be listed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_every_pinned_version_has_a_hash(file: Path) -> None:
 
 
 def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_path: Path) -> None:
-    """One that was changed after `make lock` is refused, and nothing is deployed."""
+    """A file that was changed after `make lock` is refused, and nothing is deployed."""
     constraints, into = tmp_path / "constraints.txt", tmp_path / "layer"
     requirements = ["--no-index", "--find-links", str(wheel.parent), "demo"]
     good, bad = hashlib.sha256(wheel.read_bytes()).hexdigest(), "0" * 64
@@ -57,7 +57,7 @@ def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_
 
 
 def test_a_document_is_summarised_by_licences(tmp_path: Path) -> None:
-    """By expression, id or name, each once; a component without one stands out."""
+    """By expression, id or name, each once; a component without a licence is listed separately."""
     licences = [
         [{"expression": "MIT OR Apache-2.0"}],
         [{"license": {"id": "MIT"}}, {"license": {"id": "MIT"}}, {"license": {"name": "Own"}}],

@@ -1,4 +1,4 @@
-"""The distributions: what they declare, and that a project can be deployed from their wheels alone."""
+"""The distributions: their metadata, and a project that is deployed from their wheels alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def test_all_have_one_version_and_require_each_other_at_it() -> None:
-    """What is deployed, tested and called is one commit's code."""
+    """The deployed, tested and called code is that of one commit."""
     projects = {folder: project_of(folder)["project"] for folder in PACKAGES}
     (version,) = {project["version"] for project in projects.values()}
     for folder in (".", "client", "testing", "infra/cdk", "local"):
@@ -38,7 +38,7 @@ def test_all_have_one_version_and_require_each_other_at_it() -> None:
 
 
 def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
-    """It shares its environment with its user's programs: no bound from above, and each from below is tested."""
+    """It shares its environment with its user's programs: there are no upper bounds, and each lower bound is tested."""
     project = project_of("client")["project"]
     listed = [
         *project["dependencies"],
@@ -49,7 +49,7 @@ def test_the_client_names_the_oldest_versions_that_it_works_with() -> None:
 
 
 def test_the_makefile_knows_all_distributions() -> None:
-    """It builds a wheel of each, and pins what each of them needs."""
+    """It builds a wheel of each, and pins its dependencies."""
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     listed = {name: value for name, _, value in (line.partition(" := ") for line in lines)}
     assert listed["FOLDERS"].split() == list(PACKAGES)
@@ -58,7 +58,7 @@ def test_the_makefile_knows_all_distributions() -> None:
 
 
 def test_the_wheel_of_the_constructs_has_what_a_deployment_uploads() -> None:
-    """Each file that the constructs read outside of their package is put where the wheel's module looks for it."""
+    """Each file outside their package that the constructs read is where the wheel's module looks for it."""
     included = project_of("infra/cdk")["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     found = {(ROOT / "infra/cdk" / source).resolve(): target for source, target in included.items()}
     assert found == {
@@ -93,7 +93,7 @@ def test_settings_are_read_without_the_construct_library() -> None:
 
 
 def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
-    """Also from a folder inside of it; Node's packages are looked for there first."""
+    """Also from a folder inside it; Node's packages are looked for there first."""
     (tmp_path / "handlers" / "shop").mkdir(parents=True)
     (tmp_path / "cdk.json").write_text("{}")
     assert project_folder(tmp_path / "handlers" / "shop") == tmp_path.resolve()
@@ -103,7 +103,7 @@ def test_the_project_is_where_its_cdk_json_is(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment in which the wheels are installed, and nothing of this checkout."""
+    """An environment with the wheels installed, and nothing of this checkout."""
     folder = tmp_path_factory.mktemp("wheels")
     uv = Path(sys.executable).with_name("uv")
     for source in PACKAGES:
@@ -131,11 +131,11 @@ def _run(command: list[str], folder: Path, environ: Mapping[str, str] | None = N
 def test_a_project_is_synthesised_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
     """A new project has the template that this checkout makes for the same settings, with the same hashes of assets.
 
-    It is tested from the wheels, too.
+    It is tested from the wheels as well.
     """
     project = tmp_path / "web-shop"
     _run([str(installed.with_name("duetime")), "init", str(project)], tmp_path)
-    # Both are installed by `npm install`; here, they are those of the checkout.
+    # Both come from `npm install`; here, they are those of the checkout.
     (project / "node_modules").symlink_to(ROOT / "node_modules")
     flags = json.dumps(json.loads((project / "cdk.json").read_text(encoding="utf-8"))["context"])
     out = tmp_path / "cdk.out"
@@ -159,7 +159,7 @@ def greet(context, payload):
 
 @pytest.mark.slow
 def test_a_project_runs_on_this_machine_from_wheels_alone(installed: Path, tmp_path: Path) -> None:
-    """`duetime dev` installs its embedded AWS, runs a task, and runs the next one with the handlers saved meanwhile."""
+    """`duetime dev` installs its embedded AWS, runs a task, and runs the next one with handlers saved in between."""
     project = tmp_path / "web-shop"
     duetime = installed.with_name("duetime")
     _run([str(duetime), "init", str(project)], tmp_path)
@@ -193,7 +193,7 @@ def _developing(duetime: Path, project: Path, printed: Path) -> Iterator[None]:
             assert process.poll() is None, printed.read_text()
             yield
         finally:
-            # Not SIGINT: whoever runs the tests in the background ignores it, and so would this process.
+            # Not SIGINT: a background run of the tests ignores it, and so would this process.
             process.terminate()
             try:
                 process.wait(60)
@@ -234,7 +234,7 @@ def test_wheels_have_the_console_and_no_bytecode(installed: Path) -> None:
 
 @pytest.mark.slow
 def test_the_wheel_of_the_client_has_the_template(installed: Path) -> None:
-    """All of its files, those whose names begin with a dot included, and those of pipelines."""
+    """All of its files, including hidden ones and those of pipelines."""
     (wheel,) = (installed.parents[2] / "dist").glob("duetime_client-*.whl")
     folders = [ROOT / "client" / "duetime_client" / name for name in (TEMPLATE, PIPELINES)]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]

@@ -98,7 +98,7 @@ def test_a_wrong_command_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 def test_prod_is_deployed_after_dev_and_an_approval() -> None:
-    """Its environment on GitHub asks for the approval; the difference is there by then."""
+    """Its environment on GitHub requires the approval; the difference is shown by then."""
     jobs = jobs_of(WORKFLOWS["project/deploy.yml"])
     assert jobs["prod"]["environment"] == "prod"
     assert set(jobs["prod"]["needs"]) == {"diff", "dev"}
@@ -106,7 +106,7 @@ def test_prod_is_deployed_after_dev_and_an_approval() -> None:
 
 
 def test_only_one_job_of_a_release_has_an_identity() -> None:
-    """It runs no code of the checkout: it uploads what another job has built and checked."""
+    """It runs no code of the checkout: it uploads artifacts that another job has built and checked."""
     jobs = jobs_of(WORKFLOWS["release.yml"])
     assert [name for name, job in jobs.items() if "id-token" in job.get("permissions", {})] == ["publish"]
     assert [step["uses"].partition("@")[0] for step in jobs["publish"]["steps"]] == [
@@ -171,7 +171,7 @@ def test_a_project_has_a_pipeline_only_if_it_is_asked_for(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("path", ISSUES, ids=lambda path: path.name)
 def test_the_forms_of_issues_are_complete(path: Path) -> None:
-    """Each field has an id of its own and a label."""
+    """Each field has a unique id and a label."""
     form = yaml.safe_load(path.read_text(encoding="utf-8"))
     fields = [each for each in form.get("body", []) if each["type"] != "markdown"]
     assert len({each["id"] for each in fields}) == len(fields)

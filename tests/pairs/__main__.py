@@ -24,7 +24,7 @@ _SHOWN = 3
 
 
 def main(
-    part: Annotated[str, typer.Option(help="Which part of how many: 3/10, or commit/10.")] = "1/1",
+    part: Annotated[str, typer.Option(help="The part, and the number of parts: 3/10, or commit/10.")] = "1/1",
     only: Annotated[str, typer.Option(help="Only pairs whose 'subject first second' has a match of this.")] = "",
     faults: Annotated[bool, typer.Option(help="Also with one call that goes wrong.")] = True,  # noqa: FBT002 - a flag
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
@@ -75,7 +75,7 @@ def _run_one(name: str, console: Console) -> int:
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # Sets are walked in an order that Python draws anew for each process: a name alone must decide.
+        # Python orders sets differently in each process: the name alone must decide.
         command = [sys.executable, "-m", "tests.pairs", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
     typer.run(main)

@@ -1,4 +1,4 @@
-"""Topology definitions, what replaces and removes them, and what runs them."""
+"""Topology definitions, with their replacements, removals and runs."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def _graph(node: str) -> dict[str, Any]:
 
 
 def _put(node: str, world: World, headers: Mapping[str, str] | None = None) -> Reply | None:
-    """Store a graph as the next version; no other content has been given its number."""
+    """Store a graph as the next version; no other content has its number."""
     reply = world.ask("PUT", _PATH, _graph(node), headers=dict(headers or {}))
     if reply is not None and by_status(reply) is ACCEPTED:
         known, number = world.about["versions"], reply.body["version"]
         other = known.get(number, node)
         world.watching.check(other == node, f"version {number} was given to {other} and to {node}")
-        # The saved world's own is left as it is.
+        # The saved world's own definition is not changed.
         world.about["versions"] = {**known, number: node}
     return reply
 
 
 def _run(body: Mapping[str, Any], world: World) -> Reply | None:
-    """Run a version: its graph is that of the version that the answer names."""
+    """Run a version: its graph is that of the version in the response."""
     reply = world.ask("POST", f"{_PATH}/runs", dict(body))
     if reply is not None and by_status(reply) is ACCEPTED:
         number, nodes = reply.body["target"]["definition"]["version"], list(reply.body["payload"]["nodes"])
         wanted = world.about["versions"].get(number)
-        # Of a version whose answer has not come yet nobody knows what it is.
+        # The content of a version whose response is still missing is unknown.
         world.watching.check(wanted is None or nodes == [wanted], f"a run of version {number}, {wanted}, has {nodes}")
         world.watching.accepted_topologies.append(reply.body["id"])
     return reply
@@ -55,7 +55,7 @@ def _delete(world: World) -> Reply | None:
 
 
 def _put_anew(world: World) -> None:
-    """Delete a definition, and store another one under its name."""
+    """Delete a definition, and store another one with its name."""
     _delete(world)
     _put("anew", world)
 
@@ -130,7 +130,7 @@ def undefined(world: World) -> None:
 
 SUBJECTS = (
     Subject("defined", defined, OF_DEFINITIONS),
-    # That a schedule is created while its definition is deleted is no order of the two.
+    # Creating a schedule while its definition is deleted corresponds to no order of the two.
     Subject("defined-used", defined, (SCHEDULE_SOON, *OF_DEFINITIONS, TRIGGER), is_compared=False),
     Subject("undefined", undefined, OF_DEFINITIONS),
     Subject("defined-scheduled", defined_scheduled, (*OF_DEFINITIONS, *OF_THEIR_SCHEDULES, TRIGGER)),

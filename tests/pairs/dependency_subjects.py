@@ -103,7 +103,7 @@ def member(world: World) -> None:
 
 
 def last_member(world: World) -> None:
-    """The only member of a closed group, accepted by its target; its next attempt would come in minutes."""
+    """The only member of a closed group, accepted by its target; its next attempt would follow in minutes."""
     made(world, group=_MEMBER, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "accepts")
     reply = world.do(partial(_close, world))
@@ -120,7 +120,7 @@ def failed_member(world: World) -> None:
 
 
 def _letting_others_go_on(among: Sequence[Operation]) -> tuple[Operation, ...]:
-    """Operations that let in others after their deciding write: if that fails, those find it out by themselves."""
+    """Operations that let others in after their deciding write: if that fails, the others notice it by themselves."""
     return tuple(replace(each, goes_on=each.name not in {"get", "heartbeat"}) for each in among)
 
 

@@ -1,4 +1,4 @@
-"""Every interleaving of a pair of operations, and whether its end is one that some order of the two could have had."""
+"""Every interleaving of a pair of operations, and whether its end is one that some order of the two allows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Found:
 
 @dataclass(frozen=True)
 class _End:
-    """How things may be in the end: what each of the two was told, `None` of one that did not run, and the state."""
+    """Possible ends: each operation's response, `None` for one that did not run, and the state."""
 
     first: _Outcome
     second: _Outcome
@@ -43,13 +43,13 @@ class _End:
         return self.state == result.state and self.agrees(pair, result)
 
     def agrees(self, pair: Pair, result: Result) -> bool:
-        """Whether both were answered like this."""
+        """Whether both had these responses."""
         first, second = result.outcomes
         return _agrees(pair.first, self.first, first) and _agrees(pair.second, self.second, second)
 
 
 def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
-    """Whether an answer of an interleaving is that of an order; of what an order leaves out, nothing was accepted."""
+    """Whether a response in an interleaving is that of an order; without the operation, none was accepted."""
     if other is None or told is None:
         return ACCEPTED not in (other or ())
     if operation.is_repeatable:
@@ -62,7 +62,7 @@ def _agrees(operation: Operation, told: _Outcome, other: _Outcome) -> bool:
 
 @dataclass
 class Memory:
-    """What is known of a subject from one pair to the next.
+    """The knowledge about a subject that is kept from one pair to the next.
 
     Attributes:
         settled: fingerprints of states that have settled without a violation.
@@ -73,7 +73,7 @@ class Memory:
     orders: dict[tuple[object, ...], Result] = field(default_factory=dict)
 
     def of(self, order: Interleaving, make: Callable[[Interleaving], Result]) -> Result:
-        """What comes of an order, which is made unless it has been."""
+        """The end of an order, which is run at its first use."""
         names = [each.name if runs else None for each, runs in zip(order.pair.operations, order.runs, strict=True)]
         key = (*names, order.k, order.m, order.again)
         if key not in self.orders:
@@ -82,12 +82,12 @@ class Memory:
 
 
 class Exploration:
-    """All interleavings of one pair, but for those that only exchange neighbouring calls which have nothing in common.
+    """All interleavings of one pair, except those that only exchange neighbouring calls without common data.
 
     Attributes:
-        runs: how many were run.
-        known: how many of them had not to settle, because an earlier one had left the same state behind.
-        calls: how many calls of AWS were made in them.
+        runs: the number of interleavings run.
+        known: the number that did not have to settle, because an earlier one had left the same state.
+        calls: the number of calls of AWS in them.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Exploration:
         self._alone: tuple[Footprint, ...] = ()
 
     def found(self) -> Iterator[Found]:
-        """Run them; what broke something."""
+        """Run them; return those that broke something."""
         yield from self._in_order()
         yield from self._without_fault()
         for fault in self.faults:
@@ -133,7 +133,7 @@ class Exploration:
                 yield from self._stepwise(each)
 
     def _learn_begun(self, pair: Pair) -> None:
-        """Of several requests the second may have come to nothing, if nobody knows what came of it."""
+        """The second of several requests may have had no effect, if its outcome is unknown."""
         if pair.first.begun is None:
             return
         begun = replace(pair.first, name=f"{pair.first.name}-begun", act=pair.first.begun)
@@ -150,7 +150,7 @@ class Exploration:
                     self._orders.append(_End(second, first, state))
 
     def _stepwise(self, pair: Pair) -> Iterator[Found]:
-        """What a user asks for at once, between two calls of a step that takes its time, has an end that is right."""
+        """Requests of a user between two calls of a slow step end correctly."""
         wanted = Interleaving(pair, 1, is_order=True)
         while True:
             result = yield from self._learn(wanted, self._steps)
@@ -164,7 +164,7 @@ class Exploration:
         if result.violations and self.runs > before:
             yield Found(wanted, result, result.violations)
         first, second = result.outcomes if wanted.pair == self.pair else result.outcomes[::-1]
-        # Whether occurrences that are placed are left out depends on both operations.
+        # Both operations decide whether placed occurrences are left out.
         end = _End(first, second, self._compared(result.state))
         if end not in ends:
             ends.append(end)
@@ -178,9 +178,9 @@ class Exploration:
                 return
             yield from self._second_stops(Interleaving(self.pair, k), result)
             first, second = result.footprints
-            # If its call has nothing in common with the other's, stopping after it is stopping before it.
+            # If its call has no data in common with the other's, stopping after it equals stopping before it.
             k += 1
-            # By then the other may have left it less to do.
+            # By then the other may have done a part of it.
             while k < min(len(self._alone), len(first)) and self._may_skip(result):
                 if conflict(first[k - 1], second):
                     break
@@ -198,16 +198,16 @@ class Exploration:
                 yield from self._second_stops(wanted, result)
 
     def _second_stops(self, wanted: Interleaving, result: Result) -> Iterator[Found]:
-        """Have the second stop before each of its calls whose place among those left of the first matters, from last.
+        """Have the second stop before each of its calls whose order with the first's remaining ones matters, from last.
 
         Args:
             wanted: the interleaving in which it does not stop.
-            result: what came of that.
+            result: its result.
         """
         calls = result.footprints[1]
         m, k = len(calls), wanted.k or 0
         while True:
-            # One that was given up has gone on to its end before; only that call of it is still to come.
+            # An abandoned one has run to its end before; only that call of it is still to come.
             rest = result.footprints[0][k : k + 1] if wanted.fault is CallFault.LATE else result.footprints[0][k:]
             m = last_conflict(calls, m, rest) if self._may_skip(result) else m - 1
             if m < 1:
@@ -217,7 +217,7 @@ class Exploration:
                 return
 
     def _may_skip(self, result: Result) -> bool:
-        """Whether all that happens meanwhile is among the calls of the two."""
+        """Whether the calls of the two are all that happens meanwhile."""
         return not self.pair.subject.lives and not any(map(starts_others, result.footprints))
 
     def _run(self, wanted: Interleaving) -> Generator[Found, None, Result]:
@@ -228,7 +228,7 @@ class Exploration:
         return result
 
     def _unexplained(self, wanted: Interleaving, result: Result) -> list[str]:
-        """What of the end no order explains. A step that stops midway may have ends of its own, but defines nothing."""
+        """The part of the end that no order explains. A step that stops midway may have more ends, but defines none."""
         first, second = operations = wanted.pair.operations
         has_fault = wanted.fault is not None
         if (first.is_step and second.is_step) or not wanted.pair.subject.is_compared:
@@ -245,14 +245,14 @@ class Exploration:
         return []
 
     def _unasked(self, wanted: Interleaving, result: Result) -> list[str]:
-        """What of the end only users write, and none of the two has asked for."""
+        """The part of the end that only users write, and that none of the two has asked for."""
         is_asked = any(each.is_asked for each in self.pair.operations)
         ends = [end for end in self._orders if end.agrees(self.pair, result)]
         if is_asked or not ends:
-            # Some requests are accepted only while a step goes on, such as the word of a target whose attempt goes on.
+            # Some requests are accepted only during a step, such as a target's report on a running attempt.
             ends = [end for end in self._orders + self._steps if end.agrees(self.pair, result)]
         if wanted.fault is not None and not ends:
-            # What cannot be done for the fault is answered as what need not be done, and what follows finds it so.
+            # An effect that the fault prevents gets the response of an unneeded one, and the follow-up notices it.
             beside = self._result(replace(wanted, m=0, is_order=True))
             ends = [*self._orders, *self._steps, _End(*beside.outcomes, self._compared(beside.state))]
         defined = definition_of(result.state)
@@ -261,9 +261,9 @@ class Exploration:
         return [self._told(replace(result, state=defined), [replace(e, state=definition_of(e.state)) for e in ends])]
 
     def _is_done_again(self, result: Result) -> bool:
-        """Whether it ended as if the first had been done before the second and after it, as what is sent again may be.
+        """Whether it ended as if the first had been done before and after the second, as a repeat may be.
 
-        Its nonce is gone from the record when the second has written it, so nobody knows that it was done.
+        Its nonce is not in the record after the second's write, so its effect is unknown.
         """
         twice = self._memory.of(Interleaving(self.pair, is_order=True, again=True), self._result)
         return _End(*twice.outcomes, self._compared(twice.state)).explains(self.pair, result)
@@ -292,12 +292,12 @@ class Exploration:
 
 
 def _makes_no_difference(fault: CallFault, *, is_last: bool) -> bool:
-    """Whether a fault of a call that only reads is like another one: it is refused, or its process ends after it."""
+    """Whether a fault of a read-only call equals another one: it is refused, or its process ends after it."""
     return fault in {CallFault.LOST, CallFault.RESENT, CallFault.LATE} or (fault is CallFault.DIES and not is_last)
 
 
 def _short(state: State, other: State) -> str:
-    """Where a state differs from another."""
+    """The differences of a state from another."""
     if not other:
         return "; ".join(" ".join(part) for part in state)
     mine = [part for part in state if part not in other]

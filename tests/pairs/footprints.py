@@ -1,4 +1,4 @@
-"""What calls of AWS touch: two that touch nothing in common may change places, and nothing comes of it."""
+"""The data that calls of AWS touch: two calls without common data may be exchanged without a difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Mode(Enum):
-    """How something is touched. Two reads may change places, and so may two messages that are sent."""
+    """The kind of access. Two reads may change places, and so may two messages that are sent."""
 
     READ = "read"
     SEND = "send"
@@ -23,17 +23,17 @@ class Mode(Enum):
 
 
 Touch: TypeAlias = "tuple[Mode, tuple[str, ...]]"
-"""How, and what: a path, which stands for all that lies below it."""
+"""The kind of access, and the data: a path, which includes everything below it."""
 Footprint: TypeAlias = frozenset[Touch]
 EVERYTHING: Footprint = frozenset({(Mode.WRITE, ())})
-"""Of what is not known better."""
+"""For unknown data."""
 _HELD, _NEW = "held", "new"
 _READS = frozenset({"get_item", "query", "batch_get_item", "get_object", "head_object"})
 _OF_ITEMS = frozenset({"get_item", "put_item", "update_item", "delete_item"})
 
 
 def footprint_of(call: Call | None) -> Footprint:
-    """What one call touches."""
+    """The data that one call touches."""
     if call is None:
         return EVERYTHING
     match call.service:
@@ -43,17 +43,17 @@ def footprint_of(call: Call | None) -> Footprint:
             return _of_queue(call.operation, str(call.request.get("QueueUrl")))
         case "s3" if "Key" in call.request:
             return frozenset({(_mode(call.operation), ("s3", str(call.request["Key"])))})
-    # What is started elsewhere goes on by itself.
+    # Work started elsewhere continues by itself.
     return EVERYTHING
 
 
 def received(url: str) -> Footprint:
-    """What it touches that messages are received from a queue."""
+    """The data touched by receiving messages from a queue."""
     return frozenset({(Mode.WRITE, ("sqs", url))})
 
 
 def finished(url: str) -> Footprint:
-    """What it touches that received messages are put off or deleted."""
+    """The data touched by delaying or deleting received messages."""
     return frozenset({(Mode.WRITE, ("sqs", url, _HELD))})
 
 
@@ -63,17 +63,17 @@ def is_read(footprint: Footprint) -> bool:
 
 
 def starts_others(footprints: Iterable[Footprint]) -> bool:
-    """Whether something may go on beside these calls that is not among them."""
+    """Whether other work besides these calls may go on."""
     return EVERYTHING in footprints
 
 
 def conflict(one: Footprint, others: Iterable[Footprint]) -> bool:
-    """Whether it makes a difference which comes first, one or the others."""
+    """Whether the order of one and the others makes a difference."""
     return any(_differs(mine, theirs) for other in others for mine in one for theirs in other)
 
 
 def last_conflict(footprints: Sequence[Footprint], before: int, others: Sequence[Footprint]) -> int:
-    """The last of the first so many calls whose place among the others makes a difference; -1 if there is none."""
+    """The last of the first calls whose place among the others makes a difference; -1 if there is none."""
     return next((n for n in range(before - 1, -1, -1) if conflict(footprints[n], others)), -1)
 
 

@@ -1,4 +1,4 @@
-"""Tasks that wait for a person, for an event or for their rate, and what decides about them."""
+"""Tasks that wait for a person, for an event or for their rate, and the operations that decide about them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT = 20
 _LONG = 2_400
-"""Seconds for which a task waits for its event; if the signal is lost, it finds it only then."""
+"""Seconds for which a task waits for its event; if the signal is lost, it is found only then."""
 _SOON = 20 * MINUTE
 """A signal is found by then, also if a worker or a message was lost."""
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
@@ -30,7 +30,7 @@ _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
 
 def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa: FBT001 - the field of the request
-    """Approve or reject the task that the subject is about; a decision stays, and nobody has to wait for one."""
+    """Approve or reject the subject's task; a decision stays, and nobody has to wait for one."""
     body = {"approve": approve, ("payload" if approve else "reason"): said}
     name = world.about.get("node", world.about["task"])
     world.topologies.signalled.add((name, approve))
@@ -47,7 +47,7 @@ def _decide(approve: bool, said: object, world: World) -> Reply | None:  # noqa:
 
 
 def _is_decided_once(world: World, _replies: Sequence[Reply | None]) -> None:
-    """Of two who decide otherwise, be it with another payload, one is refused, unless it was tried again between."""
+    """One of two different decisions, or two payloads, is refused, unless the task was retried in between."""
     ways = {actor.operation.name for actor in world.actors if ACCEPTED in actor.outcome} & _DECISIONS
     world.watching.check(len(ways) < 2, f"it was decided by {sorted(ways)}")
 
@@ -63,7 +63,7 @@ def _patch_target(world: World, **fields: object) -> Reply | None:
 
 
 def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task for whose event a signal was accepted does not go on waiting for it."""
+    """A task for which a signal was accepted does not keep waiting for its event."""
     task = world.watching.record(world.about["task"])
     is_sent = any(by_status(reply) is ACCEPTED for reply in replies)
     is_waiting = (
@@ -169,7 +169,7 @@ def event_overdue(world: World) -> None:
 
 
 def rate_queued(world: World) -> None:
-    """Two tasks of one rate, of which one may start in a minute, are on queues."""
+    """Two tasks of one rate are on queues; only one of them may start in a minute."""
     made(world, label="other", name="other", priority="high", rate=_RATE)
     made(world, rate=_RATE)
     world.time.run_until(world.time.now() + 2 * SECOND)
@@ -186,7 +186,7 @@ def rate_waiting(world: World) -> None:
 
 
 def rate_due(world: World) -> None:
-    """The same when its turn has come: its message is on the queue, and so is that of another one."""
+    """The same when its turn has come: its message is on the queue, and another one's as well."""
     rate_waiting(world)
     world.time.run_until(world.time.now() + MINUTE)
     made(world, label="next", name="next", rate=_RATE)
@@ -212,7 +212,7 @@ SUBJECTS = (
     Subject(
         "approval-failed", approval_failed, (*OF_APPROVALS, *named("get patch-name retry cancel", OF_TASKS), WORKER)
     ),
-    # A signal that finds the task at work goes on in the background.
+    # A signal that finds the task running continues in the background.
     Subject(
         "event-queued",
         event_queued,

@@ -1,4 +1,4 @@
-"""One way in which two operations meet, and how it is run."""
+"""One interleaving of two operations, and its execution."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class CallFault(StrEnum):
-    """What goes wrong with the call before which the first operation stops."""
+    """The fault of the call before which the first operation stops."""
 
     SLOW = "slow"
-    """It is made only when a short lease is over, and the other operation has gone on."""
+    """It is made only when a short lease has ended, and the other operation has continued."""
     REFUSED = "refused"
     """The service throttles it until the SDK gives up."""
     LOST = "lost"
-    """It is made before the other operation goes on, and its answer never comes."""
+    """It is made before the other operation continues, and its response never comes."""
     RESENT = "resent"
-    """It is made before and after the other operation goes on: the SDK sends it again."""
+    """It is made before and after the other operation continues: the SDK sends it again."""
     LATE = "late"
-    """It is given up, and made when the other operation has gone on."""
+    """It is abandoned, and made when the other operation has continued."""
     DIES = "dies"
     """The process ends instead."""
 
@@ -58,10 +58,10 @@ class Interleaving:
     Attributes:
         k: number of a call of the first operation, from 0; `None`: it does not stop.
         m: the same of the second.
-        fault: what goes wrong with call `k`.
-        runs: which of the two operations run at all.
+        fault: the fault of call `k`.
+        runs: which of the two operations are run.
         is_order: it is an order of whole requests: time enough passes between them that no reader lags behind.
-        again: when both have ended, the first one is done once more, and answered by what then comes of it.
+        again: when both have ended, the first one is repeated, and has the response of the repetition.
     """
 
     pair: Pair
@@ -81,18 +81,18 @@ class Interleaving:
 
 @dataclass
 class Result:
-    """What came of an interleaving.
+    """The outcome of an interleaving.
 
     Attributes:
-        reached: whether the first, and the second, came to the call before which it was to stop.
-        outcomes: what each client was told; `None` of an operation that was not run.
-        state: how things were when both had ended.
+        reached: whether the first, and the second, reached the call before which it was to stop.
+        outcomes: each client's response; `None` for an operation that was not run.
+        state: the state after both had ended.
         is_known: an earlier interleaving has left the same state behind, and that has settled without a violation.
         calls: how many calls each made.
         all_calls: how many calls there were in all, those of settling included.
         requests: before which call of each a request of it but the first began.
         made: the calls in the order in which they began.
-        footprints: what the calls of each touch.
+        footprints: the data that each call touches.
     """
 
     reached: tuple[bool, bool] = (False, False)
@@ -112,7 +112,7 @@ def run(interleaving: Interleaving, settled: set[str] | None = None) -> Result:
 
     Args:
         interleaving: which.
-        settled: fingerprints of states that have settled without a violation: they need not settle again.
+        settled: fingerprints of states that have settled without a violation: they are skipped.
     """
     world = interleaving.pair.subject.world()
     try:
@@ -162,7 +162,7 @@ def _play(world: World, wanted: Interleaving, result: Result) -> None:
     result.reached = (is_reached[0], is_reached[1])
     result.outcomes = (first.outcome if first else None, second.outcome if second else None)
     if wanted.fault is CallFault.RESENT and first is not None:
-        # What had been done already is refused when somebody else has written since: its nonce is gone.
+        # An operation that is already done is refused after somebody else's write: its nonce is overwritten.
         result.outcomes = (tuple(UNKNOWN if each == REFUSED else each for each in first.outcome), result.outcomes[1])
     result.calls = (first.calls if first else 0, second.calls if second else 0)
     result.requests = (_requests(first), _requests(second))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def told(found: Found) -> str:
-    """What was run, what came of it, and the command that runs it again."""
+    """The run, its outcome, and the command that repeats it."""
     pair, result = found.interleaving.pair, found.result
     outcomes = [
         f"{name} ({operation.name}): " + ("not run" if outcome is None else "/".join(outcome) or "done")

@@ -1,4 +1,4 @@
-"""What must hold of two operations, however they are interleaved."""
+"""Invariants of two operations in any interleaving."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ State: TypeAlias = tuple[Any, ...]
 _SOON = 2 * MINUTE
 _ABOUT = 5 * MINUTE
 _REQUESTED = {Cause.MANUAL, Cause.BACKFILL}
-"""Runs that are due when they are requested, or so long after it: on a whole second by chance only."""
+"""Runs that are due at their request, or this long after it: on a whole second only by chance."""
 _MANY = 100
 _ROUNDED = SECOND // 2
 DEFINITION = "import"
-"""What the definition of the subjects is called."""
+"""The name of the subjects' definition."""
 _TIMES = re.compile(r"\b(?P<ms>1[789]\d{11})\b|\b(?P<s>1[789]\d{8})\b|(?P<hex>1a[0-9a-f]{9})(?![0-9a-f])")
-"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds of what is packed."""
+"""Milliseconds, the seconds of TTL, and the hexadecimal milliseconds in compressed data."""
 _NONCES = re.compile(r"\b[a-z]+-\d+\.\d+\b")
 _DEFINED = {"due", "name", "tags", "priority", "payload", "state-of-schedule", "is", "cron", "task", "overlap"} | {
     *("calendars", "note", "dates", "are", "versions", "rate"),
@@ -48,14 +48,14 @@ _PRODUCED = (*(f"{each} " for each in Cause), "lock=")
 
 
 def state_of(world: World) -> State:
-    """What of an account would be the same whenever each of its writes was made."""
+    """The part of an account that does not depend on the times of its writes."""
     tasks = sorted(_task_state(world, task) for task in world.watching.tasks())
     others = (_bulk_states, _lock_states, _schedule_states, _setting_states, _definition_states)
     return (*tasks, *(part for states in others for part in states(world)))
 
 
 def fingerprint_of(world: World) -> str:
-    """What decides how an account settles: everything that is stored, up to half a second and the names of writes."""
+    """The data that decide how an account settles: all items, up to half a second and the names of writes."""
     base = world.about["minute"]
 
     def rounded(found: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ def fingerprint_of(world: World) -> str:
 
 
 def _item_text(item: Item) -> str:
-    """An item in words; what is compressed is told as it was before, for it has times in it, too."""
+    """An item in words; compressed parts are unpacked first, as they have times in them, too."""
     parts = []
     for name, stored in sorted(item.items()):
         value, packed = stored, stored.get("B")
@@ -98,7 +98,7 @@ def _item_text(item: Item) -> str:
 
 
 def without_placed(state: State) -> State:
-    """A state without the occurrences that are placed and have not begun: the trigger places what is missing."""
+    """A state without placed occurrences that have not begun: the trigger places missing ones."""
     not_begun = ("state=scheduled", "state=cancelled")
     return tuple(
         part
@@ -108,7 +108,7 @@ def without_placed(state: State) -> State:
 
 
 def definition_of(state: State) -> State:
-    """Of a state, what only users write: no step of a function may change it."""
+    """The part of a state that only users write: no step of a function may change it."""
     return tuple(
         (part[0], *(each for each in part[1:] if each.partition("=")[0] in _DEFINED))
         for part in state
@@ -231,7 +231,7 @@ def _lock_states(world: World) -> list[State]:
         living = [each for each in lock.holders if each.expires_at > world.time.now()]
         for holder in living:
             task = world.watching.record(holder.task_id.text)
-            # An attempt that was cut short before it took the lock leaves that to the hold of the last one.
+            # An attempt that was cut short before it took the lock leaves it to the last one's hold.
             is_well = world.faulty or holder.fence in {RESERVED, task.fence if task else RESERVED}
             world.watching.check(
                 task is None or task.state not in LEASED or is_well,

@@ -1,4 +1,4 @@
-"""Tasks whose targets are jobs that AWS runs: a job's end, its event, and what its user asks for meanwhile."""
+"""Tasks whose targets are jobs that AWS runs: a job's end, its event, and its user's requests meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTAINER = {"kind": "ecs", "arn": TASK_DEFINITION, "cluster": CLUSTER, "contai
 _UNLISTED = 90 * SECOND
 """How long a job is not listed: longer than the lease of a worker that starts it."""
 _UNHEARD = 6 * MINUTE
-"""After this time a job has been looked for, whether or not its event was heard."""
+"""After this time a job has been looked for, with or without its event."""
 
 
 def _end(status: Status, world: World) -> None:
@@ -110,7 +110,7 @@ def job_failed(world: World) -> None:
 
 
 def job_lost(world: World) -> None:
-    """Its job runs, but its worker died before it wrote that down; its lease is over."""
+    """Its job runs, but its worker died before noting that; its lease has ended."""
     job_starting(world)
     _lose_worker(world)
 

@@ -1,4 +1,4 @@
-"""What may happen to a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
+"""The operations on a subject: requests to the API, and the steps of the functions and of DynamoDB's TTL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ENDING = frozenset(
     {"cancel", "cancel-by-force", "topology-cancel", "cancel-node", "lease-fail", "lease-cancel", "roll-back-node"}
 )
-"""Operations by which a user ends what would have ended otherwise."""
+"""Operations by which a user causes another end."""
 OK, UNAVAILABLE, REFUSALS = 200, 503, 300
 ACCEPTED, REFUSED, UNKNOWN = "accepted", "refused", "unknown"
 
@@ -35,7 +35,7 @@ def by_status(reply: Reply | None) -> str:
 
 
 def by_count(node_ref: str) -> Callable[[Reply | None], str]:
-    """The same of a request that is accepted even if it finds nothing to do."""
+    """The same for a request that is accepted even if it finds nothing to do."""
 
     def told(reply: Reply | None) -> str:
         found = by_status(reply)
@@ -48,7 +48,7 @@ def by_count(node_ref: str) -> Callable[[Reply | None], str]:
 
 
 def _reads(reply: Reply | None) -> str:
-    """What only reads changes nothing, however it is answered."""
+    """An operation that only reads changes nothing, with any response."""
     return UNKNOWN if by_status(reply) is UNKNOWN else REFUSED
 
 
@@ -58,16 +58,16 @@ class Operation:
 
     Attributes:
         act: does it, as a client in virtual time.
-        is_step: it is a step of a function or of DynamoDB, which does what is due; else it is what a user asks for.
-        is_asked: it is a step that changes what a user has asked to have changed.
+        is_step: it is a step of a function or of DynamoDB, which does due work; otherwise a user's request.
+        is_asked: it is a step that makes a change that a user has asked for.
         goes_on: it is a request that does more after the write that decides it, such as handing on a lock or placing
             occurrences: others may come in between.
-        classify: what an answer means.
-        is_repeatable: what is done already may be counted as done by it, or as not.
-        repeats: which of its requests, from 0, may find done already what they ask for, and be answered either way.
-        is_in_parts: if a call goes wrong, only a part of it may be done, as its answer then tells.
-        begun: of several requests, does only the first, as if the next had come to nothing.
-        promise: checks what was accepted, once everything has come to its end.
+        classify: the meaning of a response.
+        is_repeatable: an effect that exists already may count as its own, or not.
+        repeats: its requests, from 0, whose effect may exist already, and which may then have either response.
+        is_in_parts: if a call fails, it may be done in part, as its response then says.
+        begun: runs only the first of several requests, as if the next had no effect.
+        promise: checks accepted effects, after everything has ended.
     """
 
     name: str
@@ -84,19 +84,19 @@ class Operation:
 
     @property
     def takes_time(self) -> bool:
-        """Whether others may come in between, and it goes on."""
+        """Whether others may come in between, and it continues."""
         return self.is_step or self.goes_on
 
 
 def _is_over(world: World, _replies: Sequence[Reply | None]) -> None:
-    """What was to stop does not go on, nor wait to go on."""
+    """A stopped one neither runs nor waits to run."""
     task = world.watching.record(world.about["task"])
     assert task is not None
     world.watching.check(task.is_terminal, f"a cancel was accepted, and the task is {task.state}")
 
 
 def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
-    """A task that was cancelled at once stays so; one that was asked to stop is not tried again."""
+    """A task that was cancelled at once stays so; one that was asked to stop is not retried."""
     _is_over(world, replies)
     task = world.watching.record(world.about["task"])
     for reply in replies:
@@ -108,7 +108,7 @@ def _is_cancelled(world: World, replies: Sequence[Reply | None]) -> None:
 
 
 def _is_there(world: World, _replies: Sequence[Reply | None]) -> None:
-    """What was reopened is kept, however near it was to its removal."""
+    """A reopened task is kept, however near it was to its removal."""
     world.watching.check(world.watching.record(world.about["task"]) is not None, "a task was reopened, and is gone")
 
 
@@ -136,7 +136,7 @@ def _patch_matching(seconds: int, world: World) -> Reply | None:
 
 
 def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
-    # Whoever tells the end of an attempt does not go on with it, be it a pull worker or what a handler has begun.
+    # Neither a pull worker nor a handler's work elsewhere continues an attempt after reporting its end.
     world.leases.clear()
     for effect in world.watching.live:
         effect.ended = effect.ended or world.time.now()
@@ -165,7 +165,7 @@ _ERROR = {"error": {"type": "Boom", "message": "told"}}
 
 
 _READERS = {"dead": "deadletter", **dict.fromkeys(("pulled", "intake", "sink", "rejects"), "")}
-"""Which function works on a queue, if not the workers'; on some there is none, or one that is told."""
+"""The function for a queue, if not the workers'; some queues have none, or one that is given."""
 
 
 def _create_task(name: str, world: World, **fields: object) -> Reply | None:
@@ -179,7 +179,7 @@ def unique_key(until: str = "ended", on_conflict: str = "keep") -> dict[str, Any
 
 
 def _take_in(world: World) -> None:
-    """Have the intake work on one of the messages on its queue."""
+    """Have the intake process one of the messages on its queue."""
     answer = world.sqs.receive_message(
         QueueUrl=world.intake, MaxNumberOfMessages=1, MessageSystemAttributeNames=["All"]
     )
@@ -189,7 +189,7 @@ def _take_in(world: World) -> None:
 
 
 def _work(function: str, world: World) -> None:
-    """Have a function work on what is visible on its queues."""
+    """Have a function process the visible messages on its queues."""
     for url, queue in world.sqs.queues.items():
         if function != _READERS.get(queue.name, "worker"):
             continue
@@ -199,7 +199,7 @@ def _work(function: str, world: World) -> None:
 
 
 def _listening(world: World) -> None:
-    """The same, with targets that go on until they are asked something."""
+    """The same, with targets that run until they get a request."""
     world.behaviour = "listens"
     _work("worker", world)
 
@@ -219,12 +219,12 @@ def _tick(world: World) -> None:
 
 
 def _carry_out(world: World) -> None:
-    """Have the bulk operation that the subject is about carried out."""
+    """Have the subject's bulk operation carried out."""
     world.wait_for(world.invoke("bulk", {OPERATION: world.about["bulk"]}))
 
 
 def _expire(world: World) -> None:
-    """Remove every item whose TTL is over, one after the other."""
+    """Remove every expired item, one after the other."""
     for item in list(world.table.every()):
         if schema.TTL in item and int(item[schema.TTL]["N"]) * SECOND < world.time.now():
             key = (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
@@ -334,7 +334,7 @@ def _make(world: World) -> None:
 
 
 def _make_again(world: World) -> None:
-    """Delete a schedule, and make another of its name."""
+    """Delete a schedule, and create another with its name."""
     _delete(world)
     _make(world)
 
@@ -346,7 +346,7 @@ def _run_once(world: World) -> None:
 
 
 def _make_and_run(world: World) -> None:
-    """Make a schedule, and have it run; its target goes on."""
+    """Create a schedule, and have it run; its target keeps running."""
     _make(world)
     _run_once(world)
 
@@ -369,7 +369,7 @@ def _fill_back(world: World) -> Reply | None:
 
 
 def _fill_missing(world: World) -> Reply | None:
-    """Fill back what has no run in a period of which a part has been filled back."""
+    """Backfill the missing runs of a period, a part of which has been backfilled."""
     start = world.about["minute"] - 100 * MINUTE
     period = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(start + 3 * MINUTE), "per_minute": 20}
     return world.ask("POST", f"{_OWN}/backfills", {**period, "only_missing": True})
@@ -426,7 +426,7 @@ OF_CALENDARS = (
 
 
 def _free(world: World) -> Reply | None:
-    """Take a lock away from its holders, who may go on beside the next until they hear of it."""
+    """Take a lock away from its holders, who may continue beside the next until they notice."""
     world.watching.freed("db")
     reply = world.ask("DELETE", "/v1/locks/db")
     world.watching.freed("db")
@@ -454,7 +454,7 @@ OF_SWITCHES = (
 
 
 def _create(body: dict[str, Any], world: World) -> Reply | None:
-    """Create a task under an idempotency key."""
+    """Create a task with an idempotency key."""
     minute = world.about["minute"]
     fields = {"type": works.PLAIN, "name": "keyed", "due_at": to_iso(minute + 8 * MINUTE), **body}
     reply = world.ask("POST", "/v1/tasks", fields, headers={"Idempotency-Key": "key"})
@@ -501,7 +501,7 @@ def _on_node(verb: str, body: object = None) -> Callable[[World], Any]:
 
 
 def _state(state: str, world: World) -> None:
-    """Have the state machine's function do one state once more."""
+    """Have the state machine's function do one state again."""
     world.wait_for(
         world.invoke("topology", {"state": state, "task_id": world.about["task"], "fence": world.about["fence"]})
     )

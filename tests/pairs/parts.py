@@ -1,4 +1,4 @@
-"""All pairs, parts of them, and running them side by side."""
+"""All pairs, their parts, and runs of them side by side."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NO_CALL = "-"
 
 @dataclass(frozen=True)
 class Explored:
-    """What came of a pair.
+    """The outcome of a pair.
 
     Attributes:
-        told: each interleaving that broke something, in words.
+        told: each interleaving with a violation, in words.
     """
 
     pair: str
@@ -43,7 +43,7 @@ class Explored:
 
 @dataclass
 class Summary:
-    """What came of all pairs."""
+    """The outcome of all pairs."""
 
     pairs: int = 0
     runs: int = 0
@@ -67,7 +67,7 @@ class Summary:
 @cache
 def every_pair() -> dict[str, Pair]:
     """All pairs by their names: each operation of a subject first, and each of them second."""
-    # Either of two goes first, one after the other: they have their orders in common.
+    # Either of two goes first, one after the other: they share these orders.
     pairs = [
         Pair(each, *operations)
         for each in SUBJECTS
@@ -78,7 +78,7 @@ def every_pair() -> dict[str, Pair]:
 
 
 def chosen(part: Part, only: str = "") -> list[str]:
-    """The names of the pairs of one part; which part a pair is in depends on its subject and operations alone."""
+    """The names of the pairs of one part; a pair's subject and operations alone decide its part."""
     return [name for name in every_pair() if part.has(_in_any_order(name)) and re.search(only, name)]
 
 
@@ -88,7 +88,7 @@ def _in_any_order(name: str) -> str:
 
 
 def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Explored]:
-    """Explore pairs on so many cores, in their order."""
+    """Explore pairs on this many cores, in their order."""
     explore = partial(explored, with_faults=with_faults)
     if jobs == 1:
         make_ready()
@@ -98,12 +98,12 @@ def spread(names: Sequence[str], jobs: int, *, with_faults: bool) -> Iterator[Ex
     try:
         yield from processes.map(explore, names, chunksize=4)
     finally:
-        # What runs is waited for: its pipes are closed before the interpreter ends.
+        # Running ones are awaited: their pipes are closed before the interpreter ends.
         processes.shutdown(cancel_futures=True)
 
 
 def make_ready() -> None:
-    """Run without logs, and look for garbage only now and then: a run makes much that lives until its end."""
+    """Run without logs, and look for garbage rarely: most objects of a run live until its end."""
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.freeze()
@@ -127,7 +127,7 @@ def explored(name: str, *, with_faults: bool = True) -> Explored:
 
 
 def interleaving_named(name: str) -> Found:
-    """Run the interleaving that a violation named, beside the orders that it is compared with."""
+    """Run the interleaving named in a violation, beside the orders that it is compared with."""
     subject, first, second, k, m, fault = name.split()
     pair = every_pair()[f"{subject} {first} {second}"]
     made = None if fault == _NO_CALL else CallFault(fault)

@@ -1,4 +1,4 @@
-"""The subjects that operations meet at, each built once and then started from again and again."""
+"""The subjects of operations, each built once and then used as the start of many runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """Something that operations are about, in one state.
+    """A subject of operations, in one state.
 
     Attributes:
-        build: makes it, in a fresh account.
-        operations: what may happen to it.
-        is_compared: its ends are compared with those of an order; not of what goes on by itself meanwhile.
-        lives: it cannot be saved, because something of it goes on; it is built anew for each run.
+        build: creates it, in a new account.
+        operations: the possible operations on it.
+        is_compared: its ends are compared with those of an order; other work that continues by itself is not.
+        lives: it cannot be saved, because a part of it is running; it is built anew for each run.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Subject:
     is_compared: bool = True
 
     def world(self) -> World:
-        """An account with it."""
+        """An account with the subject."""
         # Saved first: there is one account at a time.
         saved = _quiet() if self.lives else _saved(self)
         world = World()
@@ -65,7 +65,7 @@ def _saved(subject: Subject) -> Saved:
 
 @cache
 def _quiet() -> Saved:
-    """An account whose trigger has read all that is behind it."""
+    """An account whose trigger has read all earlier minutes."""
     world = World()
     try:
         for _ in range(2):
@@ -77,7 +77,7 @@ def _quiet() -> Saved:
 
 
 def answered(world: World, method: str, path: str, body: object = None, **more: str) -> Reply:
-    """Send a request, and wait for its answer."""
+    """Send a request, and wait for its response."""
     reply = world.do(partial(world.ask, method, path, body, **more))
     assert reply is not None
     return reply
@@ -102,14 +102,14 @@ def _task_now(world: World) -> Task:
 
 
 def asked(world: World, verb: str, body: object = None) -> None:
-    """Have the task that the subject is about controlled."""
+    """Control the subject's task."""
     reply = answered(world, "POST", f"/v1/tasks/{world.about['task']}/{verb}", body)
     assert reply.status < 300, reply
     world.about["version"] = reply.body["version"]
 
 
 def worked(world: World, behaviour: str = "done") -> None:
-    """Have a worker take what is due."""
+    """Have a worker process due tasks."""
     world.behaviour = behaviour
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.WORKER.act, world))
@@ -136,43 +136,43 @@ def queued(world: World) -> None:
 
 
 def too_late(world: World) -> None:
-    """On the queue, and its first attempt must not start any more."""
+    """On the queue, but its first attempt would be too late."""
     made(world, type=works.UNDONE, rollback_on_failure=True, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def pulled_too_late(world: World) -> None:
-    """The same of one that pull workers lease."""
+    """The same for a task of pull workers."""
     made(world, type=PULLED, expires_seconds=1)
     world.time.run_until(world.time.now() + 5 * SECOND)
 
 
 def unique(world: World) -> None:
-    """Holds a unique key, and is due in minutes."""
+    """Has a unique key, and is due in minutes."""
     made(world, type=works.UNDONE, delay_seconds=600, **operations.unique_key())
 
 
 def unique_queued(world: World) -> None:
-    """The same of one whose message is on the queue."""
+    """The same for a task whose message is on the queue."""
     made(world, type=works.UNDONE, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def unique_ending(world: World) -> None:
-    """On the queue, holds a unique key until its end, and has one attempt."""
+    """On the queue, has a unique key until its end, and one allowed attempt."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def unique_failed(world: World) -> None:
-    """Has failed, and held a unique key."""
+    """Has failed, and had a unique key."""
     made(world, retry={"max_attempts": 1}, **operations.unique_key())
     worked(world, "fails")
     state_is(world, "failed")
 
 
 def unique_expired(world: World) -> None:
-    """Has failed without a start, and held a unique key until then."""
+    """Has failed without a start, and had a unique key until then."""
     made(world, expires_seconds=1, **operations.unique_key("started"))
     world.time.run_until(world.time.now() + 5 * SECOND)
     worked(world)
@@ -180,18 +180,18 @@ def unique_expired(world: World) -> None:
 
 
 def queued_phased(world: World) -> None:
-    """The same of one that has all phases and a lock."""
+    """The same for a task with all phases and a lock."""
     made(world, type=works.PHASED, rollback_on_failure=True, lock={"key": "db"}, payload=operations.LARGE)
     world.time.run_until(world.time.now() + 2 * SECOND)
 
 
 def soon(world: World) -> None:
-    """Due in a minute, within what the trigger has read."""
+    """Due in a minute, which the trigger has already read."""
     made(world, delay_seconds=60)
 
 
 def retrying(world: World) -> None:
-    """Failed once; the next attempt comes in minutes."""
+    """Failed once; the next attempt follows in minutes."""
     made(world, retry={"max_attempts": 3, "initial_seconds": 300, "max_seconds": 300})
     worked(world, "fails")
     state_is(world, "waiting")
@@ -208,7 +208,7 @@ def locked_out(world: World) -> None:
 
 
 def paused(world: World) -> None:
-    """Held before it began."""
+    """Paused before it began."""
     made(world, delay_seconds=600)
     asked(world, "pause")
 
@@ -230,7 +230,7 @@ def accepted(world: World) -> None:
 
 
 def accepted_locked(world: World) -> None:
-    """The same under a lock, for which another waits."""
+    """The same with a lock, for which another task waits."""
     made(world, lock={"key": "db"})
     worked(world, "accepts")
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -262,7 +262,7 @@ def _expired(world: World, build: Callable[[World], None]) -> None:
     world.time.run_until(world.time.now() + 25 * MINUTE)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
-    # Nobody was promised that it is there by now.
+    # Its existence at this time is not promised.
     world.watching.accepted.clear()
 
 
@@ -291,7 +291,7 @@ def event_twice(world: World) -> None:
 
 
 def rolling_back(world: World) -> None:
-    """To be undone; the message is on the queue."""
+    """To be rolled back; the message is on the queue."""
     succeeded(world)
     asked(world, "rollback")
     world.time.run_until(world.time.now() + 2 * SECOND)
@@ -350,7 +350,7 @@ def pulled_locked(world: World) -> None:
 
 
 def leased(world: World) -> None:
-    """A pull worker has it, and has acknowledged that."""
+    """A pull worker has it, and has acknowledged it."""
     made(world, type=PULLED, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     world.do(partial(world.end_lease, "heartbeat"))
@@ -358,7 +358,7 @@ def leased(world: World) -> None:
 
 
 def leased_pausing(world: World) -> None:
-    """A pull worker has it, and a pause was asked."""
+    """A pull worker has it, and a pause is requested."""
     leased(world)
     asked(world, "pause")
 
@@ -371,7 +371,7 @@ def leased_stopping(world: World) -> None:
 
 
 def leased_locked(world: World) -> None:
-    """A pull worker has it under a lock, for which another task waits."""
+    """A pull worker has it with a lock, for which another task waits."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600)
     world.do(partial(world.lease, "X", 60))
     made(world, lock={"key": "db"}, label="waiter", name="waiter")
@@ -382,14 +382,14 @@ def leased_locked(world: World) -> None:
 
 
 def lease_over(world: World) -> None:
-    """A pull worker had it, of which nothing was heard, and its lease is over."""
+    """A pull worker had it without a report, and the lease has ended."""
     made(world, type=PULLED, lock={"key": "db"}, timeout_seconds=600, retry={"max_attempts": 3, "initial_seconds": 1})
     world.do(partial(world.lease, "X", 5))
     world.time.run_until(world.time.now() + 15 * SECOND)
 
 
 def _taken(world: World, what: str, body: dict[str, Any]) -> None:
-    """Have a bulk operation accepted that nobody has begun."""
+    """Create an accepted bulk operation that has not begun."""
     world.about["bulk"] = "none"
     reply = answered(world, "POST", what, {"filter": {"name": "old"}, "per_second": 0.5, **body})
     assert reply.status == 202, reply
@@ -397,29 +397,29 @@ def _taken(world: World, what: str, body: dict[str, Any]) -> None:
 
 
 def bulk_cancelling(world: World) -> None:
-    """A task that a bulk operation is to cancel."""
+    """A task that a bulk operation will cancel."""
     scheduled(world)
     _taken(world, "/v1/tasks/cancel", {})
 
 
 def bulk_changing(world: World) -> None:
-    """A task that a bulk operation is to change."""
+    """A task that a bulk operation will change."""
     scheduled(world)
     _taken(world, "/v1/tasks/update", {"update": {"priority": "high"}})
 
 
 def bulk_redriving(world: World) -> None:
-    """A failed task that a bulk operation is to have tried again."""
+    """A failed task that a bulk operation will retry."""
     failed(world)
     _taken(world, "/v1/tasks/retry", {})
 
 
 def nothing(world: World) -> None:
-    """Nothing is there yet."""
+    """Nothing exists yet."""
 
 
 def schedule_made(world: World, in_minutes: int = 1, **fields: object) -> None:
-    """A schedule that comes in each of twenty minutes, the first of which is so many minutes away."""
+    """A schedule that runs in each of twenty minutes, the first of which is this many minutes away."""
     first = world.about["minute"] // MINUTE % 60 + in_minutes
     minutes = ",".join(str((first + number) % 60) for number in range(20))
     name, task = operations.SCHEDULE, {"type": works.PLAIN, "notify_within_seconds": 60}
@@ -444,28 +444,28 @@ def recurring_due(world: World) -> None:
 
 
 def recurring_busy(world: World) -> None:
-    """The same, an occurrence of which goes on."""
+    """The same, with a running occurrence."""
     recurring_due(world)
     world.do(partial(operations.ACCEPTING.act, world))
     world.behaviour = "done"
 
 
 def recurring_held(world: World) -> None:
-    """The same, held."""
+    """The same, paused."""
     schedule_made(world, in_minutes=3)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
 
 
 def recurring_gone(world: World) -> None:
-    """It was deleted while an occurrence was placed."""
+    """It was deleted when an occurrence was already placed."""
     overlap_control(world)
     reply = answered(world, "DELETE", f"/v1/schedules/{operations.SCHEDULE}")
     assert reply.status == 200, reply
 
 
 def permanent(world: World) -> None:
-    """A schedule that runs again after the last run's end; a run goes on."""
+    """A schedule that runs again after the last run's end; a run is active."""
     schedule_made(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
@@ -480,12 +480,12 @@ def with_calendar(world: World) -> None:
 
 
 def filling_back(world: World) -> None:
-    """A schedule with a backfill that goes on slowly."""
+    """A schedule with a slow backfill in progress."""
     _fill_back(world, minutes=30, per_minute=1)
 
 
 def filled_back(world: World) -> None:
-    """A schedule of which a period has been filled back, and its runs have ended."""
+    """A schedule with a backfilled period, whose runs have ended."""
     _fill_back(world, minutes=1, per_minute=20)
     for _ in range(3):
         world.do(partial(operations.TRIGGER.act, world))
@@ -510,7 +510,7 @@ def tagged(world: World) -> None:
 
 
 def tagged_held(world: World) -> None:
-    """The same, held."""
+    """The same, paused."""
     tagged(world)
     reply = answered(world, "POST", f"/v1/schedules/{operations.SCHEDULE}/pause")
     assert reply.status == 200, reply
@@ -545,7 +545,7 @@ _NODES = {"a": {"type": PULLED, "timeout_seconds": 600}, "b": {"type": works.PLA
 
 
 def topology(world: World) -> None:
-    """Its first node is at a pull worker, the second waits for it."""
+    """A pull worker has its first node, and the second waits for it."""
     topology_begun(world, **_NODES)
     fence = world.about["fence"]
     world.do(partial(world.lease, "X", 60))
@@ -554,7 +554,7 @@ def topology(world: World) -> None:
 
 
 def topology_condition(world: World) -> None:
-    """Its first node is at a pull worker; the second runs if the first gives a large number, else the third."""
+    """A pull worker has its first node; the second runs if the first returns a large number, otherwise the third."""
     after = {"type": works.PLAIN, "depends_on": ["a"]}
     large, small = {**after, "when": "parents.a.result > `100`"}, {**after, "when": "parents.a.result <= `100`"}
     topology_begun(world, a=_NODES["a"], b=large, c=small)
@@ -587,7 +587,7 @@ def topology_failed(world: World) -> None:
 
 
 def topology_retry(world: World) -> None:
-    """The same, and it is to run again: the message is on the queue."""
+    """The same, with an accepted retry: the message is on the queue."""
     topology_failed(world)
     reply = answered(world, "POST", f"/v1/topologies/{world.about['task']}/retry")
     assert reply.status == 200, reply
@@ -605,8 +605,8 @@ def named(names: str, among: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 _TICK = (operations.TRIGGER,)
-# Where an occurrence is on its queue, a run that is triggered beside it is delivered with it, and under `skip` one of
-# the two runs: which, decides no order of requests.
+# If an occurrence is on its queue, a requested run is delivered with it, and with `skip` one of the two runs: which one
+# does not depend on the order of requests.
 _OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
 _WORK = named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)

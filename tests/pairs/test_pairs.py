@@ -67,7 +67,7 @@ def _quiet() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", HOLD)
 def test_no_interleaving_of_a_pair_breaks_a_promise(name: str) -> None:
-    """All ends are those of an order of the two, nothing accepted is lost, nothing refused has changed anything."""
+    """All ends are those of an order of the two, nothing accepted is lost, and refused requests change nothing."""
     faults = () if name.startswith(("lock", "topology", "recurring")) else (CallFault.LOST,)
     exploration = Exploration(every_pair()[name], faults)
     assert [told(found) for found in exploration.found()] == []
@@ -83,14 +83,14 @@ def test_a_change_that_does_not_ask_for_the_version_is_found(monkeypatch: pytest
 
 
 def test_a_stop_that_is_accepted_and_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task is tried again when its lease is over: that is not what its user was told."""
+    """The task is retried when its lease has ended: its user's response said otherwise."""
     monkeypatch.setattr(TaskControl, "_ask", lambda _self, task, *_rest: task)
     found = list(Exploration(every_pair()["leased get cancel-by-force"], ()).found())
     assert any("a stop was accepted, and the task is succeeded" in each for each in found[0].violations)
 
 
 def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | None:
-    """The gate of a task that waits for an event, which does not look again after the task was noted."""
+    """The gate of a task that waits for an event, without the second look after the task was noted."""
     if not isinstance(task.target, EventTarget):
         return None
     event, now = AwaitedEvent(task.owner, task.target.event, task.target.key), task_waits.runtime.now()
@@ -103,7 +103,7 @@ def _without_another_look(task_waits: EventWaits, task: Task) -> Postponed | Non
 
 @pytest.mark.parametrize("mistake", ["the sender does not look again", "the worker does not look again"])
 def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake: str) -> None:
-    """A task begins to wait just then, and neither of the two sees the other."""
+    """A task begins to wait at that moment, and neither sees the other."""
     if mistake == "the sender does not look again":
         monkeypatch.setattr(signals, "is_being_checked", lambda *_: False)
     else:
@@ -114,7 +114,7 @@ def test_a_signal_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch, mistake
 
 @pytest.mark.slow
 def test_each_operation_does_something_to_some_subject() -> None:
-    """An operation that is refused wherever it is run meets no other one: all its pairs would say nothing."""
+    """An operation that is refused on every subject has no effect on others: all its pairs would be empty."""
     accepted: dict[str, bool] = {}
     for subject in SUBJECTS:
         for operation in subject.operations:
@@ -171,7 +171,7 @@ def test_each_pair_is_in_one_part() -> None:
 
 
 def _without_identity(patch: pytest.MonkeyPatch) -> None:
-    """A schedule is written by the number of its edition alone, and leaves nothing behind when it is deleted."""
+    """The number of its edition alone decides when a schedule is written, and its deletion leaves nothing."""
 
     def remove(client: Any, table: str, marker: Any, *_rest: Any) -> bool:  # noqa: ANN401 - as in the adapter
         client.delete_item(TableName=table, Key={"p": marker["p"], "s": marker["s"]})
@@ -241,7 +241,7 @@ def test_what_was_found_before_is_found(
     told_of: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each of these was once so, and no simulation of random faults had found it."""
+    """Each of these was a bug once, and no simulation of random faults had found it."""
     mistake(monkeypatch)
     violations = [each for found in Exploration(every_pair()[name], faults).found() for each in found.violations]
     assert any(told_of in each for each in violations), violations
@@ -252,7 +252,7 @@ def test_what_was_found_before_is_found(
 def test_what_is_left_out_ends_as_something_that_is_run(
     name: str, fault: CallFault | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To exchange calls that have nothing in common leads to no other answers and states."""
+    """Exchanging calls without common data leads to no other responses and states."""
     pair = every_pair()[name]
     ends: list[tuple[object, object]] = []
 

@@ -53,14 +53,14 @@ T = TypeVar("T")
 LONGEST = 20 * MINUTE
 """How long one operation may take in virtual time."""
 SETTLED = 60 * MINUTE
-"""How long everything may take to come to its end."""
+"""How long it may take until everything has ended."""
 _WAIT = json.loads(DEFINITION.read_text(encoding="utf-8"))["States"]["Nodes"]["ItemProcessor"]["States"]["Node"]
 EXECUTIONS_ENDED = _WAIT["HeartbeatSeconds"] * SECOND + 30 * MINUTE
-"""How long executions of which nothing depends may take after that: their states ask again so often."""
+"""How long executions without dependents may take after that: their states ask this often."""
 _GOES_ON = 4 * MINUTE
-"""How long a schedule without an end is watched going on."""
+"""How long a permanent schedule is watched."""
 _HELD = 3 * MINUTE
-"""After how long what is held is let go on, so that it comes to its end."""
+"""The time after which paused tasks are resumed, so that they end."""
 _TRAVEL, _LAG = 3, 20
 _FAR = 10_000 * HOUR
 _SERVICES = {"lambda": "lambdas"}
@@ -70,7 +70,7 @@ over after 29 seconds."""
 _TIMEOUT = 5 * SECOND
 """After how long the SDK gives up waiting for an answer."""
 _MALFORMED = {"path_not_found", "method_unsupported", "parameters_invalid", "unknown_field", "required", "wrong_type"}
-"""Codes of problems, and of their errors, of requests that no state of anything could have accepted."""
+"""Codes of problems, and of their errors, of requests that cannot be accepted in any state."""
 
 
 @dataclass(eq=False)
@@ -79,16 +79,16 @@ class Actor:
 
     Attributes:
         stop_at: before which of its calls it stops, from 0; `None` if it does not.
-        fault: what goes wrong with that call.
-        calls: how many calls of AWS it has begun; those that were begun at the same instant are one.
+        fault: the fault of that call.
+        calls: how many calls of AWS it has begun; calls begun at the same instant count as one.
         made: those calls, in words, with the time at which each began.
-        footprints: what each of those calls touches, which are counted by `calls`.
-        touched: what AWS has touched for it since its last call.
+        footprints: the data that each of those calls touches, by the numbers of `calls`.
+        touched: the data that AWS has touched for it since its last call.
         requests: the number of calls that it had begun when it sent each of its requests.
-        replies: the answers that its client got; `None` for one that never came.
-        is_stopped: whether it waits to be let on.
+        replies: the responses that its client got; `None` for one that never came.
+        is_stopped: whether it waits until it may continue.
         strand: its client.
-        late: makes its call that was long under way.
+        late: makes its call that arrives late.
     """
 
     operation: Operation
@@ -108,12 +108,12 @@ class Actor:
 
     @property
     def is_done(self) -> bool:
-        """Whether it has come to its end."""
+        """Whether it has ended."""
         return self.strand is not None and self.strand.done
 
     @property
     def outcome(self) -> tuple[str, ...]:
-        """What its client was told."""
+        """The responses that its client got."""
         return tuple(self.operation.classify(reply) for reply in self.replies)
 
 
@@ -131,7 +131,7 @@ class Saved:
     """The state of an account in which nothing runs.
 
     Attributes:
-        about: ids and the like of what was made in it.
+        about: ids and other facts about it.
     """
 
     now: Millis
@@ -161,7 +161,7 @@ _WATCHED = {
     "dependencies": ("_ends",),
     "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
 }
-"""What watchers remember of earlier writes, by their names in the account."""
+"""The watchers' memory of earlier writes, by their names in the account."""
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
@@ -176,18 +176,18 @@ def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever a watcher remembers
 
 
 def _is_malformed(reply: Reply) -> bool:
-    """Whether a request was refused for what it is, whatever its subject: by a name that the API does not have."""
+    """Whether a request was refused for any subject: because its name is unknown to the API."""
     problem = reply.body if isinstance(reply.body, dict) else {}
     faults = {fault["code"] for fault in problem.get("errors", [])}
     return problem.get("code") in _MALFORMED or bool(faults & _MALFORMED)
 
 
 class World(FaultSimulation):
-    """An account without random faults in which nothing happens by itself until it is let settle.
+    """An account without random faults in which nothing happens by itself until it may settle.
 
     Attributes:
-        about: ids and the like of what the subject is made of; `ends` is how it must end unless a user ends it.
-        behaviour: what targets do, by the name of a method.
+        about: ids and other facts of the subject; `ends` is how it must end unless a user ends it.
+        behaviour: the behaviour of targets, by the name of a method.
         actors: the two operations.
     """
 
@@ -195,7 +195,7 @@ class World(FaultSimulation):
         super().__init__(1, 0.0)
         # Messages are received when an operation receives them, however soon that is.
         self.delivery = 0, 0
-        # Calls that land late are made here by nobody.
+        # No calls arrive late here.
         self.attempts.is_off = True
         self.faulty = self.is_mild = False
         self.ticking = self.receiving = False
@@ -219,19 +219,19 @@ class World(FaultSimulation):
     # Without chance.
 
     def travel(self) -> None:
-        """Let a request or an answer be under way."""
+        """Let a request or a response take its time."""
         self.take(_TRAVEL)
 
     def _lag(self) -> Millis:
         return _LAG
 
     def trace(self, who: object, *what: object) -> None:
-        """Note nothing: an actor's own calls are told."""
+        """Note nothing: an actor's own calls are recorded."""
 
     # States to start from.
 
     def saved(self) -> Saved:
-        """This state, to start from it again and again."""
+        """This state, from which many runs can start."""
         assert not any(each.strand for each in self.machines), "something still runs"
         assert not self.states.running(), "an execution still runs"
         return Saved(
@@ -277,10 +277,10 @@ class World(FaultSimulation):
             for name, value in memory.items():
                 setattr(getattr(self, who), name, _copied(value))
 
-    # Whose calls are whose.
+    # The owner of each call.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation; what an actor's client begins is the actor's."""
+        """Begin an invocation; one that an actor's client begins belongs to the actor."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine = invocation.strand.home
@@ -320,7 +320,7 @@ class World(FaultSimulation):
         return actor
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply | None:  # noqa: ANN401 - of `Users.ask`
-        """Send a request, as a part of an operation or of what comes before."""
+        """Send a request, as a part of an operation or of the preparation."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             actor.requests.append(actor.calls)
@@ -335,7 +335,7 @@ class World(FaultSimulation):
     # Pull workers.
 
     def lease(self, worker: str, seconds: int) -> Reply | None:
-        """Have a pull worker ask for a task; a lease that is handed out has a rest, and nobody else's is alive."""
+        """Have a pull worker ask for a task; its lease must have time left, and no other lease may be valid."""
         wanted = {"types": [PULLED], "wait_seconds": 0, "lease_seconds": seconds, "worker": worker}
         reply = self.ask("POST", "/v1/leases", wanted)
         for leased in reply.body["leases"] if reply is not None and reply.status == 200 else ():
@@ -362,10 +362,10 @@ class World(FaultSimulation):
         return task.lock.key if task is not None and task.lock is not None else None
 
     def end_lease(self, verb: str, body: object = None) -> Reply | None:
-        """Have a pull worker tell something of the task that it got last."""
+        """Have a pull worker report on the task that it got last."""
         name = self.about.get("lease", "none")
         if verb != "heartbeat":
-            # Whatever it is answered: it does not go on.
+            # With any response, it does not continue.
             self.leases = {task: each for task, each in self.leases.items() if each.name != name}
         reply = self.ask("POST", f"/v1/leases/{name}/{verb}", body)
         if verb == "heartbeat" and reply is not None and reply.status == 200:
@@ -377,11 +377,11 @@ class World(FaultSimulation):
     # The end.
 
     def settle(self) -> None:
-        """Let everything come to its end: ticks, workers, a pull worker; what is paused goes on."""
+        """Let everything end: ticks, workers, a pull worker; paused work continues."""
         self.behaviour = "done"
         self.calm_at = self.time.now() if self.faulty else None
         self.received_from = self.time.now()
-        # What began before began when the pair had it begin: it says nothing of how late most starts are.
+        # Work begun earlier began when the pair started it: it says nothing about usual delays.
         self.watching.lateness.clear()
         self.ticking = self.receiving = True
         for poller in self._pollers.values():
@@ -416,7 +416,7 @@ class World(FaultSimulation):
                 self.do(partial(self.users.ask, "POST", f"/v1/tasks/{task.id}/retry"))
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run a job that a task has started: once everything settles, it ends soon, and before only if it is asked."""
+        """Run a job that a task has started: it ends soon once everything settles, and earlier only on request."""
         super().begin_execution(execution)
         if self.ticking:
             self.time.start_process(partial(self._end_soon, execution))
@@ -451,7 +451,7 @@ class World(FaultSimulation):
             self.time.start_process(partial(self.end_job, service, job, well=True))
 
     def _check_stopped(self, job: Execution) -> None:
-        """A job whose task is to be cancelled is stopped soon; it is ended, however that is."""
+        """A job whose task is to be cancelled is stopped soon; any end of it will do."""
         self.take(_HELD)
         self.watching.check(job not in self.executions_of_tasks.running(), f"{job.name} was not stopped")
         self.end_execution(job, Status.SUCCEEDED, "7")
@@ -461,7 +461,7 @@ class World(FaultSimulation):
         self.end_execution(execution, Status.SUCCEEDED, "7")
 
     def _goes_on(self) -> bool:
-        """Whether something is still to come to its end."""
+        """Whether something has still to end."""
         return bool(self._open_tasks()) or bool(self.sqs.queues[self.intake].messages) or self.bulk.are_running
 
     def _let_executions_end(self) -> None:
@@ -485,12 +485,12 @@ class World(FaultSimulation):
             super().invoke_later(function, event)
 
     def _check_ends(self) -> None:
-        """What nobody has ended comes to the end that it should have."""
+        """A subject that nobody has ended ends as it should."""
         self.watching.check(not self._is_bulk_running(), "the bulk operation goes on for ever")
         self._check_job_heard()
         wanted = self.about.get("ends")
         ended_by = [actor for actor in self.actors if actor.operation.name in ENDING]
-        # What was sent again may have been done and then refused: its nonce is gone once others have written.
+        # A repeated request may have been done and then refused: its nonce is overwritten by later writes.
         if wanted is None or any(
             actor.fault == "resent" or not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by
         ):
@@ -507,7 +507,7 @@ class World(FaultSimulation):
             self.watching.check(late <= MINUTE, f"the end of a job was heard {late} ms late")
 
     def check_promises(self) -> None:
-        """What was accepted is true, as long as nobody has asked for anything else since."""
+        """An accepted effect is true until somebody asks for another."""
         if self._has_checked:
             return
         self._has_checked = True
@@ -535,7 +535,7 @@ class World(FaultSimulation):
         return results[0]
 
     def point(self, what: str) -> None:
-        """A point between two steps of something that AWS does by itself."""
+        """A point between two steps of AWS itself."""
         actor = self._clients.get(self.time.process())
         if actor is not None:
             self._at_call(actor, what, None)
@@ -550,7 +550,7 @@ class World(FaultSimulation):
         actor.made.append((self.time.now(), what))
         footprint, actor.touched = footprint_of(call) | actor.touched, frozenset()
         if is_beside:
-            # Begun at once with the one before, by another thread: they are one step.
+            # Begun together with the one before, by another thread: they are one step.
             actor.footprints[-1] |= footprint
             self._block(actor)
             return
@@ -569,19 +569,19 @@ class World(FaultSimulation):
             self.take(_FAR)
 
     def stop(self, actor: Actor) -> None:
-        """Hold an actor just here until it is let on."""
+        """Hold an actor at this point until it may continue."""
         actor.is_stopped = True
         self._block(actor)
 
     def let_on(self, actor: Actor) -> None:
-        """Let an actor go on."""
+        """Let an actor continue."""
         actor.is_stopped = False
         blocked, actor.blocked = actor.blocked, []
         for strand in blocked:
             if not strand.done:
                 self.time.nudge(strand)
 
-    # What targets do.
+    # The behaviour of targets.
 
     def _behave(self, phase: str, context: Context | Asked) -> object:
         if phase == "run":
@@ -598,7 +598,7 @@ class World(FaultSimulation):
         return Accepted()
 
     def _listens(self, context: Context | Asked) -> object:
-        """Work until something is asked, through two heartbeats at most."""
+        """Work until a request comes, through two heartbeats at most."""
         until = self.time.now() + 22 * SECOND
         while self.time.now() < until:
             if context.requested_action == "pause":
@@ -614,13 +614,13 @@ def _instant(text: str) -> Millis:
 
 
 def _made_unheard(world: World, call: Call) -> None:
-    """Make a call whose answer does not come, whatever it is."""
+    """Make a call of any kind whose response does not come."""
     with suppress(ClientError):
         getattr(_fake_of(world, call), call.operation)(**call.request)
 
 
 def _fake_of(world: World, call: Call) -> object:
-    """The fake that a call is made to; executions that tasks start are apart from those of topologies."""
+    """The fake for a call; executions started by tasks are separate from those of topologies."""
     if call.service == "states" and call.request.get("stateMachineArn") == JOBS:
         return world.executions_of_tasks
     return world.job_services.get(call.service) or getattr(world, _SERVICES.get(call.service, call.service))
@@ -646,7 +646,7 @@ def _lost(world: World, actor: Actor, call: Call) -> None:
 
 def _resent(world: World, actor: Actor, call: Call) -> None:
     if call.service in {"ecs", *world.job_services}:
-        # The SDK sends no start of a job again that its service would take for another one.
+        # The SDK does not repeat a job's start that its service would treat as another job.
         return
     _made_unheard(world, call)
     world.stop(actor)
@@ -671,7 +671,7 @@ FAULTS: dict[str, Callable[[World, Actor, Call], None]] = {
     "late": _late,
     "dies": _dies,
 }
-"""What is done at the call that meets each fault."""
+"""The action at the call with each fault."""
 
 
 def _key_of(call: Call) -> str:

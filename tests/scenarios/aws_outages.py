@@ -1,7 +1,7 @@
-"""An outage of an AWS service under a steady load of tasks: what was refused, what was late, and which alarms went off.
+"""An outage of an AWS service under a steady load of tasks: the refusals, the delays, and the alarms.
 
-Metrics are recorded as CloudWatch would have them: those that the functions write, and those that AWS writes of
-functions, queues, the table and the API.
+Metrics are recorded as in CloudWatch: those that the functions write, and AWS's own of functions, queues, the table and
+the API.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _CREATED = 201
 
 @dataclass
 class Figures:
-    """What an outage did.
+    """The effects of an outage.
 
     Attributes:
         accepted: how many tasks were accepted.
         refused: how many requests to create one were refused, by status.
-        lost: ids of accepted tasks that had not succeeded an hour after its end.
+        lost: ids of accepted tasks that had not succeeded an hour after the outage.
         due_during: how many of the accepted tasks were due during the outage.
         on_time_during: how many of these began within ten seconds.
         latest: by how many milliseconds the latest of these was late.

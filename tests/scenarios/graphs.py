@@ -1,4 +1,4 @@
-"""Topologies in scenarios: what tests ask about their nodes."""
+"""Topologies in scenarios: helpers to look at their nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Graphs(Scenario):
         self.undone: list[str] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Note which node's target is called, then do as the scenario says."""
+        """Note the node whose target is called, then behave as the scenario says."""
         if key := self.key_of(context.task_id):
             {"run": self.ran, "rollback": self.undone}.get(phase, []).append(key)
         return super().act(phase, context, payload)
@@ -53,7 +53,7 @@ class Graphs(Scenario):
         return self.topology
 
     def until_answered(self, action: str) -> None:
-        """Have its user pause, resume or cancel it: what cannot be carried out yet is answered 503, and asked again."""
+        """Have its user pause, resume or cancel it: a request that gets 503 is repeated."""
         for _ in range(20):
             if self.ask("POST", f"{PATH}/{self.topology}/{action}").status < 500:
                 return
@@ -75,10 +75,10 @@ class Graphs(Scenario):
         return run_state is not None and self.watching.record(run_state.task_id(key).text) is not None
 
     def run_until_ended(self, within: Millis = HOUR) -> Task:
-        """Let time pass until the topology has ended, and what follows its end is done."""
+        """Let time pass until the topology has ended with its follow-up."""
         assert self.run_until(lambda: self.whole().finished_at is not None, within, SECOND), self.whole()
         return self.whole()
 
     def executions(self) -> dict[str, str]:
-        """How its executions stand, by the fences of its attempts."""
+        """The states of its executions, by the fences of its attempts."""
         return {each.name.rpartition("-")[2]: str(each.status) for each in self.states.executions.values()}

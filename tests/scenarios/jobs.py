@@ -33,11 +33,11 @@ class Jobs(Tasks):
         return task_id
 
     def running(self) -> list[str]:
-        """The jobs that run, of whatever service."""
+        """The running jobs, of any service."""
         return [job for _name, job in self.jobs.running()]
 
     def end_running(self) -> None:
-        """End the one job that runs, with success and its event."""
+        """End the one running job, with success and its event."""
         (job,) = self.running()
         if job in self.ecs.tasks:
             self.end_container(0)
@@ -54,7 +54,7 @@ class Jobs(Tasks):
         return list(self.executions_of_tasks.executions.values())
 
     def end(self, status: Status = Status.SUCCEEDED, output: str = '{"rows": 7}', *, heard: bool = True) -> None:
-        """End the one execution that runs; without its event, if that is not heard."""
+        """End the one running execution; without its event, if that is not delivered."""
         (execution,) = self.executions_of_tasks.running()
         if heard:
             self.end_execution(execution, status, output)

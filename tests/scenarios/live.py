@@ -20,9 +20,9 @@ class Watcher:
 
     Attributes:
         id: of the connection.
-        view: the newest state of each record that it was told of, by id; `None` for what is deleted.
+        view: the newest state of each record in its messages, by id; `None` for deleted ones.
         versions: the version of each.
-        stale: it was told to read again.
+        stale: it got the message to read again.
     """
 
     live: Live
@@ -51,7 +51,7 @@ class Watcher:
         return answers[0]
 
     def send(self, text: str) -> int:
-        """Send a text, and wait until it was handled; the status that the gateway is told."""
+        """Send a text, and wait until it was handled; return the status for the gateway."""
         return self.live.event(self.id, "MESSAGE", body=text)
 
     def subscribe(self, topic: str = "mine", ref: str = "1", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
@@ -59,7 +59,7 @@ class Watcher:
         return self.say(do="subscribe", ref=ref, topic=topic, **more)
 
     def take(self, frames: Sequence[Mapping[str, Any]]) -> None:
-        """Do what a client does with messages: of each record, the highest version counts."""
+        """Process messages as a client does: the highest version of each record counts."""
         for frame in frames:
             if frame["kind"] == "change":
                 for change in frame["changes"]:
@@ -76,7 +76,7 @@ class Watcher:
             self.view[id_] = item
 
     def read_again(self) -> None:
-        """Read the list over REST, as a client does when it is told to, and now and then."""
+        """Read the list over REST, as a client does when a message says so, and now and then."""
         token = ""
         while True:
             page = self.live.ask("GET", "/v1/tasks", query=f"limit=100{token}").body
@@ -91,8 +91,8 @@ class Live(Scenario):
     """An account with clients that watch.
 
     Attributes:
-        stream: every write that the function is told of.
-        handled: how many of them it was given.
+        stream: every write that the function gets.
+        handled: the number of writes it got.
     """
 
     def __init__(self, seed: int = 1) -> None:
@@ -117,7 +117,7 @@ class Live(Scenario):
         return watcher
 
     def event(self, connection_id: str, kind: str, body: str | None = None, ticket: str | None = None) -> int:
-        """Hand an event of a connection to its function; the status that it answers."""
+        """Pass an event of a connection to its function; return its status."""
         event: dict[str, Any] = {
             "requestContext": {"connectionId": connection_id, "eventType": kind, "requestId": "request"}
         }
@@ -133,7 +133,7 @@ class Live(Scenario):
         return status
 
     def hang_up(self, watcher: Watcher, *, told: bool = True) -> None:
-        """Close a connection; `told`: its function is told so, which the gateway does not promise."""
+        """Close a connection; `told`: its function gets the event, which the gateway does not promise."""
         del self.connections.received[watcher.id]
         if told:
             assert self.event(watcher.id, "DISCONNECT") == 200

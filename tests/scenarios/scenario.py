@@ -1,4 +1,4 @@
-"""A scenario: one simulated account without random faults, in which a test decides what happens, and when."""
+"""A scenario: one simulated account without random faults, in which a test controls all events."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ENDS = ("after", "before")
 
 
 class Scenario(FaultSimulation):
-    """An account in virtual time; the unmodified functions run in it. Nothing fails unless the test has it fail.
+    """An account in virtual time; the unmodified functions run in it. Calls fail only if the test makes them fail.
 
-    Use it as a context manager. All invariants of the simulation are checked at every write; `violations` has what
-    they found, and leaving the block without an error fails if there is any.
+    Use it as a context manager. All invariants of the simulation are checked at every write; `violations` has the
+    findings, and leaving the block without an error fails if there are any.
     """
 
     def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
@@ -58,7 +58,7 @@ class Scenario(FaultSimulation):
 
     @property
     def violations(self) -> list[Any]:
-        """What the invariants found."""
+        """The findings of the invariants."""
         return list(self.watching.violations)
 
     @property
@@ -71,14 +71,14 @@ class Scenario(FaultSimulation):
         self.time.run_until(self.now + duration)
 
     def run_until(self, is_so: Callable[[], object], within: Millis = HOUR, step: Millis = 50) -> bool:
-        """Let time pass until something is so; says whether it became so in time."""
+        """Let time pass until a condition is true; return whether it became true in time."""
         end = self.now + within
         while not is_so() and self.now < end:
             self.time.run_until(min(self.now + step, end))
         return bool(is_so())
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`
-        """Send a request to the API and let time pass until its answer comes.
+        """Send a request to the API and let time pass until its response.
 
         Raises:
             AssertionError: no answer came.
@@ -88,9 +88,9 @@ class Scenario(FaultSimulation):
         return replies[0]
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> list[Reply]:  # noqa: ANN401 - same
-        """Send a request beside whatever else goes on; the list gets the answer once there is one.
+        """Send a request while other work continues; its response is added to the list.
 
-        Which occurrences it asks to backfill is reported to the watchers of schedules.
+        The watchers of schedules get the occurrences of its backfill.
         """
         replies: list[Reply] = []
         if method == "POST" and (asked := _BACKFILLS.fullmatch(path)) is not None:
@@ -122,7 +122,7 @@ class Scenario(FaultSimulation):
         return [item for item in self.table.every() if item[schema.PARTITION_KEY]["S"].startswith(prefix)]
 
     def expire(self) -> list[tuple[str, str]]:
-        """Remove every item whose TTL is over, as DynamoDB does at some time after; returns their keys."""
+        """Remove every expired item, as DynamoDB does at some later time; return their keys."""
         over = [
             (item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"])
             for item in self.table.every()
@@ -133,7 +133,7 @@ class Scenario(FaultSimulation):
         return over
 
     def once(self, matches: Callable[[Call], bool], then: Callable[[Call], None]) -> list[Call]:
-        """Do something before the first call that matches; the list gets that call once it came."""
+        """Do something before the first matching call; that call is added to the list."""
         met: list[Call] = []
         before = self.before_call
 
@@ -148,11 +148,11 @@ class Scenario(FaultSimulation):
         return met
 
     def slow(self, matches: Callable[[Call], bool], duration: Millis) -> list[Call]:
-        """Have the first call that matches wait before it is made; the list gets that call once it came."""
+        """Delay the first matching call; it is added to the list."""
         return self.once(matches, lambda _call: self.take(duration))
 
     def suspend(self, machine: Machine, duration: Millis) -> None:
-        """Let nothing on a machine go on for so long, in whatever it is: its leases go by meanwhile."""
+        """Suspend everything on a machine for this long: its leases may end meanwhile."""
         assert machine.strand is not None
         self.watching.freezes(machine.strand)
         self.time.freeze(machine.strand, self.now + duration)

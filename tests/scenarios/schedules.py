@@ -1,4 +1,4 @@
-"""Schedules in scenarios: how tests create them, and what has become of their occurrences."""
+"""Schedules in scenarios: how tests create them, and look at their occurrences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Schedules(Tasks):
         self.created_at: Millis = 0
 
     def make(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
-        """Create a schedule, of once a minute unless another timing is given."""
+        """Create a schedule, once a minute unless another timing is given."""
         timings = {"cron", "rate", "interval", "dates", "permanent"}
         body: dict[str, Any] = {"name": NAME, "task": {"type": PLAIN, "timeout_seconds": 600}, **fields}
         if not timings & set(body):
@@ -43,7 +43,7 @@ class Schedules(Tasks):
         assert made.status == 201, made.body
 
     def schedule(self) -> dict[str, Any]:
-        """The schedule as the API tells it."""
+        """The schedule in the API's response."""
         body: dict[str, Any] = self.ask("GET", PATH).body
         return body
 
@@ -60,7 +60,7 @@ class Schedules(Tasks):
         return sorted((task for task in self.watching.tasks() if task.schedule_ref), key=lambda task: task.id)
 
     def ran(self) -> Counter[Millis]:
-        """How often each occurrence began to run, by the instant that it stands for."""
+        """The number of starts of each occurrence, by its instant."""
         nominal = {task.id.text: task.schedule_ref.nominal for task in self.placed() if task.schedule_ref}
         return Counter(nominal[effect.task_id] for effect in self.effects if effect.task_id in nominal)
 
@@ -74,13 +74,13 @@ class Schedules(Tasks):
         return list(range(-(-first // MINUTE) * MINUTE, last + 1, MINUTE))
 
     def most_at_once(self, length: Millis) -> int:
-        """How many calls of targets went on at once at the most, each of so many milliseconds."""
+        """The largest number of concurrent calls of targets, each of this many milliseconds."""
         begun = [effect.at for effect in self.effects]
         return max(sum(1 for other in begun if at - length < other <= at) for at in begun)
 
 
 def is_of_a_schedule(call: Call) -> bool:
-    """Whether a call reads or writes what is stored of schedules."""
+    """Whether a call reads or writes stored data of schedules."""
     return (call.partition or "").startswith(schema.SCHEDULE_PREFIX)
 
 

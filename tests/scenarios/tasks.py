@@ -1,4 +1,4 @@
-"""Tasks in scenarios: how tests create and control them, and what has become of them."""
+"""Tasks in scenarios: how tests create and control them, and look at them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class Tasks(Scenario):
     Attributes:
         effects: every call of a target, in order.
         callbacks: every outcome that was posted to a callback URL, in order.
-        answer_callback: the status with which the receiver answers a callback.
+        answer_callback: the status of the receiver's response to a callback.
         notices: the id and the kind of every notice that was posted, in order.
-        answer_notice: the status with which the receiver answers a notice.
+        answer_notice: the status of the receiver's response to a notice.
     """
 
     def __init__(self, seed: int = 1, start: Millis | None = None) -> None:
@@ -58,7 +58,7 @@ class Tasks(Scenario):
         self.answer_notice: Callable[[], int] = lambda: 200
         self._facts: dict[Machine, FakeTelemetry] = {}
 
-    # What users do.
+    # Actions of users.
 
     def create(self, delay: Millis = 0, kind: str = PLAIN, **fields: Any) -> str:  # noqa: ANN401 - JSON
         """Create a task that is due after a delay; its id."""
@@ -86,7 +86,7 @@ class Tasks(Scenario):
         event = {"id": event_id, "source": "orders", "time": at, "detail": {"type": PLAIN, **fields}}
         self.sqs.send_message(QueueUrl=self.intake, MessageBody=json.dumps(event))
 
-    # What has become of tasks.
+    # The states of tasks.
 
     def tally(self) -> Counter[State]:
         """How many tasks there are in each state."""
@@ -97,7 +97,7 @@ class Tasks(Scenario):
         return self.record(task_id).state
 
     def outcomes(self, task_id: str) -> list[str]:
-        """How the attempts of a task ended."""
+        """The outcomes of a task's attempts."""
         return [str(line.outcome) for line in self.record(task_id).attempt_history]
 
     def phases(self, task_id: str = "") -> list[str]:
@@ -109,7 +109,7 @@ class Tasks(Scenario):
         return [each.at for each in self.effects if each.task_id == task_id]
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Note a call of a target, then do as the test says."""
+        """Note a call of a target, then behave as the test says."""
         self.effects.append(Effect(context.task_id, phase, self.now, context.fence))
         return super().act(phase, context, payload)
 
@@ -129,13 +129,13 @@ class Tasks(Scenario):
         return self.record(context.task_id).attempt
 
     def hang(self, attempts: int = 1, otherwise: Callable[[], object] = lambda: "done") -> None:
-        """Have targets return only after hours in so many first attempts of each task."""
+        """Have targets return only after hours in this many first attempts of each task."""
         self.target = lambda _phase, context: (
             self.take(10 * 3600 * SECOND) if self.attempt(context) <= attempts else otherwise()
         )
 
     def fail(self, attempts: int = 99, phase: str = "run", error: type[Exception] = ValueError) -> None:
-        """Have one phase raise in so many first attempts of each task."""
+        """Have one phase raise in this many first attempts of each task."""
 
         def behave(called: str, context: Any) -> str:  # noqa: ANN401 - same
             if called == phase and self.attempt(context) <= attempts:
@@ -145,7 +145,7 @@ class Tasks(Scenario):
         self.target = behave
 
     def last(self, seconds: float) -> None:
-        """Have targets take so long."""
+        """Have targets take this long."""
 
         def behave(_phase: str, _context: object) -> str:
             self.take(round(seconds * SECOND))
@@ -153,7 +153,7 @@ class Tasks(Scenario):
 
         self.target = behave
 
-    # What goes wrong.
+    # Faults.
 
     def lose_messages(self) -> None:
         """Lose every message that is queued or in flight."""
@@ -186,13 +186,13 @@ class Tasks(Scenario):
         return refused
 
     def refuse_sends(self) -> list[Call]:
-        """Have the queues take no messages from now on."""
+        """Have the queues refuse messages from now on."""
         return self.refuse(lambda call: call.operation == "send_message_batch")
 
-    # What it costs and what is counted.
+    # Costs and counts.
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, and keep what its process counts."""
+        """Begin an invocation, and keep the counts of its process."""
         invocation = super().invoke(function, event)
         assert invocation.strand is not None
         machine: Any = invocation.strand.home
@@ -200,24 +200,24 @@ class Tasks(Scenario):
         return invocation
 
     def counts(self) -> Counter[str]:
-        """What all processes have counted."""
+        """The counts of all processes."""
         return sum((facts.counts for facts in self._facts.values()), Counter[str]())
 
     def measured(self, name: str) -> list[Millis]:
-        """What all processes have measured of a length of time: `lateness`, or of a split `wait{gate=lock}`."""
+        """All processes' measurements of a duration: `lateness`, or of a split `wait{gate=lock}`."""
         return [value for facts in self._facts.values() for each, value in facts.measures if each == name]
 
     def notes(self) -> list[str]:
-        """What all processes have noted."""
+        """The notes of all processes."""
         return [text for facts in self._facts.values() for text, _ in facts.notes]
 
     def sent(self) -> int:
-        """How many messages were sent to the queues of work."""
+        """The number of messages sent to the work queues."""
         answers = [line[4] for line in self.lines if line[2] == "send_message_batch"]
         return sum(len(answer.get("Successful", ())) for answer in answers if isinstance(answer, dict))
 
     def worker_ends(self) -> int:
-        """How many workers ended their process."""
+        """The number of workers that ended their process."""
         return sum(1 for line in self.lines if line[2] == "ends itself")
 
     def done(self, task_id: str) -> Task:

@@ -1,4 +1,4 @@
-"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time is over."""
+"""Tasks that wait for a person: nothing runs until somebody approves or rejects them, or their time ends."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def waiting(graphs: Graphs, **target: object) -> Task:
 
 
 def signal(graphs: Graphs, task: Task, **body: object) -> tuple[int, Any]:
-    """Decide; the status and the body of the answer."""
+    """Decide; return the status and the body of the response."""
     graphs.topologies.signalled.add((task.id.text, body["approve"] is True))
     answer = graphs.ask("POST", f"/v1/tasks/{task.id}/signal", body)
     return answer.status, answer.body
@@ -70,7 +70,7 @@ def test_a_graph_goes_on_when_it_is_approved() -> None:
 
 
 def test_a_rejection_fails_the_node() -> None:
-    """With the reason as its message; what depends on a failure runs."""
+    """The reason is its message; nodes that depend on the failure run."""
     with Graphs() as graphs:
         graphs.submit(RELEASE, on_failure="continue")
         graphs.run(MINUTE)
@@ -86,7 +86,7 @@ def test_a_rejection_fails_the_node() -> None:
     [("fail", "failed", "ApprovalTimedOut"), ("reject", "failed", "Rejected"), ("approve", "succeeded", None)],
 )
 def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) -> None:
-    """Then what was agreed on happens, at the first attempt and not before."""
+    """Then the default decision applies, at the first attempt and not before."""
     with Graphs() as graphs:
         task = waiting(graphs, timeout_seconds=3600, on_timeout=on_timeout)
         graphs.run(HOUR - 2 * MINUTE)
@@ -97,7 +97,7 @@ def test_nobody_decides_in_time(on_timeout: str, state: str, error: str | None) 
 
 
 def test_one_decision_stands() -> None:
-    """The same again is answered the same; another one, and one about what waits for none, is a conflict."""
+    """The same decision again gets the same response; another one, and one on another kind of task, is a conflict."""
     with Graphs() as graphs:
         task = waiting(graphs)
         first = signal(graphs, task, approve=True, payload=1)
@@ -120,7 +120,7 @@ def test_one_decision_stands() -> None:
 
 
 def test_one_rejection_stands_with_its_reason() -> None:
-    """The same again is answered the same; another reason is a conflict, as the first one is the task's error."""
+    """The same again gets the same response; another reason is a conflict, as the first is the task's error."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert signal(graphs, task, approve=False, reason="no")[0] == 200
@@ -142,7 +142,7 @@ def test_a_payload_is_compared_wherever_it_is_stored(size: int) -> None:
 
 @pytest.mark.parametrize("approve", [True, False])
 def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:  # noqa: FBT001 - a parameter
-    """From its due time on, not before; when workers are back, the graph goes on and nothing waits any more."""
+    """From its due time on, not before; when workers are back, the graph continues without a waiting task."""
     with Graphs() as graphs:
         body = {"type": "release", "target": {"kind": "approval"}, "delay_seconds": 30}
         graphs.faulty, graphs.receiving = True, False
@@ -159,7 +159,7 @@ def test_an_approval_is_decided_while_no_worker_is_there(approve: bool) -> None:
 
 
 def test_a_node_is_decided_while_no_worker_is_there() -> None:
-    """The topology goes on with the decision once workers are back."""
+    """The topology continues with the decision once workers are back."""
     with Graphs() as graphs:
         graphs.faulty = True
         graphs.submit(RELEASE)
@@ -175,7 +175,7 @@ def test_a_node_is_decided_while_no_worker_is_there() -> None:
 
 
 def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
-    """The decision waits for the check, which takes moments, and counts."""
+    """The decision waits for the check, which takes moments, and takes effect."""
     with Graphs() as graphs:
         task = waiting(graphs)
         name = task.id.text
@@ -193,7 +193,7 @@ def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:
 
 
 def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
-    """By the topology's cancel as by its own: nothing runs that would have to stop."""
+    """By the topology's cancel or its own: no target is running that would have to stop."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)
@@ -203,7 +203,7 @@ def test_what_waits_for_an_approval_is_cancelled_at_once() -> None:
 
 
 def test_an_approval_has_nothing_to_undo() -> None:
-    """A rollback of a topology goes past it."""
+    """A rollback of a topology skips it."""
     with Graphs() as graphs:
 
         def behave(phase: str, context: Context) -> str:
@@ -222,7 +222,7 @@ def test_an_approval_has_nothing_to_undo() -> None:
 
 @pytest.mark.parametrize("at", ["the claim", "the end of its time"])
 def test_an_approval_outlives_its_worker(at: str) -> None:
-    """A worker that dies while it holds one has called nothing: that is no attempt, also if only one is allowed."""
+    """A worker that dies with it has called nothing: that is no attempt, even if only one is allowed."""
     with Graphs() as graphs:
         graphs.faulty = True
         target = {"kind": "approval", "timeout_seconds": 3600, "on_timeout": "approve"}

@@ -43,7 +43,7 @@ class Archived(Scenario):
         return [json.loads(line) for body in self.objects().values() for line in body.splitlines()]
 
     def tasks(self) -> dict[str, dict[str, Any]]:
-        """The archived tasks, as whoever reads them does: by id and version, each once."""
+        """The archived tasks, as a reader gets them: by id and version, each once."""
         found = {(line["id"], line["version"]): line for line in self.rows()}
         assert len(found) == len({task_id for task_id, _ in found})
         return {task_id: line for (task_id, _), line in found.items()}
@@ -77,7 +77,7 @@ def archived() -> Iterator[Archived]:
 
 
 def test_a_task_that_ttl_removes_is_in_the_archive_as_the_api_answered_it() -> None:
-    """The line has every field of the last answer, the owner, the attempts and the events; then the table has none."""
+    """The line has every field of the last response, the owner, the attempts and the events."""
     with archived() as account:
         account.target = lambda _phase, _context: {"done": [1, 2.5, "ü"]}
         task_id = account.create(payload={"big": "x" * 4_000, "text": "line\nbreak"}, tags={"team": "dba"}, name="n")
@@ -129,7 +129,7 @@ def test_each_type_is_archived_for_its_own_time() -> None:
 
 
 def test_what_the_settings_redact_is_not_archived() -> None:
-    """Neither of a payload nor of a result, by the type of the task; the rest of a line stays as it is."""
+    """Neither in a payload nor in a result, by the type of the task; the rest of a line is unchanged."""
     with archived() as account:
         account.environ[Variable.REDACT] = json.dumps({PLAIN: ["card"]})
         account.target = lambda _phase, _context: {"card": "the secret", "left": 12.5}
@@ -178,7 +178,7 @@ def test_a_batch_that_comes_twice_or_half_is_read_once() -> None:
 
 
 def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
-    """Its name and its bytes depend on nothing but the tasks."""
+    """Its name and its bytes depend only on the tasks."""
     with archived() as account:
         account.create()
         account.run(MINUTE)
@@ -192,7 +192,7 @@ def test_the_same_batch_twice_is_one_object_of_the_same_bytes() -> None:
 
 
 def test_after_an_outage_of_hours_nothing_is_missing() -> None:
-    """The function is dead while TTL removes records; then it reads what the stream has kept."""
+    """The function is dead while TTL removes records; then it reads them from the stream."""
     with archived() as account:
         ids = {account.create() for _ in range(5)}
         account.run(MINUTE)
@@ -222,7 +222,7 @@ def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
 
 
 def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
-    """It delays no other; what the stream delivered of it is kept, so that later code may read it."""
+    """It delays no other; its data from the stream is kept, so that later code may read it."""
     with archived() as account:
         poisoned, fine = account.create(), account.create()
         account.run(MINUTE)
@@ -235,7 +235,7 @@ def test_a_record_that_cannot_be_read_is_kept_as_it_was() -> None:
 
 
 def test_a_payload_that_is_no_json_is_left_out() -> None:
-    """A damaged payload makes neither its task nor its object unreadable: the task is archived without its contents."""
+    """A damaged payload makes neither its task nor its object unreadable: the task is archived without contents."""
     with archived() as account:
         damaged = [account.create() for _ in range(3)]
         account.run(MINUTE)
@@ -251,7 +251,7 @@ def test_a_payload_that_is_no_json_is_left_out() -> None:
 
 
 def test_a_deleted_task_is_not_archived() -> None:
-    """What a user deletes before TTL does is in no object, and no word of its payload is."""
+    """A task that a user deletes before TTL does is in no object, nor is any word of its payload."""
     with archived() as account:
         deleted, kept = account.create(payload="the secret"), account.create()
         account.run(MINUTE)
@@ -263,7 +263,7 @@ def test_a_deleted_task_is_not_archived() -> None:
 
 
 def test_all_attempts_are_archived() -> None:
-    """Those that the record had no room for are read from beside it."""
+    """Those outside the record are read from their items."""
 
     def fail(_phase: str, _context: object) -> None:
         raise ValueError("no")
@@ -283,7 +283,7 @@ def test_all_attempts_are_archived() -> None:
 
 
 def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
-    """The problem has a code of its own and the command that finds it, whoever asks; a young id is just not found."""
+    """The problem has a separate code and the command that finds the task; a young id is just not found."""
     with archived() as account:
         task_id = account.create()
         deleted = account.create()
@@ -319,7 +319,7 @@ def test_who_reads_an_archived_task_is_told_where_it_is() -> None:
     ],
 )
 def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str, int], said: str) -> None:
-    """The type of a task that is gone is not known; the caller knows it, and sees whether to look in the archive."""
+    """The type of a removed task is unknown; the caller knows it, and sees whether to look in the archive."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: days, Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps(by_type)}
         task_id = account.create()
@@ -330,7 +330,7 @@ def test_the_types_that_are_not_archived_are_named(days: str, by_type: dict[str,
 
 @pytest.mark.parametrize("archived_type", [PLAIN, UNDONE])
 def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type: str) -> None:
-    """Whoever looks for an old run is not sent to an archive that has none of them."""
+    """A reader of an old run is not referred to an archive without such runs."""
     with archived() as account:
         account.environ |= {Variable.ARCHIVE_DAYS: "0", Variable.ARCHIVE_DAYS_BY_TYPE: json.dumps({archived_type: 7})}
         schedule = {"name": "nightly", "rate": "1 day", "task": {"type": PLAIN}}
@@ -340,7 +340,7 @@ def test_runs_of_a_schedule_are_said_to_be_archived_if_its_type_is(archived_type
 
 
 def test_without_an_archive_no_task_is_said_to_be_in_one() -> None:
-    """Where the settings keep no archive, what is gone is gone."""
+    """Without an archive in the settings, a removed task is lost."""
     with Scenario() as account:
         task_id = account.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]
         account.run(MINUTE)

@@ -1,4 +1,4 @@
-"""How long a task may be tried again, and how long an attempt may wait for its lock."""
+"""The limits on how long a task is retried, and on how long an attempt waits for its lock."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def error_of(tasks: Tasks, task_id: str) -> str | None:
 
 
 def test_no_attempt_starts_after_the_retry_duration() -> None:
-    """It fails at once with its last error when the next attempt would come too late, and starts anew when retried."""
+    """It fails at once with its last error when the next attempt would be too late, and begins anew with a retry."""
     with Tasks() as tasks:
         tasks.fail()
         task_id = tasks.create(**limited(30))
@@ -52,7 +52,7 @@ def test_no_attempt_starts_after_the_retry_duration() -> None:
 
 
 def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> None:
-    """Its time is its timeout."""
+    """Its limit is its timeout."""
     with Tasks() as tasks:
         tasks.last(40)
         task_id = tasks.create(**limited(10))
@@ -61,7 +61,7 @@ def test_an_attempt_that_runs_at_the_end_of_the_retry_duration_may_succeed() -> 
 
 
 def test_what_a_lost_attempt_did_is_rolled_back_after_the_retry_duration() -> None:
-    """The next attempt comes after the lease, too late: it is not begun, and the history tells of the lost one."""
+    """The next attempt, after the lease, would be too late: it does not begin, and the history has the lost one."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang()
@@ -119,7 +119,7 @@ def test_a_task_gives_up_its_lock_after_its_wait() -> None:
 
 
 def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon() -> None:
-    """It is paused and resumed again and again: the wait for its lock does not begin anew with that."""
+    """Pausing and resuming it repeatedly does not restart the wait for its lock."""
     with Tasks() as tasks:
         tasks.last(50)
         holder = tasks.create(**patient(300))
@@ -136,7 +136,7 @@ def test_a_task_that_waits_for_other_things_in_between_gives_up_its_lock_as_soon
 
 
 def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> None:
-    """What the first attempt did is undone; a rollback waits for its lock as long as it takes."""
+    """The first attempt's effect is undone; a rollback waits for its lock without a limit."""
     with Tasks() as tasks:
         tasks.fail(1)
         slow = {"max_attempts": 3, "initial_seconds": 10, "max_seconds": 10}
@@ -150,7 +150,7 @@ def test_a_later_attempt_that_waits_too_long_for_its_lock_is_rolled_back() -> No
 
 
 def test_a_pulled_task_gives_up_its_lock_after_its_wait() -> None:
-    """Whoever leases next finds that its time is over."""
+    """The next worker to lease finds that its time has ended."""
     with Pulled() as tasks:
         tasks.create_pulled(**patient(300))
         tasks.lease_one()

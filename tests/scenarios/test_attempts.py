@@ -1,4 +1,4 @@
-"""Attempts: those that fail, those whose workers die, hang or are cut off, and those that follow them."""
+"""Attempts that fail, attempts whose workers die, hang or are cut off, and the attempts after them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _writes_record(call: Call) -> bool:
 
 
 def test_a_retry_waits_and_runs_again(tasks: Tasks) -> None:
-    """A failing target is tried again after a jittered wait, under a new fence, and the history tells all."""
+    """A failing target is retried after a jittered wait, with a new fence, and the history has every attempt."""
     with tasks:
         tasks.fail(2)
         task_id = tasks.create()
@@ -99,7 +99,7 @@ def test_an_unretriable_error_is_not_retried(tasks: Tasks) -> None:
 
 
 def test_old_lines_of_the_history_move_out_of_the_record(tasks: Tasks) -> None:
-    """Eight attempts: the record keeps the last five lines; the API tells all of them."""
+    """Eight attempts: the record keeps the last five lines; the API returns all of them."""
     with tasks:
         tasks.fail(7)
         task_id = tasks.create(retry={"max_attempts": 9, "initial_seconds": 0})
@@ -128,7 +128,7 @@ def test_a_worker_killed_in_an_attempt_is_replaced_after_its_lease(tasks: Tasks)
 
 
 def test_a_worker_and_its_message_lost_together_are_found_by_a_scan(tasks: Tasks) -> None:
-    """Nothing is left but the record with a lease that is over: a scan sends it again."""
+    """Only the record with an ended lease is left: a scan sends it again."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -151,7 +151,7 @@ def test_a_worker_killed_before_its_claim_costs_no_attempt(tasks: Tasks) -> None
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
-    """A crash counts as an attempt: with one allowed, nothing runs again and the record says why."""
+    """A crash counts as an attempt: if only one is allowed, nothing runs again and the record has the reason."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(retry=ONCE, timeout_seconds=800)
@@ -167,13 +167,13 @@ def test_the_last_attempt_lost_fails_the_task(tasks: Tasks) -> None:
 
 @pytest.mark.slow
 def test_a_task_that_outlives_its_scans_is_looked_at_every_day(tasks: Tasks) -> None:
-    """Its messages of days are lost, long after the last scan of its minute: the timer of the next day still comes."""
+    """All its messages for days are lost, long after the last scan of its minute: the next day's timer still comes."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=25 * 3600)
         tasks.run(SECOND)
         assert tasks.record(task_id).awaiting_notification
-        # Every timer of its deadline is lost: what is left are those that scans set.
+        # Every timer of its deadline is lost: only those of scans are left.
         for item in tasks.items():
             partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
             if schema.TIMER_MARK in sort:
@@ -199,7 +199,7 @@ def test_a_long_task_keeps_its_lease() -> None:
 
 
 def test_a_short_task_costs_no_heartbeat() -> None:
-    """What ends within a third of its lease is written three times: created, claimed, finished."""
+    """A task that ends within a third of its lease is written three times: created, claimed, finished."""
     with Tasks() as tasks:
         tasks.last(9)
         task_id = tasks.create()
@@ -208,7 +208,7 @@ def test_a_short_task_costs_no_heartbeat() -> None:
 
 
 def test_progress_is_written_with_a_heartbeat_and_with_the_outcome() -> None:
-    """What the target reports can be read while it runs, and what it reported last is not lost."""
+    """The target's progress can be read while it runs, and its last report is not lost."""
     with Tasks() as tasks:
 
         def report(_phase: str, context: Context) -> str:
@@ -243,7 +243,7 @@ def _raised(error: Exception) -> object:
 
 @pytest.mark.parametrize("ends", ENDS)
 def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, ends: str) -> None:
-    """An outcome that is under way for so long that another attempt runs when it arrives changes nothing."""
+    """An outcome that arrives when another attempt runs changes nothing."""
     with tasks:
 
         def behave(_phase: str, context: Context) -> object:
@@ -276,7 +276,7 @@ def test_the_outcome_of_an_attempt_that_was_replaced_is_refused(tasks: Tasks, en
 
 
 def test_an_attempt_that_is_cut_off_stops_itself_and_is_replaced(tasks: Tasks) -> None:
-    """Its worker cannot reach the table any more: the process ends, and after the lease another one takes over."""
+    """Its worker cannot reach the table any more: the process ends, and another one takes over after the lease."""
     with tasks:
         tasks.target = lambda _phase, context: tasks.take(5 * MINUTE if context.fence == 1 else SECOND)
         task_id = tasks.create(timeout_seconds=800)
@@ -316,7 +316,7 @@ def test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over(tasks: Task
 
 @pytest.mark.parametrize("how", ["late heartbeat", "late finish", "away at the end", "away at the claim"])
 def test_a_table_that_is_away_for_a_while_costs_no_outcome(tasks: Tasks, how: str) -> None:
-    """A heartbeat, the outcome or a claim is written again and again: the task runs once, under one lease."""
+    """A heartbeat, the outcome or a claim is retried: the task runs once, under one lease."""
     away = {
         "late heartbeat": (5 * SECOND, 14 * SECOND),
         "late finish": (20 * SECOND, LEASE + 2 * SECOND),
@@ -368,7 +368,7 @@ class Stuck(Tasks):
         return "done"
 
     def stall(self, call: Call) -> None:
-        """Let sends of the stuck process take long."""
+        """Delay the sends of the stuck process."""
         is_late = bool(self.effects) and self.now > self.effects[0].at + OVERDUE
         if is_late and call.machine is self.machine and call.operation == "send_message_batch":
             self.take(20 * SECOND)
@@ -412,7 +412,7 @@ def test_the_next_attempt_waits_for_the_process_of_a_stuck_one() -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
-    """Run now and retry, asked for each 200 ms, begin nothing before the stuck process is gone."""
+    """Run now and retry, requested every 200 ms, begin nothing before the stuck process has ended."""
     with Stuck() as tasks:
         task_id = tasks.create(
             timeout_seconds=TIMEOUT, retry=ONCE if verb == "retry" else {"initial_seconds": 0, "max_attempts": 5}
@@ -429,7 +429,7 @@ def test_nobody_hurries_what_a_dying_process_still_does(verb: str) -> None:
 
 
 def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
-    """The rollback that follows a last attempt does not begin beside it."""
+    """The rollback after a last attempt does not begin while that still runs."""
     with Stuck() as tasks:
         task_id = tasks.create(kind=UNDONE, timeout_seconds=TIMEOUT, retry=ONCE, rollback_on_failure=True)
         tasks.run(5 * MINUTE)
@@ -440,7 +440,7 @@ def test_a_stuck_target_is_undone_when_its_process_is_gone() -> None:
 
 
 def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
-    """Who waits for the lock does not begin beside it, and does not wait for its lease either."""
+    """A waiter for the lock does not begin while the target still runs, and need not wait for its lease."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE, lock={"key": "key"})
         second = tasks.create(SECOND, lock={"key": "key"})
@@ -452,7 +452,7 @@ def test_the_lock_of_a_stuck_target_is_free_when_its_process_is_gone() -> None:
 
 
 def test_a_stuck_target_is_reported_as_failed_at_once() -> None:
-    """Its outcome is there for all to read before its process is gone; only what follows it waits."""
+    """Its outcome can be read before its process has ended; only the follow-up waits."""
     with Stuck() as tasks:
         task_id = tasks.create(timeout_seconds=TIMEOUT, retry=ONCE)
         tasks.run(OVERDUE + OVERDUE_GRACE + 2 * SECOND)
@@ -526,7 +526,7 @@ def test_a_call_that_was_never_sent_costs_no_attempt(throttled: Throttled) -> No
 
 @pytest.mark.parametrize("phase", ["prepare", "rollback"])
 def test_no_phase_is_counted_whose_call_was_never_sent(throttled: Throttled, phase: str) -> None:
-    """What is to be prepared or undone waits as well, and costs no attempt of its own."""
+    """Preparing and undoing wait as well, without a separate attempt."""
     with throttled as tasks:
         tasks.phase, tasks.until = phase, tasks.now + 10 * MINUTE
         task_id = tasks.create(target=HTTP | {"phases": ["prepare", "rollback"]}, retry=ONCE)
@@ -554,7 +554,7 @@ def test_cleaning_up_is_tried_again_when_its_call_was_never_sent(
 
 @pytest.mark.parametrize("kind", ["worker", "pulled", "awaiting_notification"])
 def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, kind: str) -> None:
-    """It was under way while a later one renewed the lease; it is refused, and the lease stays as that one left it."""
+    """A later one renewed the lease in the meantime; the late one is refused, and the lease does not change."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted() if kind == "deferred" else tasks.take(HOUR)
         task_id = tasks.create(
@@ -584,7 +584,7 @@ def test_a_heartbeat_that_arrives_late_does_not_shorten_the_lease(tasks: Tasks, 
 
 
 def test_a_payload_that_cannot_be_read_for_a_while_costs_no_attempt(tasks: Tasks) -> None:
-    """S3 is away when the task is due: it waits, says for what, and runs once at its first attempt."""
+    """S3 fails when the task is due: it waits with a reason, and runs once at its first attempt."""
     with tasks:
         huge = "".join(f"{index * 2654435761 % 2**32:08x}" for index in range(60_000))
         task_id = tasks.create(10 * SECOND, payload=huge)

@@ -1,4 +1,4 @@
-"""Backfills beside all else that becomes of a schedule: each scheduled time of the period runs once."""
+"""Backfills together with other changes of a schedule: each scheduled time of the period runs once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENTS: dict[str, list[tuple[str, str, Any]]] = {
 
 
 def backfilled(schedules: Schedules) -> Counter[Millis]:
-    """How often each time of the period began to run."""
+    """The number of starts of each time in the period."""
     times = {
         task.id.text: task.schedule_ref.nominal
         for task in schedules.placed()
@@ -41,7 +41,7 @@ def backfilled(schedules: Schedules) -> Counter[Millis]:
 
 
 def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more: Any) -> list[Millis]:  # noqa: ANN401 - JSON
-    """Ask for so many minutes, four of them a minute; their times."""
+    """Request this many minutes, four of them a minute; return their times."""
     end = start + number * MINUTE
     body = {"scheduled_after": to_iso(start), "scheduled_before": to_iso(end), "per_minute": 4, **more}
     assert schedules.control("backfills", body).status == 201
@@ -51,7 +51,7 @@ def fill_back(schedules: Schedules, start: Millis, number: int = NUMBER, **more:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one"]))
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap: str) -> None:
-    """Some of it was placed, the rest comes after the change: each time once; the timing is kept to beside it."""
+    """Some of it was placed, the rest follows after the change: each time once; the timing continues as well."""
     with Schedules() as schedules:
         schedules.make(overlap=overlap)
         schedules.run(MINUTE)
@@ -69,7 +69,7 @@ def test_a_backfill_goes_on_whatever_becomes_of_its_schedule(event: str, overlap
 
 
 def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
-    """Nobody expands for ten minutes: what was missed is decided by itself, and the backfill is complete."""
+    """No expansion for ten minutes: missed times are decided separately, and the backfill is complete."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         wanted = fill_back(schedules, schedules.now // HOUR * HOUR - 5 * HOUR)
@@ -84,7 +84,7 @@ def test_a_backfill_survives_an_outage_of_the_trigger_and_a_catch_up() -> None:
 
 
 def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
-    """Neither what was placed nor the rest."""
+    """Neither placed occurrences nor the rest."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         assert schedules.amend(cron="* * * * *").status == 200
@@ -99,7 +99,7 @@ def test_nothing_of_a_backfill_begins_after_its_schedule_was_deleted() -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "run"])
 def test_a_backfill_runs_what_was_once_stopped(how: str) -> None:
-    """An occurrence was cancelled, or run early, and its schedule changed; later its owner asks for that very time."""
+    """An occurrence was cancelled, or run early, and its schedule changed; later its owner requests that very time."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
         schedules.make(overlap="allow_all")
@@ -145,7 +145,7 @@ def test_only_what_is_missing_runs(changes: tuple[dict[str, Any], ...]) -> None:
 
 
 def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
-    """An hour of which all but the last minutes ran: these begin at once, whatever the pace."""
+    """Most of an hour has runs already: the last minutes begin at once, at any pace."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.control("pause")
@@ -162,7 +162,7 @@ def test_what_has_a_run_takes_no_place_in_the_pace() -> None:
 
 
 def test_an_occurrence_that_was_skipped_is_missing() -> None:
-    """Runs of 90 s every minute, of which every other is skipped: a backfill runs these."""
+    """Runs of 90 s every minute, every other one skipped: a backfill runs the skipped ones."""
     with Schedules() as schedules:
         schedules.last(90)
         schedules.make(overlap="skip")

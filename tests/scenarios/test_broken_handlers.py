@@ -1,4 +1,4 @@
-"""A package of handlers that cannot be imported: its tasks wait and say why, and others do not notice."""
+"""A package of handlers that cannot be imported: its tasks wait with the reason, and others are not affected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = "absent_handlers"
 
 
 def test_tasks_of_a_broken_package_wait_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No attempt is spent; the reason is told; and once the package can be imported, the task runs."""
+    """No attempt is used; the reason is shown; and once the package can be imported, the task runs."""
     with Scenario() as scenario:
         scenario.environ[Variable.HANDLERS] = PACKAGE
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN}).body["id"]

@@ -1,4 +1,4 @@
-"""A bulk operation acts on what its filter means at that moment, not on what it meant when the list was read."""
+"""A bulk operation acts on the tasks that match its filter at that moment, not on those in the list it read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Boom(Exception):
-    """An error that is asked for by its class."""
+    """An error that the filter names by its class."""
 
 
 class Other(Exception):
@@ -27,7 +27,7 @@ def _fill(scenario: Scenario, count: int, **body: object) -> list[str]:
 
 
 def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
-    """What a request by filter came to in the end, if a bulk operation goes on after its answer."""
+    """The final result of a request by filter, if a bulk operation continues after its response."""
     assert scenario.run_until(lambda: replies)
     told: dict[str, Any] = replies[0].body
     while told.get("state") == "running":
@@ -44,7 +44,7 @@ def _outcome(scenario: Scenario, replies: list[Reply]) -> dict[str, Any]:
 def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
     operation: str, wanted: dict[str, Any]
 ) -> None:
-    """Whoever renames a task while a paced operation by name goes on, and is answered 200, keeps it."""
+    """A user who renames a task during a paced operation by name, and gets 200, keeps it."""
     with Scenario() as scenario:
         ids = _fill(scenario, 30)
         body = {"filter": {"name": "old"}, "per_second": 5, **wanted}
@@ -67,7 +67,7 @@ def test_a_bulk_operation_leaves_alone_what_was_renamed_before_it_came_there(
 
 
 def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
-    """A task that was changed since the list was read, and is still meant by the filter, is cancelled all the same."""
+    """A task that was changed since the list was read, and still matches the filter, is cancelled nevertheless."""
     with Scenario() as scenario:
         ids = _fill(scenario, 10)
         bulk = scenario.send("POST", "/v1/tasks/cancel", {"filter": {"name": "old"}, "per_second": 5})
@@ -79,7 +79,7 @@ def test_a_bulk_operation_acts_on_what_was_changed_and_still_matches() -> None:
 
 
 def test_a_bulk_cancel_by_force_stops_an_attempt_whose_heartbeats_come_between() -> None:
-    """Heartbeats change the version of a running task, not what the filter means of it."""
+    """Heartbeats change the version of a running task, not whether it matches."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Any) -> Any:  # noqa: ANN401 - any context
@@ -117,7 +117,7 @@ def test_a_redrive_leaves_alone_what_has_failed_otherwise_since() -> None:
         body = {"filter": {"error_type": "Boom"}, "per_second": 2}
         redriven = scenario.send("POST", "/v1/tasks/retry", body)
         scenario.run(SECOND)
-        # The latest come first, so the first one is the last that is come to.
+        # The latest come first, so the first one is reached last.
         assert scenario.ask("POST", f"/v1/tasks/{ids[0]}/retry").status == 200
         told = _outcome(scenario, redriven)
         scenario.run(10 * SECOND)

@@ -1,4 +1,4 @@
-"""Requests that concern many tasks: answered soon, carried out whatever crashes."""
+"""Requests for many tasks: they respond soon, and are completed despite any crash."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ SOME = 60
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account of its own, whose answers have pages as long as DynamoDB's."""
+    """A separate account, whose responses have pages as long as DynamoDB's."""
     with Scenario() as scenario:
         scenario.dynamodb.page = 1000
         yield scenario
 
 
 def graph_of(scenario: Scenario, count: int) -> str:
-    """A topology of so many nodes, all of which wait for their time; its id."""
+    """A topology of this many nodes, all of which wait for their time; its id."""
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(count)}
     created = scenario.ask("POST", "/v1/topologies", {"nodes": nodes})
     assert created.status == 201
@@ -46,14 +46,14 @@ def graph_of(scenario: Scenario, count: int) -> str:
 
 
 def tasks_of(scenario: Scenario, count: int) -> list[str]:
-    """So many tasks that wait for their time; their ids."""
+    """This many tasks that wait for their time; their ids."""
     body = [{"type": PLAIN, "delay_seconds": 7200 + number} for number in range(count)]
     answer = scenario.ask("POST", "/v1/tasks/batch", {"tasks": body})
     return [result["task"]["id"] for result in answer.body["results"]]
 
 
 def states_of(scenario: Scenario) -> dict[str, int]:
-    """How many nodes of topologies are in each state."""
+    """The number of topologies' nodes in each state."""
     states: dict[str, int] = {}
     for task in scenario.watching.tasks():
         if task.node_ref:
@@ -62,7 +62,7 @@ def states_of(scenario: Scenario) -> dict[str, int]:
 
 
 def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
-    """What is answered, which must be soon."""
+    """The response, which must come soon."""
     began = scenario.now
     answer = scenario.ask("POST", path, body, headers=headers)
     assert scenario.now - began <= SOON, f"{path} took {scenario.now - began} ms"
@@ -70,7 +70,7 @@ def asked_soon(scenario: Scenario, path: str, body: object = None, headers: dict
 
 
 def controlled_slowly(scenario: Scenario, topology: str, verb: str) -> Reply:
-    """Ask something of a topology whose first node is written so slowly that the rest is left for later."""
+    """Make a request on a topology whose first node is written so slowly that the rest is left for later."""
 
     def writes_a_node(call: Call) -> bool:
         is_write = call.machine.function == "api" and call.operation == "update_item"
@@ -101,7 +101,7 @@ def killing(function: str, number: int, calls: list[Call]) -> Callable[[Call], N
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "state"), [("pause", "paused"), ("cancel", "cancelled")])
 def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, verb: str, state: str) -> None:
-    """The answer comes soon; the topology shows the operation, which tells its progress and comes to its end."""
+    """The response comes soon; the topology shows the operation with its progress, and it ends."""
     topology = graph_of(scenario, MANY)
     answer = asked_soon(scenario, f"/v1/topologies/{topology}/{verb}")
     assert (answer.status, answer.body["requested_action"]) == (202, verb)
@@ -116,7 +116,7 @@ def test_a_large_topology_is_controlled_in_the_background(scenario: Scenario, ve
 
 
 def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
-    """It answers at once, keeps its pace, and tells how far it is; the same key begins no other."""
+    """It responds at once, keeps its pace, and shows its progress; the same key begins no other."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     answer = asked_soon(scenario, CANCEL, body, key)
@@ -137,7 +137,7 @@ def test_a_paced_cancel_goes_on_after_its_answer(scenario: Scenario) -> None:
 
 
 def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> None:
-    """A repeat of what was answered 200 answers the same, and means none of the tasks that came since."""
+    """A repeat of a request with 200 gets the same response, and affects none of the tasks created since."""
     tasks_of(scenario, 3)
     body, key = {"filter": {"type": PLAIN}}, {"Idempotency-Key": "once"}
     first = asked_soon(scenario, CANCEL, body, key)
@@ -148,7 +148,7 @@ def test_a_small_request_with_a_key_is_not_done_twice(scenario: Scenario) -> Non
 
 
 def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
-    """It changes nothing more after a few seconds; cancelling it again, or repeating its request, revives nothing."""
+    """It changes nothing more after a few seconds; a second cancel or a repeat does not restart it."""
     tasks = tasks_of(scenario, 20)
     body, key = {"filter": {"type": PLAIN}, "per_second": 1}, {"Idempotency-Key": "once"}
     path = f"/v1/bulk-operations/{asked_soon(scenario, CANCEL, body, key).body['id']}"
@@ -166,7 +166,7 @@ def test_a_cancelled_operation_stops_and_stays_so(scenario: Scenario) -> None:
 
 
 def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
-    """Killed at any of its calls of AWS, the function is replaced within the bound, and nothing is left out."""
+    """Killed at any of its calls of AWS, the function is replaced within the bound, and no task is left out."""
     number, most = 0, 1
     while number < most:
         number += 1
@@ -183,7 +183,7 @@ def test_what_was_accepted_is_done_wherever_its_function_is_killed() -> None:
             assert operations_of(scenario)[0]["state"] == "succeeded", f"killed at call {number}"
             if number == 1:
                 most = len([call for call in calls if call.machine is not calls[0].machine])
-    # The calls of a whole operation, or the kills would have ended too early.
+    # The number of calls of a whole operation; otherwise the kills could have ended too early.
     assert most > 10
 
 
@@ -202,7 +202,7 @@ def test_what_was_accepted_is_done_although_its_start_is_lost(scenario: Scenario
 
 
 def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
-    """Killed at any of the calls by which it does so, the operation goes on all the same."""
+    """If it is killed at any of its calls for that, the operation continues nevertheless."""
     for operation in ("get_item", "put_item", "invoke"):
         with Scenario() as scenario:
             tasks = tasks_of(scenario, 4)
@@ -214,7 +214,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
                     and (schema.BULK_MARK in str(call.request) or schema.BULK_PREFIX in str(call.request))
                 )
 
-            # Whoever was started first dies; then the trigger, when it meets the timer.
+            # The function started first dies; then the trigger, when it finds the timer.
             scenario.once(lambda call: call.machine.function == "bulk", lambda call: call.machine.die())
             died = scenario.once(is_met, lambda call: call.machine.die())
             assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -224,7 +224,7 @@ def test_the_trigger_may_die_while_it_looks_after_an_operation() -> None:
 
 
 def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
-    """While DynamoDB refuses every write of the function, nothing is lost; then it goes on."""
+    """While DynamoDB refuses every write of the function, nothing is lost; then it continues."""
     tasks = tasks_of(scenario, 6)
     until = scenario.now + 2 * MINUTE
 
@@ -241,7 +241,7 @@ def test_an_operation_outlasts_throttling(scenario: Scenario) -> None:
 
 
 def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
-    """A function that stands still past its lease is replaced; when it goes on, it finds that it has been."""
+    """A function that stands still past its lease is replaced; when it continues, it notices that."""
     tasks = tasks_of(scenario, 12)
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 4 * MINUTE)
     assert asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 1}).status == 202
@@ -255,9 +255,9 @@ def test_two_never_carry_out_an_operation_at_once(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(("later", "state"), [("resume", "scheduled"), ("cancel", "cancelled")])
 def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> None:
-    """A pause that still goes on stops when something else is asked; no node is left as the pause wanted it."""
+    """A running pause stops at another request; no node is left paused."""
     topology = graph_of(scenario, SOME)
-    # Whoever pauses the rest stands still at a node, and writes it when the other request is long under way.
+    # The pausing function stops at a node, and writes it when the other request has begun long ago.
     scenario.slow(lambda call: call.machine.function == "bulk" and call.operation == "update_item", 12 * SECOND)
     assert controlled_slowly(scenario, topology, "pause").status == 202
     scenario.run(3 * SECOND)
@@ -271,7 +271,7 @@ def test_the_later_request_wins(scenario: Scenario, later: str, state: str) -> N
 
 
 def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scenario) -> None:
-    """The request holds for the whole at once, however long it takes to reach all nodes."""
+    """The request applies to the whole at once, however long it takes to reach all nodes."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(SOME)}
     nodes |= {"first": {"type": PLAIN}, "second": {"type": PLAIN, "depends_on": ["first"]}}
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
@@ -285,7 +285,7 @@ def test_a_node_that_becomes_ready_during_a_pause_does_not_start(scenario: Scena
 
 @pytest.mark.slow
 def test_a_node_that_fails_stops_a_large_topology(scenario: Scenario) -> None:
-    """What is left is cancelled in the background, and the whole comes to its end."""
+    """The remaining nodes are cancelled in the background, and the whole ends."""
     nodes: dict[str, Any] = {f"n{number}": {"type": PLAIN, "delay_seconds": 7200} for number in range(MANY)}
     nodes["bad"] = {"type": PLAIN, "delay_seconds": 90, "retry": {"max_attempts": 1}}
 
@@ -322,7 +322,7 @@ def test_the_latest_operation_on_a_topology_stays_known(scenario: Scenario) -> N
 
 
 def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
-    """Neither seen nor stopped; nor is what never was."""
+    """It can be neither seen nor stopped; the same for one that never existed."""
     tasks_of(scenario, 3)
     answer = asked_soon(scenario, CANCEL, {"filter": {"type": PLAIN}, "per_second": 0.5})
     path, you = f"/v1/bulk-operations/{answer.body['id']}", {"X-Duetime-Owner": "you"}
@@ -334,7 +334,7 @@ def test_an_operation_of_another_owner_is_unknown(scenario: Scenario) -> None:
 
 
 def test_a_repeat_of_a_request_whose_operation_was_cancelled_says_so(scenario: Scenario) -> None:
-    """It is not answered as if all were done."""
+    """The response does not claim that all was done."""
     ids = tasks_of(scenario, 5)
     body, key = {"filter": {"type": PLAIN}, "per_second": 0.1}, {"Idempotency-Key": "once"}
     operation = scenario.ask("POST", CANCEL, body, headers=key).body["id"]

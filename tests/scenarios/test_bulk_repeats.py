@@ -26,13 +26,13 @@ def made(tasks: Tasks, count: int, headers: dict[str, str] | None = None) -> lis
 
 
 def cancelled(tasks: Tasks, ids: Sequence[str]) -> int:
-    """How many of them are cancelled."""
+    """The number of cancelled ones."""
     return sum(tasks.state(each) == "cancelled" for each in ids)
 
 
 @pytest.mark.parametrize("body", [PACED, {"filter": {"type": PLAIN}}], ids=["paced", "at once"])
 def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> None:
-    """Two owners send the same request with the same key: each has the tasks of its own cancelled, and no other's."""
+    """Two owners send the same request with the same key: each has their own tasks cancelled, and no other's."""
     with Tasks() as tasks:
         mine, yours = made(tasks, 5), made(tasks, 3, YOU)
         tasks.ask("POST", CANCEL, body, headers=KEY)
@@ -54,7 +54,7 @@ def test_a_key_of_one_owner_means_nothing_to_another(body: dict[str, Any]) -> No
     ids=["filter", "force", "retry", "update"],
 )
 def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) -> None:
-    """Whether the first one is going on, was aborted, or is done: the other one is refused, and does nothing."""
+    """Whether the first one is running, aborted, or done: the other one is refused, and does nothing."""
     with Tasks() as tasks:
         ids = made(tasks, 12)
         operation = f"/v1/bulk-operations/{tasks.ask('POST', CANCEL, PACED, headers=KEY).body['id']}"
@@ -69,7 +69,7 @@ def test_a_key_is_not_used_for_another_request(path: str, body: dict[str, Any]) 
 
 
 def test_an_aborted_operation_is_continued_with_the_token_of_its_dry_run() -> None:
-    """The rest of what was counted is cancelled, once each, and nothing that came since."""
+    """The rest of the counted tasks is cancelled, once each, and none created since."""
     with Tasks() as tasks:
         shown = made(tasks, 12)
         token = tasks.ask("POST", CANCEL, PACED | {"dry_run": True}).body["confirmation_token"]

@@ -1,4 +1,4 @@
-"""A calendar is known for a time only: its schedules say so, once and in good time, and of each later occurrence."""
+"""A calendar ends at a date: its schedules warn once and in time, and at each later occurrence."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def put(schedules: Schedules, known_until: int | None, name: str = "off") -> Non
 
 
 def remarks(schedules: Schedules) -> list[str]:
-    """What the schedule says of its calendars."""
+    """The schedule's warnings about its calendars."""
     return [each["reason"] for each in schedules.schedule()["skipped_runs"] if "not known from" in each["reason"]]
 
 
 def test_the_end_of_a_calendar_is_told_once_and_in_good_time() -> None:
-    """A month before it in the log, the metric and the schedule; a calendar put anew is told of when its time comes."""
+    """A month before it in the log, the metric and the schedule; a replaced calendar gets its own warning in time."""
     with Schedules() as schedules:
         end = schedules.now + CALENDAR_NOTICE + 2 * HOUR
         put(schedules, end)
@@ -59,7 +59,7 @@ def test_a_calendar_that_is_known_is_not_told_of(known: str) -> None:
 
 
 def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next occurrence is months away: it is looked at every week, here every two hours, so three weeks are left."""
+    """The next occurrence is months away: it is checked every week, here every two hours, so three weeks are left."""
     assert CALENDAR_NOTICE - LONGEST_SLEEP >= 3 * 7 * DAY
     monkeypatch.setattr("duetime.services.schedules.expansion_planner.LONGEST_SLEEP", 2 * HOUR)
     with Schedules() as schedules:
@@ -71,7 +71,7 @@ def test_a_schedule_that_runs_seldom_tells_in_good_time(monkeypatch: pytest.Monk
 
 
 def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
-    """In the preview, of the schedule and in its list: those before the end say nothing."""
+    """In the preview, of the schedule and in its list: occurrences before the end have no warning."""
     with Schedules() as schedules:
         end = schedules.now // DAY * DAY + 3 * DAY
         put(schedules, end)
@@ -90,7 +90,7 @@ def test_later_occurrences_say_that_their_calendar_is_not_known() -> None:
 
 
 def test_an_empty_calendar_and_one_without_events_are_refused() -> None:
-    """Whoever puts it expects that it excludes something."""
+    """The user who stores it expects that it excludes something."""
     with Schedules() as schedules:
         answer = schedules.ask("PUT", "/v1/calendars/off", {"timezone": "Europe/London"})
         assert answer.status == 422

@@ -1,4 +1,4 @@
-"""Callbacks: each outcome is posted by a task of its own."""
+"""Callbacks: each outcome is posted by a separate task."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_attempts_of_a_callback_take_a_day() -> None:
 
 @pytest.mark.slow
 def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
-    """Its task is finished at once; a receiver that is down for 20 hours is told when it is up again."""
+    """Its task is finished at once; a receiver that is down for 20 hours gets it when it is up again."""
     with Tasks() as tasks:
         tasks.faulty = True
         up_at = tasks.now + 20 * HOUR
@@ -78,7 +78,7 @@ def test_a_callback_is_retried_for_a_day_and_holds_up_nobody() -> None:
 
 @pytest.mark.parametrize("asked", [True, False])
 def test_a_callback_that_its_user_cancels_by_its_name_is_not_sent_again(tasks: Tasks, *, asked: bool) -> None:
-    """Its name is its task's id. Those who watch all promises miss it, unless a user has asked for that."""
+    """Its name is its task's id. The watchers of all promises report it as missing, unless a user has cancelled it."""
     tasks.answer_callback = lambda: 503
     task_id = tasks.create(callback_url=CALLBACK_URL)
     tasks.run(10 * SECOND)
@@ -114,7 +114,7 @@ def test_a_callback_that_is_given_up_is_a_dead_letter() -> None:
         assert [each["id"] for each in dead] == [made["id"]]
         tasks.answer_callback = lambda: 200
         assert tasks.do(str(made["id"]), "retry").status == 200
-        # The address has failed so often that it is not called for some minutes.
+        # The address has failed so often that calls to it pause for some minutes.
         assert tasks.run_until(lambda: tasks.state(str(made["id"])) == "succeeded", within=HOUR)
 
 
@@ -138,7 +138,7 @@ def test_an_outcome_has_one_callback_whatever_crashes(tasks: Tasks, *, is_writte
 
 
 def has_callback(tasks: Tasks, call: Call) -> bool | None:
-    """Whether a callback is in the table; nothing before the call that is about to write it."""
+    """Whether a callback is in the table; not before the call that is about to write it."""
     if any(task.type == CALLBACK_TYPE for task in tasks.watching.tasks()):
         return True
     return False if CALLBACK_TYPE in str(call.request) else None
@@ -177,7 +177,7 @@ def test_a_receiver_that_is_slow_has_its_time_and_no_more(tasks: Tasks) -> None:
 
 
 def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
-    """The API writes the outcome; a worker's message sees to the rest."""
+    """The API writes the outcome; a worker's message does the follow-up."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -190,7 +190,7 @@ def test_an_outcome_that_a_target_notifies_is_called_back(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
-    """Who cancels is answered; that is one write and no worker."""
+    """The canceller has a response; that is one write and no worker."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR, callback_url=CALLBACK_URL)
         tasks.cancel(task_id)
@@ -199,7 +199,7 @@ def test_a_task_that_is_cancelled_before_it_ran_calls_nobody_back() -> None:
 
 
 def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
-    """Failed, opened again and then well: two outcomes, each posted by a task of its own."""
+    """Failed, retried and then succeeded: two outcomes, each posted by a separate task."""
     with tasks:
         tasks.fail(error=Unretriable)
         task_id = tasks.create(callback_url=CALLBACK_URL)
@@ -213,7 +213,7 @@ def test_a_retried_task_calls_back_each_outcome(tasks: Tasks) -> None:
 
 
 def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
-    """Failed, and retried: then it waits for its lock too long. Both failures are told, each with its time."""
+    """Failed, and retried: then it waits for its lock too long. Both failures are reported, each with its time."""
     with Tasks() as tasks:
         tasks.fail(error=Unretriable)
         lock = {"key": "db-17", "wait_seconds": 10}
@@ -234,7 +234,7 @@ def test_an_outcome_without_another_attempt_is_called_back_too() -> None:
 
 
 def test_what_a_callback_says_cannot_be_changed() -> None:
-    """Whoever could would have anything signed; neither does a name in it stand for a fact of the callback."""
+    """Otherwise a user could have anything signed; nor does a name in it replace a field of the callback."""
     with Tasks() as tasks:
         tasks.answer_callback = lambda: 503
         task_id = tasks.create(callback_url=CALLBACK_URL, name="<duetime.task-id>")

@@ -1,4 +1,4 @@
-"""The trigger is away, then back: what is caught up keeps to the overlap policy and to the number of runs."""
+"""The trigger is away, then back: runs that are made up for keep to the overlap policy and to the number of runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_run_that_is_caught_up_keeps_to_the_overlap_policy(overlap: str, lasts
 
 @pytest.mark.parametrize("slow", ["first", "second"])
 def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
-    """One stands still before it saves what it has placed, and the other expands the same schedule meanwhile."""
+    """One stops before it saves the occurrences it has placed, and the other expands the same schedule meanwhile."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=6)
         schedules.run(MINUTE)
@@ -62,7 +62,7 @@ def test_two_triggers_at_once_keep_to_the_number_of_runs(slow: str) -> None:
 
 
 def test_a_change_while_a_run_is_caught_up_keeps_to_the_number_of_runs() -> None:
-    """The trigger is back and has decided what it catches up when the number of runs is asked for anew."""
+    """The trigger is back and has decided on the missed runs when the number of runs is changed."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all", remaining_runs=10)
         schedules.ticking = False

@@ -1,4 +1,4 @@
-"""Changing what a task waits for."""
+"""Changes of the conditions for which a task waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOCK = {"key": "db"}
 
 
 def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN401 - JSON
-    """A task that holds a lock for ten minutes, then so many that wait for it."""
+    """A task that holds a lock for ten minutes, then this many that wait for it."""
     scenario.faulty = True
     holds = scenario.create(lock=LOCK, timeout_seconds=800)
     long = {holds}
@@ -35,7 +35,7 @@ def waiting(scenario: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: 
 
 @pytest.mark.parametrize("change", [{"lock": None}, {"lock": {"key": "other"}}, {"lock": {"max_holders": 2}}])
 def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> None:
-    """Its lock was taken away from it, is another now, or has room for it."""
+    """Its lock was removed, replaced by another, or has room for it."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         at = scenario.now
@@ -48,7 +48,7 @@ def test_a_task_begins_that_need_not_wait_any_more(change: dict[str, Any]) -> No
     "change", others_slow([{"lock": None, "due_at": "2100-01-01T00:00:00Z"}, {"priority": "high"}])
 )
 def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> None:
-    """Put off, it does not begin before; in another queue, it begins as soon as the lock is given back."""
+    """Postponed, it does not begin before; in another queue, it begins as soon as the lock is free."""
     with Tasks() as scenario:
         [task] = waiting(scenario, 1)
         if "due_at" in change:
@@ -68,11 +68,11 @@ def test_a_changed_task_keeps_its_place_and_its_time(change: dict[str, Any]) -> 
 
 
 def test_the_lock_goes_to_the_next_of_its_line_when_the_first_wants_another() -> None:
-    """Also if it was reserved for the first just then."""
+    """Also if it had just been reserved for the first."""
     with Tasks() as scenario:
         first, second = waiting(scenario, 2)
         holder = scenario.effects[0].task_id
-        # Its message does not come, so that it cannot take what is reserved for it.
+        # Its message does not come, so that it cannot take its reservation.
         scenario.receiving = False
         assert scenario.run_until(lambda: scenario.record(holder).finished_at)
         scenario.run(5 * SECOND)

@@ -1,4 +1,4 @@
-"""Single occurrences that their user skips, moves, runs early or restores: each runs as was said, and once."""
+"""Single occurrences that their user skips, moves, runs early or restores: each runs as requested, and once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_was_queued_for_the_old_time_does_not_run_there() -> None:
 
 
 def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
-    """Of two that are skipped, the new timing has one."""
+    """Of two skipped ones, the new timing has one."""
     schedules, first = hourly()
     with schedules:
         for at in (first + HOUR, first + 2 * HOUR):
@@ -85,7 +85,7 @@ def test_a_new_timing_keeps_the_changes_of_its_own_occurrences_only() -> None:
 
 
 def test_what_cannot_be_changed_is_refused_by_its_field() -> None:
-    """No occurrence, one that is past or begins now, a time of another one or in the past; a repeat changes nothing."""
+    """No occurrence, a past one, one that begins now, another's or a past time; a repeat changes nothing."""
     schedules, first = hourly()
     with schedules:
         refusals = [

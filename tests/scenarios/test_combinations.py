@@ -1,4 +1,4 @@
-"""Features that meet: what the reference page of combinations says that no other test shows."""
+"""Combined features: statements of the reference page on combinations that no other test shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STOP = "/v1/switches/all/all"
 
 @pytest.mark.parametrize("first", ["low", "high"])
 def test_a_line_for_a_lock_is_in_order_of_due_times_whatever_the_priority(first: str) -> None:
-    """The lock is held; of two that wait, the one that was due earlier gets it first, of whichever priority."""
+    """The lock is taken; of two waiting tasks, the one with the earlier due time gets it first, with any priority."""
     other = "high" if first == "low" else "low"
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(20 * SECOND)
@@ -82,7 +82,7 @@ def test_a_run_that_expires_while_it_waits_for_another_leaves_its_place() -> Non
 
 @pytest.mark.parametrize(("overlap", "number"), [("skip", 4), ("buffer_all", 4)])
 def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: int) -> None:
-    """Everything is stopped for four occurrences; after that as many run as remain, one at a time."""
+    """Everything is stopped for four occurrences; after that the remaining ones run, one at a time."""
     with Schedules() as schedules:
         schedules.last(150)
         schedules.run(MINUTE - schedules.now % MINUTE + SECOND)
@@ -97,7 +97,7 @@ def test_what_a_switch_held_keeps_to_its_overlap_policy(overlap: str, number: in
 
 
 def test_a_pause_of_its_schedule_drops_the_runs_that_wait() -> None:
-    """Runs of three minutes, of which all wait: once the schedule is paused, none of them begins."""
+    """Waiting runs of three minutes: once the schedule is paused, none of them begins."""
     with Schedules() as schedules:
         schedules.last(180)
         schedules.make(overlap="buffer_all")

@@ -1,4 +1,4 @@
-"""Of two changes at once one is refused, and the refused one leaves no trace in the other's timing."""
+"""One of two concurrent changes is refused, and has no effect on the other's timing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _is_write_of(task_id: str, operation: str, call: Call) -> bool:
 
 @pytest.mark.parametrize("seconds", [(5, 55), (55, 5), (5, 5)])
 def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, int]) -> None:
-    """Two changes move a task into the same minute at once: it runs when the accepted one says, whatever the other."""
+    """Two concurrent changes move a task into the same minute: it runs at the accepted one's time."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, minute = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + 30) * MINUTE
@@ -45,7 +45,7 @@ def test_a_refused_change_does_not_delay_the_accepted_one(seconds: tuple[int, in
 
 
 def test_two_updates_at_once_are_both_merged() -> None:
-    """An update is merged into what another one has made of the task meanwhile: neither undoes the other."""
+    """An update is merged with the result of another one: neither undoes the other."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 3600, "tags": {"a": "0"}, "retry": {"max_attempts": 9}}
         created = scenario.ask("POST", "/v1/tasks", body).body
@@ -62,7 +62,7 @@ def test_two_updates_at_once_are_both_merged() -> None:
 
 
 def test_a_refused_change_does_not_take_the_accepted_one_to_another_queue() -> None:
-    """Two changes at once name another priority for the same instant: the message goes to the accepted one's queue."""
+    """Two concurrent changes set another priority at the same instant: the message goes to the accepted one's queue."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 3600}).body
         path, at = f"/v1/tasks/{created['id']}", to_iso((scenario.now // MINUTE + 30) * MINUTE)
@@ -125,7 +125,7 @@ def test_the_heartbeats_of_one_minute_share_a_timer() -> None:
 
 
 def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target() -> None:
-    """A timer that a refused change to a pull worker left brings nobody there: the accepted target is called, once."""
+    """A timer left by a refused change to a pull worker has no effect: the accepted target is called, once."""
     with Scenario() as scenario:
         calls: list[str] = []
         scenario.target = lambda phase, _context: calls.append(phase)
@@ -141,7 +141,7 @@ def test_a_refused_change_hands_no_task_to_a_pull_worker_that_is_not_its_target(
         second = scenario.send("PATCH", path, {"due_at": at, "target": {"kind": "pull"}}, headers=headers)
         scenario.time.run_until(due - 3 * SECOND)
         assert (first[0].status, second[0].status) == (200, 412)
-        # The worker functions come late, so that the pull worker is the first to look.
+        # The worker functions come late, so that the pull worker is the first.
         scenario.receiving = False
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 6}
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
@@ -182,7 +182,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": before * 60}).body
         path, due = f"/v1/tasks/{created['id']}", (scenario.now // MINUTE + after) * MINUTE
         assert scenario.ask("POST", f"{path}/pause").status == 200
-        # The resume has read the record, and its write waits until the change is made.
+        # The resume has read the record, and its write is delayed until the change is made.
         scenario.slow(lambda call: _is_write_of(created["id"], "update_item", call), 100)
         resumed = scenario.send("POST", f"{path}/resume")
         scenario.run(30)
@@ -196,7 +196,7 @@ def test_a_resumed_task_runs_when_a_change_in_between_says(before: int, after: i
 
 
 def test_of_two_resumes_of_a_running_task_the_later_one_is_refused() -> None:
-    """The pause that was asked of an attempt is taken back once, as when one resume follows the other."""
+    """The request to pause is withdrawn once, as if one resume followed the other."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "timeout_seconds": 600}).body
         path = f"/v1/tasks/{created['id']}"

@@ -1,4 +1,4 @@
-"""Nodes with conditions: they run, are skipped or fail by what their parents gave."""
+"""Nodes with conditions: they run, are skipped or fail by their parents' results."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_one_of_two_branches_runs() -> None:
 
 
 def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
-    """It is told what the condition gives; the node never ran, and the rest does as after any failure."""
+    """Its error has the condition's result; the node never ran, and the rest behaves as after any failure."""
     with Graphs() as graphs:
         giving(graphs, check={"rwos": 7})
         nodes = BRANCHES | {"alarm": {"type": PLAIN, "depends_on": ["large"], "trigger_rule": "one_failed"}}
@@ -66,7 +66,7 @@ def test_a_condition_that_gives_no_answer_fails_its_node() -> None:
 
 
 def test_a_branch_is_chosen_by_the_error_of_a_parent() -> None:
-    """As a `Catch` of Step Functions does; one parent among many, which are counted."""
+    """Like a `Catch` of Step Functions; one parent among many, which are counted."""
     with Graphs() as graphs:
         giving(graphs, pay=Unretriable("CardDeclined"))
         other = {f"n{number}": {"type": PLAIN} for number in range(6)}
@@ -96,7 +96,7 @@ def test_a_failure_is_handled_only_by_a_node_that_runs(error: str, state: str) -
 
 @pytest.mark.parametrize("rows", [7, 700])
 def test_a_retry_of_the_topology_asks_conditions_of_what_runs_again(rows: int) -> None:
-    """What was skipped by the results of nodes that are kept stays skipped, and no condition is asked anew."""
+    """Nodes skipped by results of kept nodes stay skipped, without a second evaluation."""
     with Graphs() as graphs:
         giving(graphs, check={"rows": rows}, after=Unretriable())
         graphs.submit(BRANCHES)

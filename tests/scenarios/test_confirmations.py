@@ -1,4 +1,4 @@
-"""The token of a dry run: what was created, or came to an end, after it is not touched."""
+"""The token of a dry run: tasks that were created, or ended, after it are not touched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}}
 
 
 def _token(tasks: Tasks, path: str, body: dict[str, Any]) -> str:
-    """What a dry run hands out."""
+    """The response to a dry run."""
     counted = tasks.ask("POST", path, {**body, "dry_run": True})
     assert counted.status == 200, counted
     token: str = counted.body["confirmation_token"]
@@ -31,7 +31,7 @@ def _confirmed(tasks: Tasks, path: str, body: dict[str, Any], token: str) -> Rep
 
 @pytest.mark.parametrize("more", [{}, {"limit": 100}], ids=["whole", "piece"])
 def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]) -> None:
-    """The filter means both, the token only those that were there."""
+    """The filter matches both, the token only the earlier ones."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(3)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -44,7 +44,7 @@ def test_what_is_created_after_the_dry_run_is_not_cancelled(more: dict[str, Any]
 
 
 def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
-    """A bulk operation reads its request again from what was stored."""
+    """A bulk operation reads its request again from its stored item."""
     with Tasks() as tasks:
         shown = [tasks.create(HOUR) for _ in range(4)]
         token = _token(tasks, CANCEL, PLAINS)
@@ -59,7 +59,7 @@ def test_what_goes_on_in_the_background_keeps_to_the_token() -> None:
 
 
 def test_what_fails_after_the_dry_run_is_not_retried() -> None:
-    """It was created before, but was not among the failed tasks that were counted."""
+    """It was created before, but was not among the counted failed tasks."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first = tasks.create(retry={"max_attempts": 1})
@@ -77,7 +77,7 @@ def test_what_fails_after_the_dry_run_is_not_retried() -> None:
 
 
 def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece that carries the token of the first counts no task that came since, and hands out the same token."""
+    """A piece with the first one's token counts no later task, and returns the same token."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         for number in range(105):
@@ -90,7 +90,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
         second = tasks.ask("POST", CANCEL, {**dry, **follows, "confirmation_token": first["confirmation_token"]}).body
         assert (first["matched"], second["matched"], second["next_token"]) == (100, 5, None)
         assert second["confirmation_token"] == first["confirmation_token"]
-        # Without it, the pieces would have counted until different moments, of which no token could tell.
+        # Otherwise the pieces would have counted until different moments, which no token could express.
         assert tasks.ask("POST", CANCEL, {**dry, **follows}).body["confirmation_token"] is None
         done = _confirmed(tasks, CANCEL, PLAINS, first["confirmation_token"])
         tasks.run(MINUTE)
@@ -111,7 +111,7 @@ def test_all_pieces_of_a_dry_run_count_until_one_moment(monkeypatch: pytest.Monk
     ],
 )
 def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[str, Any]) -> None:
-    """Another filter or action, or running tasks on top, was not what was shown: nothing is done."""
+    """Another filter or action, or running tasks in addition, was not shown before: nothing is done."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         refused = _confirmed(tasks, path, body, _token(tasks, CANCEL, PLAINS))
@@ -121,7 +121,7 @@ def test_a_token_is_good_for_its_filter_and_action_alone(path: str, body: dict[s
 
 
 def test_a_token_is_bound_to_the_update() -> None:
-    """Null and left out are two updates; how fast and in which order it is made is no part of it."""
+    """Null and an omitted field are two updates; pace and order are no part of it."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         body = {**PLAINS, "update": {"priority": "low", "tags": {"b": "1", "a": "2"}}}
@@ -134,7 +134,7 @@ def test_a_token_is_bound_to_the_update() -> None:
 
 @pytest.mark.parametrize("token", ["", "x", "MTE3OTUyMjgzODcyNTA", "é"])
 def test_what_is_no_token_is_refused(token: str) -> None:
-    """It is named, and nothing is done."""
+    """The error names it, and nothing is done."""
     with Tasks() as tasks:
         task = tasks.create(HOUR)
         assert _confirmed(tasks, CANCEL, PLAINS, token).status == 422
@@ -145,7 +145,7 @@ def test_what_is_no_token_is_refused(token: str) -> None:
 
 
 def test_only_a_dry_run_hands_out_a_token() -> None:
-    """What was done needs no confirmation; and a token of one owner is not another's."""
+    """Done work needs no confirmation; and a token of one owner is not accepted from another."""
     with Tasks() as tasks:
         tasks.create(HOUR)
         token = _token(tasks, CANCEL, PLAINS)

@@ -1,4 +1,4 @@
-"""What a task keeps outside its record: nothing is removed while it is needed, and nothing stays for ever."""
+"""A task's data outside its record: nothing is removed while it is needed, and nothing stays for ever."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def until_asked(scenario: Scenario, leaves: object) -> Any:  # noqa: ANN401 - a 
 
 @pytest.mark.slow
 def test_attempts_are_told_of_for_as_long_as_their_task_lives() -> None:
-    """A task that is tried for longer than a day, and kept for one day after its end, can tell of all its attempts."""
+    """A task that is retried for longer than a day, and kept for one day after its end, can show all its attempts."""
     with Scenario() as scenario:
         scenario.environ[Variable.RETENTION_DAYS] = "1"
 
@@ -117,7 +117,7 @@ def test_a_content_outlives_its_record() -> None:
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
 def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
-    """A task whose payload and result are gone is still answered, and says what is gone; an undo is refused by name."""
+    """A task with expired payload and result can be read, and says so; an undo is refused by name."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
         task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": size}).body["id"]
@@ -134,7 +134,7 @@ def test_a_read_says_that_a_content_has_expired(size: list[str]) -> None:
 
 
 def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
-    """A worker that cannot find the payload ends the task at once, with an error that says so; so does a retry."""
+    """A worker that cannot find the payload ends the task at once, with this reason; so does a retry."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 60}).body["id"]
         lose(scenario)
@@ -147,7 +147,7 @@ def test_a_task_whose_payload_is_gone_fails_with_the_reason() -> None:
 
 
 def test_a_reopened_task_keeps_its_contents() -> None:
-    """A rollback asked for on the last day: while the task is open again, its payload has no expiry."""
+    """A rollback requested on the last day: while the task is open again, its payload has no expiry."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": UNDONE, "payload": BIG}).body["id"]
         scenario.run(MINUTE)
@@ -178,7 +178,7 @@ def test_earlier_checkpoints_expire() -> None:
 
 
 def test_a_result_that_was_written_twice_expires_twice() -> None:
-    """The outcome is throttled once: the result that was kept for it has an expiry like the one that counts."""
+    """The outcome is throttled once: both stored results get an expiry."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: BIG
         met = scenario.once(
@@ -192,7 +192,7 @@ def test_a_result_that_was_written_twice_expires_twice() -> None:
 
 @pytest.mark.parametrize("size", [BIG, HUGE], ids=["item", "object"])
 def test_the_payload_of_a_creation_that_failed_expires(size: list[str]) -> None:
-    """The record's write is throttled and the client is answered 503: the payload is not kept for ever."""
+    """The record's write is throttled and the client gets 503: the payload is not kept for ever."""
     with Scenario() as scenario:
         scenario.once(
             lambda call: call.operation == "put_item" and schema.OWNER_KEY in call.request["Item"], throttled(scenario)
@@ -216,7 +216,7 @@ def test_the_payload_of_an_open_task_never_expires(size: list[str]) -> None:
 
 
 def test_a_change_that_was_throttled_takes_no_payload_away() -> None:
-    """A change whose write is throttled is answered 503: the payload that the record names has no expiry."""
+    """A change whose write is throttled gets 503: the payload named in the record has no expiry."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "payload": BIG, "delay_seconds": 86_400}).body["id"]
         scenario.once(
@@ -283,12 +283,12 @@ def fail(_phase: str, _context: Context) -> None:
 
 
 def is_kept(call: Call) -> bool:
-    """Whether a call takes away the expiry of a content."""
+    """Whether a call removes the expiry of a content."""
     return call.operation == "update_item" and str(call.request["UpdateExpression"]).startswith("REMOVE")
 
 
 def upload(scenario: Scenario) -> dict[str, object]:
-    """Upload a payload, and return what names it in a creation."""
+    """Upload a payload, and return the field that names it in a creation."""
     body = {"id": "scan-17", "size": len(UPLOADED), "content_type": "image/png"}
     signed = scenario.ask("POST", "/v1/uploads", body).body
     assert scenario.s3.send_signed("PUT", signed["url"], signed["headers"], UPLOADED) == (200, b"")
@@ -331,10 +331,10 @@ def test_a_creation_with_an_upload_can_fail_at_any_call_and_is_repeated(number: 
 
 
 def test_concurrent_copies_of_a_creation_with_an_upload_are_one_task() -> None:
-    """The copy that finds the upload gone, because the other one has used it, has the same task as its response."""
+    """The copy that finds the upload removed, because the other one has used it, has the same task as its response."""
     with Scenario() as scenario:
         body, headers = upload(scenario), {"idempotency-key": "order-17"}
-        # The first copy looks for the upload when the second one has used it.
+        # The first copy looks for the upload after the second one has used it.
         scenario.slow(lambda call: call.operation == "head_object", 5 * SECOND)
         first = scenario.send("POST", "/v1/tasks", body, headers=headers)
         scenario.run(SECOND)

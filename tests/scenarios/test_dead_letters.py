@@ -1,4 +1,4 @@
-"""Dead letters: what becomes of a task whose message was received too often."""
+"""Dead letters: a task whose message was received too often."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int | None = None) -> None:
-    """Have SQS give up the message of a task, and lose every other one."""
+    """Have SQS move a task's message to the dead letters, and lose every other one."""
     tasks.lose_messages()
     task = tasks.record(task_id)
     current = task.generation if generation is None else generation
@@ -48,7 +48,7 @@ def _give_up(tasks: Tasks, task_id: str, queue: str = "normal", generation: int 
 
 @pytest.mark.parametrize("most", [1, 5])
 def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) -> None:
-    """Somebody runs it, in its last attempt or not: a message comes after the lease, and the record is left alone."""
+    """A worker runs it, in its last attempt or not: a message comes after the lease, and the record does not change."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create(retry={"max_attempts": most})
@@ -62,7 +62,7 @@ def test_a_task_with_a_live_lease_gets_a_fresh_message(tasks: Tasks, most: int) 
 
 
 def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
-    """The fresh message takes it over."""
+    """A new message takes it over."""
     with tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -77,7 +77,7 @@ def test_a_lost_task_with_attempts_left_is_run_again(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("target", [MACHINE, {"kind": "approval", "on_timeout": "approve"}], ids=["job", "approval"])
 def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[str, Any]) -> None:
-    """Its last attempt is not over with its worker: the job that it started is found, the approval still waited for."""
+    """Its last attempt does not end with its worker: the job that it started is found, the approval still awaited."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -100,7 +100,7 @@ def test_what_outlives_its_worker_is_taken_up_again(tasks: Tasks, target: dict[s
 
 
 def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
-    """Another generation, a paused or a finished task: nothing is written and nothing sent."""
+    """Another generation, a paused or a finished task: nothing is written or sent."""
     with tasks:
         changed, paused, cancelled = (tasks.create(30 * MINUTE) for _ in range(3))
         tasks.change(changed, delay_seconds=2400)
@@ -115,7 +115,7 @@ def test_a_letter_that_concerns_no_open_work_is_deleted(tasks: Tasks) -> None:
 
 
 def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
-    """What follows the outcome is left to a worker, by a fresh message."""
+    """A worker does the follow-up of the outcome, through a new message."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(callback_url="https://hooks.example.org/ended")
@@ -132,7 +132,7 @@ def test_an_unfinished_outcome_is_finished_by_a_worker(tasks: Tasks) -> None:
 
 
 def test_a_letter_whose_fresh_message_is_refused_comes_again(tasks: Tasks) -> None:
-    """While the queue acknowledges nothing, the dead letter is kept."""
+    """While the queue refuses messages, the dead letter is kept."""
     with tasks:
         tasks.last(20)
         task_id = tasks.create()

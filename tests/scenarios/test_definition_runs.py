@@ -1,4 +1,4 @@
-"""Schedules that run topology definitions: which version an occurrence is a run of, whatever happens meanwhile."""
+"""Schedules that run topology definitions: the version that each occurrence runs, with any changes meanwhile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DefinitionRuns(Schedules):
     """A scenario about a schedule that runs a definition."""
 
     def put(self, node: str, **fields: Any) -> int:  # noqa: ANN401 - JSON
-        """Store a version whose only node is called so, with a payload that lies outside of records; its number."""
+        """Store a version whose only node has this name, with a payload outside of records; its number."""
         payload = {"region": "<duetime.parameters.region>", "rows": works.LARGE}
         parameters = {"region": {"default": "eu"}}
         body = {"parameters": parameters, "nodes": {node: {"type": PLAIN, "payload": payload}}, **fields}
@@ -30,13 +30,13 @@ class DefinitionRuns(Schedules):
         self.make(rate=RATE, task={"type": "import", "target": target})
 
     def versions(self) -> list[tuple[int, str]]:
-        """Of which version each run says it is, and the node that its graph has, in order of the occurrences."""
+        """The version of each run, and the node in its graph, in order of the occurrences."""
         runs = [self.ask("GET", f"/v1/tasks/{task.id}").body for task in self.placed()]
         return [(run["target"]["definition"]["version"], next(iter(run["payload"]["nodes"]))) for run in runs]
 
 
 def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed() -> None:
-    """Those that were placed before a change keep their graph; later ones have the new one, with the parameters."""
+    """Those placed before a change keep their graph; later ones have the new one, with the parameters."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(parameters={"region": "us"})
@@ -53,7 +53,7 @@ def test_each_occurrence_runs_the_version_that_is_the_latest_when_it_is_placed()
 
 
 def test_a_pinned_version_stays() -> None:
-    """Whatever versions come later."""
+    """With any later versions."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule(version=1)
@@ -63,7 +63,7 @@ def test_a_pinned_version_stays() -> None:
 
 
 def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -> None:
-    """A new version has another parameter that the schedule does not give: no run is made of nothing."""
+    """A new version has another parameter that the schedule does not set: no run is created without it."""
     with DefinitionRuns() as scenario:
         scenario.put("before")
         scenario.make_schedule()
@@ -77,7 +77,7 @@ def test_a_schedule_whose_definition_asks_for_more_is_paused_with_the_reason() -
 
 
 def test_a_condition_asks_the_parameters_of_its_run() -> None:
-    """Alone and beside the results of parents: each run of one version goes by its own values, a sub-topology, too."""
+    """By themselves and with parents' results: each run of one version has its own values, a sub-topology, too."""
     with DefinitionRuns() as scenario:
         nodes = {
             "load": {"type": PLAIN},

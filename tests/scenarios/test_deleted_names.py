@@ -1,4 +1,4 @@
-"""Names that are used again: nothing that is older than a deletion comes back, however late it lands."""
+"""Reused names: nothing from before a deletion comes back, however late it arrives."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def writes(function: str, key: str, *operations: str) -> Callable[[Call], bool]:
 
 
 def land_late(scenario: Scenario, matches: Callable[[Call], bool], after: int = LATEST_ARRIVAL) -> list[Call]:
-    """Have the first call that matches land long after its sender has given it up."""
+    """Have the first matching call arrive long after its sender has abandoned it."""
 
     def make(call: Call) -> None:
         scenario.take(after)
@@ -55,7 +55,7 @@ def land_late(scenario: Scenario, matches: Callable[[Call], bool], after: int = 
 
 
 def replaced(scenario: Scenario) -> dict[str, Any]:
-    """Delete the schedule and make another one of its name; what it is told to be."""
+    """Delete the schedule and create another one with its name; its response."""
     assert scenario.ask("DELETE", NIGHTLY).status == 200
     created = scenario.ask("POST", "/v1/schedules", NEW)
     assert created.status == 201, created.body
@@ -63,7 +63,7 @@ def replaced(scenario: Scenario) -> dict[str, Any]:
 
 
 def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
-    """The accepted schedule is there, just as it was accepted."""
+    """The accepted schedule exists, exactly as it was accepted."""
     found = scenario.ask("GET", NIGHTLY)
     assert found.status == 200, found.body
     for field in ("cron", "task", "created_at", "state", "skipped_runs", "backfills", "version"):
@@ -72,7 +72,7 @@ def expect_new(scenario: Scenario, created: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 def test_a_late_save_of_the_trigger_does_not_bring_a_deleted_schedule_back(is_lost: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """It expands the old one while that is deleted and another one is made of its name; the new one stays."""
+    """It expands the old one while that is deleted and another one gets its name; the new one stays."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         save = writes("trigger", "#nightly", "put_item")
@@ -103,7 +103,7 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
     request_to_old: Request,
     is_lost: bool,  # noqa: FBT001 - same
 ) -> None:
-    """It has read the old one; by the time it writes, another one has its name."""
+    """It has read the old one; when it writes, another one has its name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         write = writes("api", "#nightly", "put_item", "delete_item")
@@ -116,7 +116,7 @@ def test_a_late_request_to_a_deleted_schedule_does_not_reach_the_new_one(
 
 
 def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
-    """An occurrence of the old one is refused, for that is paused; the remark comes when another one has its name."""
+    """An occurrence of the old one is refused because of a pause; the note arrives when another one has its name."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/schedules", OLD).status == 201
         assert scenario.ask("POST", f"{NIGHTLY}/pause").status == 200
@@ -136,7 +136,7 @@ def test_a_late_remark_of_a_worker_does_not_reach_the_new_schedule() -> None:
 
 
 def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() -> None:
-    """The first try lands long after it was given up: by then the second one has made it, and its user deleted it."""
+    """The first try arrives late: by then the second one has created it, and its user has deleted it."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "#nightly", "put_item"), 36 * SECOND)
         scenario.send("POST", "/v1/schedules", OLD)
@@ -153,9 +153,9 @@ def test_a_creation_that_lands_after_its_schedule_was_deleted_creates_nothing() 
 @pytest.mark.parametrize("what", ["create", "change"])
 @pytest.mark.parametrize("is_made_again", [False, True], ids=["gone", "another"])
 def test_what_is_deleted_just_after_its_write_is_answered_as_written(what: str, is_made_again: bool) -> None:  # noqa: FBT001 - same
-    """A creation or change whose schedule is deleted while its occurrences are created is not answered with 404.
+    """A creation or change whose schedule is deleted while its occurrences are created does not get 404.
 
-    Nor is it answered with another schedule that was made of the same name meanwhile.
+    Its response is not another schedule with the same name, either.
     """
     with Scenario() as scenario:
         if what == "change":
@@ -249,7 +249,7 @@ CALENDAR = "/v1/calendars/off"
 @pytest.mark.parametrize("is_lost", [False, True], ids=["slow", "lands late"])
 @pytest.mark.parametrize("late", ["PUT", "DELETE"])
 def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: str, is_lost: bool) -> None:  # noqa: FBT001 - same
-    """Neither a late replacement nor a late deletion touches the calendar that was made in between."""
+    """Neither a late replacement nor a late deletion affects the calendar created in between."""
     with Scenario() as scenario:
         assert scenario.ask("PUT", CALENDAR, {"dates": ["2027-01-01"]}).status == 201
         write = writes("api", "off", "put_item", "delete_item")
@@ -261,7 +261,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
         scenario.run(2 * LATEST_ARRIVAL)
         found = scenario.ask("GET", CALENDAR)
         if late == "PUT" and not is_lost:
-            # It was still waiting for its answer: made anew over what it met, it is the last of all.
+            # It was still waiting for its response: written anew over the other one, it is the last of all.
             assert replies[0].status == 200
             assert list(found.body["dates"]) == ["2027-02-02"]
         else:
@@ -270,7 +270,7 @@ def test_a_late_write_of_a_calendar_does_not_replace_what_came_after_it(late: st
 
 
 def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
-    """It lands when the second try has made the calendar and its user has deleted it."""
+    """It arrives when the second try has created the calendar and its user has deleted it."""
     with Scenario() as scenario:
         met = land_late(scenario, writes("api", "off", "put_item"))
         scenario.send("PUT", CALENDAR, {"dates": ["2027-01-01"]})
@@ -283,7 +283,7 @@ def test_a_late_put_of_a_calendar_does_not_bring_it_back() -> None:
 
 
 def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
-    """The switches of operators lie in one item that is never removed: its version goes on, whatever happens."""
+    """The switches of operators are in one item that is never removed: its version always grows."""
     with Scenario() as scenario:
         path, switch = "/v1/switches/owner/local", {"stopped": True}
         met = land_late(scenario, writes("api", "operators", "put_item"))
@@ -296,7 +296,7 @@ def test_a_late_write_of_a_switch_does_not_bring_it_back() -> None:
 
 
 def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> None:
-    """The lock's item outlives its holders, and its version goes on; the late take is of an attempt that is gone."""
+    """The lock's item outlives its holders, and its version grows; the late take belongs to an ended attempt."""
     with Scenario() as scenario:
         scenario.faulty = True  # the first attempt is tried again
         met = land_late(scenario, writes("worker", "#db-17", "put_item"))
@@ -309,7 +309,7 @@ def test_a_late_take_of_a_lock_does_not_come_back_after_a_forced_release() -> No
 
 
 def test_a_late_save_of_an_idempotency_key_does_not_replace_the_one_that_counts() -> None:
-    """The first try lands after the second has made the task: a third one is still answered with that task."""
+    """The first try arrives after the second has created the task: a third one still returns that task."""
     with Scenario() as scenario:
         body, headers = {"type": PLAIN, "delay_seconds": 600}, {"Idempotency-Key": "once"}
         met = land_late(

@@ -1,4 +1,4 @@
-"""A deleted task is gone for its user, with all that it was about, and nothing brings it back."""
+"""A deleted task no longer exists for its user, with all its contents, and nothing brings it back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def writes_record(task_id: str, call: Call) -> bool:
 
 @pytest.mark.parametrize("payload", ["secret words", "secret" + LARGE[:9_000], "secret" + LARGE])
 def test_nothing_is_left_of_an_ended_task(payload: str) -> None:
-    """Neither its payload nor its names, wherever they lay; it is in no list, and a repeat is told that it is gone."""
+    """Neither its payload nor its names, in any place; it is in no list, and a repeat says that it is deleted."""
     with Scenario() as scenario:
         task = created(scenario, payload=payload, name="secret name", tags={"secret": "tag"})
         path = f"/v1/tasks/{task['id']}"
@@ -59,7 +59,7 @@ def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
 
 
 def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
-    """The repeat is told that its task was deleted; another key makes another task."""
+    """The response says that the task was deleted; another key creates another task."""
     with Scenario() as scenario:
         body = {"type": PLAIN, "delay_seconds": 30}
         key = {"Idempotency-Key": "a"}
@@ -72,7 +72,7 @@ def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
 
 
 def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
-    """The write was applied although its answer was lost: it is sent again, and recognised."""
+    """The write was applied although its response was lost: it is sent again, and recognised."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -88,7 +88,7 @@ def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
 
 
 def test_a_deletion_of_another_version_is_refused() -> None:
-    """The task stays as it is."""
+    """The task does not change."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"
@@ -116,7 +116,7 @@ def test_of_a_retry_and_a_deletion_at_once_one_wins(pause: int) -> None:
 
 
 def test_a_schedule_goes_on_without_a_deleted_run() -> None:
-    """The chain of a permanent schedule goes on from a run that was deleted, be it ended or still to come."""
+    """The chain of a permanent schedule continues from a deleted run, ended or still to come."""
     with Scenario() as scenario:
         schedule = {"name": "poller", "permanent": {"gap_seconds": 60}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201

@@ -1,4 +1,4 @@
-"""A deleted topology is gone with all of its nodes, and nothing brings one of them back."""
+"""A deleted topology no longer exists, with all of its nodes, and nothing brings one of them back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def listed(graphs: Graphs) -> list[str]:
 
 
 def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
-    """Neither payloads nor the names of its nodes; it is in no list, and a repeat is told that it is gone."""
+    """Neither payloads nor the names of its nodes; it is in no list, and a repeat says that it is deleted."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET, name="secret name")
         graphs.run_until_ended()
@@ -54,7 +54,7 @@ def test_nothing_is_left_of_a_topology_and_its_nodes() -> None:
 
 
 def test_one_that_has_not_started_is_cancelled_and_never_runs() -> None:
-    """No node of it is ever made."""
+    """None of its nodes is ever created."""
     with Graphs() as graphs:
         topology = graphs.submit(DIAMOND, delay_seconds=600)
         assert graphs.ask("DELETE", f"/v1/tasks/{topology}").status == 204
@@ -129,7 +129,7 @@ def test_the_nodes_of_every_run_are_deleted() -> None:
 
 
 def test_a_deletion_that_was_cut_off_goes_on_when_it_is_repeated() -> None:
-    """The topology is gone at once; the repeat deletes the nodes that are left."""
+    """The topology is deleted at once; the repeat deletes the remaining nodes."""
     with Graphs() as graphs:
         topology = graphs.submit(SECRET)
         graphs.run_until_ended()
@@ -175,7 +175,7 @@ def test_of_a_retry_and_a_deletion_of_a_topology_one_wins(pause: int) -> None:
 
 @pytest.mark.slow
 def test_many_nodes_are_deleted_by_a_bulk_operation() -> None:
-    """The answer comes in time, and nothing is left a while later."""
+    """The response comes in time, and a while later everything is deleted."""
     with Graphs() as graphs:
         topology = graphs.submit(
             {f"secret{n}": {"type": PLAIN, "payload": "secret" + (LARGE if n == 119 else "")} for n in range(120)}

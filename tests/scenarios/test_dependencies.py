@@ -1,4 +1,4 @@
-"""A task with `after` starts once other tasks let it, ends without running if they never will, and is never lost."""
+"""A task with `after` starts once other tasks allow it, ends without running if they never will, and is never lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(tasks: Tasks, **fields: Any) -> tuple[str, str]:  # noqa: ANN401 - J
 
 
 def test_a_task_waits_for_others_and_starts_within_a_second_of_the_last_end() -> None:
-    """It is blocked meanwhile, its own due time is long past, and its lateness counts from when it may start."""
+    """It is blocked meanwhile although its due time is past, and its lateness counts from when it may start."""
     with Tasks() as tasks:
         tasks.last(30)
         first, second = tasks.create(), tasks.create(10 * SECOND)
@@ -77,7 +77,7 @@ def test_what_has_ended_before_the_creation_counts() -> None:
 
 
 def test_a_failure_ends_a_chain_and_other_rules_run_after_it() -> None:
-    """Each end is told to those that wait for it in turn; `all_done` and `one_failed` handle the failure."""
+    """Each end is reported to its waiting tasks; `all_done` and `one_failed` handle the failure."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first = tasks.create(20 * SECOND, retry=ONCE)
@@ -141,7 +141,7 @@ def test_dependencies_that_cannot_be_are_refused_by_name() -> None:
 
 
 def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
-    """The occurrence could be of the same key, and come behind it in the line: both would wait for ever."""
+    """The occurrence could have the same key, and follow it in the line: both would wait for ever."""
     with Tasks() as tasks:
         occurrence = {"schedule": "nightly", "occurrence": "2026-12-01T02:00:00Z"}
         field, reason = refused(tasks, after=[occurrence], order={"key": "k"})
@@ -150,7 +150,7 @@ def test_a_task_of_an_ordered_key_cannot_wait_for_an_occurrence() -> None:
 
 @pytest.mark.parametrize("then", ["retry", "nothing"])
 def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -> None:
-    """Its dependent stays cancelled until it is retried, too: then it waits for the new outcome."""
+    """Its dependent stays cancelled until it is retried as well: then it waits for the new outcome."""
     with Tasks() as tasks:
         tasks.fail(attempts=99)
         first = tasks.create(retry=ONCE)
@@ -169,7 +169,7 @@ def test_a_dependency_that_is_retried_does_not_start_what_has_ended(then: str) -
 
 
 def test_a_blocked_task_can_be_changed_paused_resumed_and_cancelled() -> None:
-    """Paused, it stays so when its dependency ends; resumed, it waits again or runs; it cannot be run before."""
+    """Paused, it stays so after its dependency's end; resumed, it waits again or runs; it cannot be run before."""
     with Tasks() as tasks:
         tasks.last(30)
         first = tasks.create()
@@ -284,7 +284,7 @@ def test_an_outcome_that_is_written_while_it_is_marked_has_its_follow_ups() -> N
 
 
 def test_a_lost_first_message_is_found_by_the_first_scan() -> None:
-    """A blocked task is met by scans although nothing claims it, and is neither late nor recovered by the metrics."""
+    """A blocked task is found by scans although nothing claims it; it counts neither as late nor as recovered."""
     with Tasks() as tasks:
         first = tasks.create(HOUR)
         second = tasks.create(after=[first])
@@ -303,7 +303,7 @@ def test_an_outcome_is_remembered_after_its_record_has_expired(monkeypatch: pyte
         tasks.run(MINUTE)
         key = tasks.record(first).id.partition, first
         tasks.table.write(tasks.now, key, None)
-        # It has not expired, in truth.
+        # In fact it has not expired.
         tasks.watching.violations.clear()
         tasks.run(10 * MINUTE)
         assert tasks.state(third) is State.SUCCEEDED
@@ -321,7 +321,7 @@ def test_a_note_of_a_dependent_outlives_the_next_check() -> None:
 
 
 def test_a_task_waits_for_an_occurrence_that_is_to_come() -> None:
-    """It has no task yet; the dependent starts after its end, and names it then."""
+    """It has no task yet; the dependent starts after the occurrence's end, and then shows its task."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(cron="*/15 * * * *")

@@ -1,4 +1,4 @@
-"""When tasks begin: at their due times, whoever finds them, and at once after an absence of the trigger."""
+"""The start times of tasks: at their due times for any finder, and at once after an outage of the trigger."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_task_runs_at_its_due_time_and_not_before(delay: Millis) -> None:
 
 @pytest.mark.parametrize("years", [0, 56])
 def test_a_task_due_in_the_past_is_late_from_its_creation(years: int) -> None:
-    """A due time before the creation is accepted; response, attempt, handler and metric say the same lateness."""
+    """A due time before the creation is accepted; response, attempt, handler and metric agree on the lateness."""
     with Tasks() as tasks:
         due_at = "1970-01-01T00:00:00Z" if years else to_iso(tasks.now - HOUR)
         task_id = tasks.create(due_at=due_at)
@@ -56,7 +56,7 @@ def test_a_due_time_that_is_changed_to_the_past_counts_from_the_change() -> None
 
 
 def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
-    """It is paused past its due time: the time for which its user held it is not lateness."""
+    """It is paused past its due time: the time of the pause is not lateness."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         assert tasks.do(task_id, "pause").status == 200
@@ -67,7 +67,7 @@ def test_a_task_that_its_user_held_is_late_from_when_it_was_resumed() -> None:
 
 
 def assert_lateness_agrees(tasks: Tasks, task_id: str, below: Millis) -> None:
-    """Response, attempt history and metric have the same lateness, but for the time that the API took."""
+    """Response, attempt history and metric have the same lateness, except for the API's own time."""
     assert tasks.state(task_id) == "succeeded"
     told = tasks.ask("GET", f"/v1/tasks/{task_id}").body["lateness_ms"]
     (attempt,) = tasks.ask("GET", f"/v1/tasks/{task_id}/attempts").body["attempts"]
@@ -92,7 +92,7 @@ def test_many_tasks_spread_over_minutes_all_run_once_on_time() -> None:
 
 
 def test_a_task_the_trigger_finds_costs_one_message() -> None:
-    """A task beyond the look-ahead is sent once: by the trigger's first reading, not again by the next."""
+    """A task beyond the look-ahead is sent once: by the trigger's first read, not again by the next."""
     with Tasks() as tasks:
         tasks.create(10 * MINUTE)
         tasks.run(15 * MINUTE)
@@ -108,7 +108,7 @@ def test_a_task_sent_by_the_api_is_not_sent_again_by_the_trigger() -> None:
 
 
 def test_missed_ticks_are_caught_up() -> None:
-    """After twenty minutes without a trigger, everything that fell due meanwhile runs at once."""
+    """After twenty minutes without a trigger, all overdue tasks run at once."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.run(MINUTE)
@@ -122,7 +122,7 @@ def test_missed_ticks_are_caught_up() -> None:
 
 
 def test_after_missed_ticks_what_is_still_to_come_is_on_time() -> None:
-    """The tick that comes again reads on from its cursor: no minute ahead is left to the recovery scans."""
+    """The next tick continues from its cursor: no minute ahead is left to the recovery scans."""
     with Tasks() as tasks:
         made = [tasks.create((20 + minute) * MINUTE) for minute in range(5)]
         tasks.run(MINUTE)
@@ -137,7 +137,7 @@ class Deployments(Tasks):
     """An account whose functions may have different numbers of shards.
 
     Attributes:
-        known: the number that new processes of a function are given.
+        known: the number in new processes of a function.
     """
 
     def __init__(self, shards: int) -> None:
@@ -177,7 +177,7 @@ NUMBERS = [(4, 16), (16, 24), (4, 40)]
 @pytest.mark.parametrize(("before", "after"), NUMBERS)
 @pytest.mark.parametrize("gap", [MINUTE, 15 * MINUTE])
 def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, after: int, gap: Millis) -> None:
-    """Tasks of new shards run on time from the first on, however long the trigger's deploy takes."""
+    """Tasks of new shards run on time from the start, however late the trigger's deployment is."""
     with Deployments(before) as tasks:
         tasks.run(10 * MINUTE)
         tasks.deploy("api", after)
@@ -192,7 +192,7 @@ def test_shards_grow_while_the_trigger_has_still_the_old_number(before: int, aft
 @pytest.mark.slow
 @pytest.mark.parametrize(("after", "before"), NUMBERS)
 def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
-    """A deploy that is rolled back, or a number that is lowered: what lies in the other shards runs on time."""
+    """After a rolled back deployment, or with a lowered number, tasks in the other shards run on time."""
     with Deployments(before) as tasks:
         made = [tasks.create(10 * MINUTE) for _ in range(40)]
         tasks.deploy("api", after)
@@ -205,7 +205,7 @@ def test_a_lower_number_strands_nothing(before: int, after: int) -> None:
 
 @pytest.mark.parametrize("late", [30 * MINUTE, 3 * HOUR])
 def test_the_first_tick_of_a_stack_reads_everything_before_it(late: Millis) -> None:
-    """However long the trigger of a new stack does not tick: what was created before runs with its first ticks."""
+    """However late the first tick of a new stack is, earlier tasks run with it."""
     with Tasks() as tasks:
         tasks.faulty, tasks.ticking = True, False
         made = [tasks.create(delay * MINUTE) for delay in (1, 5, 12, 20)]
@@ -224,7 +224,7 @@ def _writes_records(call: Call) -> bool:
 
 
 def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messages_are_refused() -> None:
-    """Its records are in minutes that were read before: each has a timer ahead, too."""
+    """Its records are in minutes that were read before: each has another timer ahead."""
     with Tasks() as tasks:
         tasks.faulty = True
         body, key = {"tasks": 3 * [{"type": PLAIN}]}, {"Idempotency-Key": "batch"}
@@ -243,7 +243,7 @@ def test_a_batch_that_is_repeated_after_its_minutes_is_found_although_its_messag
 
 @pytest.mark.slow
 def test_an_event_is_one_task_while_shards_grow() -> None:
-    """Delivered before a deploy and again after it, by a process that knows more shards, it makes the same task."""
+    """An event delivered before a deployment and again after it, by a process with more shards, is the same task."""
     with Deployments(16) as tasks:
         origin = to_iso(tasks.now)
         for number in range(5):

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event: nothing runs until a signal with its name and key is sent, or their time is over."""
+"""Tasks that wait for an event: nothing runs until a signal with its name and key is sent, or their time ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def waiting(graphs: Graphs, key: str = "", **fields: Any) -> Task:  # noqa: ANN4
 
 
 def signal(graphs: Graphs, key: str = "", payload: object = None, name: str = EVENT) -> Any:  # noqa: ANN401 - any JSON
-    """Send a signal; the body of the answer."""
+    """Send a signal; return the body of the response."""
     answer = graphs.ask("POST", "/v1/signals", {"name": name, "key": key, "payload": payload})
     assert answer.status == 200, answer.body
     return answer.body
@@ -92,7 +92,7 @@ def test_a_signal_ends_the_tasks_that_wait_for_it() -> None:
 
 
 def test_a_task_takes_the_first_signal_that_meets_its_condition() -> None:
-    """Others neither wake nor end it, and are still there for other tasks; signals before its check count, too."""
+    """Others neither wake nor end it, and stay available for other tasks; signals before its check count, too."""
     with Graphs() as graphs:
         large, any_amount = "payload.amount > `10`", None
         task = waiting(graphs, target={"when": large})
@@ -138,7 +138,7 @@ def test_a_signal_about_which_the_condition_is_not_true_is_ignored(when: str, pa
 
 
 def test_a_condition_can_be_changed_while_the_task_waits() -> None:
-    """A signal that was sent before, and meets the new one, ends the task."""
+    """An earlier signal that meets the new condition ends the task."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"when": "payload > `10`"})
         assert signal(graphs, payload=5)["woken"] == 0
@@ -155,7 +155,7 @@ def test_a_condition_can_be_changed_while_the_task_waits() -> None:
 
 
 def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over more signals than it may read, the task fails, and says why, instead of missing one."""
+    """With more signals than it may read, the task fails with this reason, instead of missing one."""
     monkeypatch.setattr(event_waits, "_ALL_STEPS", 100)
     with Graphs() as graphs:
         for number in range(20):
@@ -171,7 +171,7 @@ def test_a_condition_does_not_keep_a_worker_busy(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_node_waits_for_an_event() -> None:
-    """Its result is what conditions and inputs of later nodes see."""
+    """Conditions and inputs of later nodes get its result."""
     with Graphs() as graphs:
         graphs.submit(ORDER)
         graphs.run(HOUR)
@@ -197,7 +197,7 @@ def test_each_item_of_a_map_waits_for_an_event_of_its_own() -> None:
 
 
 def test_an_event_does_not_happen_in_time() -> None:
-    """The task fails when its time is over, not before; what depends on the failure runs."""
+    """The task fails when its time ends, not before; nodes that depend on the failure run."""
     with Graphs() as graphs:
         graphs.submit(ORDER, on_failure="continue")
         graphs.run(2 * HOUR - 2 * MINUTE)
@@ -216,7 +216,7 @@ def test_an_event_does_not_happen_in_time() -> None:
     ("before", "lookback", "state"), [(10, 0, "waiting"), (10, 60, "succeeded"), (90, 60, "waiting")]
 )
 def test_a_signal_that_was_sent_before(before: int, lookback: int, state: str) -> None:
-    """Before the creation of a task it is another's, unless the task looks back."""
+    """A signal from before a task's creation belongs to others, unless the task looks back."""
     with Graphs() as graphs:
         assert signal(graphs, "o-17", 1)["woken"] == 0
         graphs.run(before * SECOND)
@@ -239,7 +239,7 @@ def test_a_signal_before_the_due_time_counts_from_then_on() -> None:
 
 @pytest.mark.parametrize(("pause", "status"), [(SECOND // 4, 200), (5 * SECOND, 202)])
 def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: int) -> None:
-    """The worker has looked for it before; the signal looks again until the check has ended, at last in background."""
+    """The worker has looked before; the signal looks again until the check has ended, finally in the background."""
     with Graphs() as graphs:
         task = waiting(graphs)
         name = task.id.text
@@ -258,7 +258,7 @@ def test_a_signal_comes_just_as_a_worker_lets_the_task_wait(pause: int, status: 
 
 @pytest.mark.parametrize("operation", ["query", "put_item", "update_item"])
 def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
-    """A worker that dies at any step costs no attempt, and a signal that was sent meanwhile is found."""
+    """A worker that dies at any step costs no attempt, and a signal sent meanwhile is found."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -277,7 +277,7 @@ def test_a_task_outlives_the_worker_that_lets_it_wait(operation: str) -> None:
 
 
 def test_a_paused_task_finds_its_signal_when_it_is_resumed() -> None:
-    """The signal does not start what its user holds."""
+    """The signal does not start a paused task."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/pause").status == 200
@@ -312,7 +312,7 @@ def test_a_waiting_task_that_is_moved_does_not_end_before_its_new_time() -> None
 
 
 def test_a_retried_task_waits_for_another_signal() -> None:
-    """Also if one came after its end: only those since the retry count."""
+    """Also if one came after its end: only signals since the retry count."""
     with Graphs() as graphs:
         task = waiting(graphs, target={"timeout_seconds": 120})
         graphs.run(3 * MINUTE)
@@ -328,7 +328,7 @@ def test_a_retried_task_waits_for_another_signal() -> None:
 
 
 def test_a_cancelled_task_takes_no_signal() -> None:
-    """A cancel takes effect at once, and the next signal removes the task from those that wait."""
+    """A cancel takes effect at once, and the next signal removes the task from the waiting ones."""
     with Graphs() as graphs:
         task = waiting(graphs)
         assert graphs.ask("POST", f"/v1/tasks/{task.id}/cancel").body["state"] == "cancelled"
@@ -338,7 +338,7 @@ def test_a_cancelled_task_takes_no_signal() -> None:
 
 
 def test_a_waiting_task_has_nothing_to_undo() -> None:
-    """A rollback of a topology goes past it."""
+    """A rollback of a topology skips it."""
     with Graphs() as graphs:
 
         def behave(phase: str, context: Context) -> str:
@@ -356,7 +356,7 @@ def test_a_waiting_task_has_nothing_to_undo() -> None:
 
 
 def test_a_repeated_signal_is_the_same_signal() -> None:
-    """By its idempotency key: it wakes no task that was created after it; another body is refused."""
+    """By its idempotency key: it wakes no task created after it; another body is refused."""
     with Graphs() as graphs:
         first = waiting(graphs)
         headers = {"idempotency-key": "payment-1"}
@@ -374,7 +374,7 @@ def test_a_repeated_signal_is_the_same_signal() -> None:
 
 @pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_signal_wakes_many_tasks(count: int) -> None:
-    """Page by page, and in the background what takes longer than a request; each once, and nothing is left."""
+    """Page by page, and in the background if it takes longer than a request; each once, and none is missed."""
     with Graphs() as graphs:
         target = {"kind": "wait_for_event", "event": EVENT}
         tasks: list[str] = []
@@ -394,7 +394,7 @@ def test_a_signal_wakes_many_tasks(count: int) -> None:
 
 
 def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
-    """So that a task that was created before it finds it however much later it is due; then TTL removes it."""
+    """A task created before it finds it however much later it is due; then TTL removes it."""
     with Graphs() as graphs:
         created(graphs, delay_seconds=20 * 86_400)
         sent_at = graphs.now
@@ -404,7 +404,7 @@ def test_a_signal_is_kept_for_as_long_as_a_task_can_wait() -> None:
 
 
 def test_a_note_of_a_waiting_task_outlives_its_wait() -> None:
-    """The item by which a signal finds the task is kept until its time is over, and for longer."""
+    """The item by which a signal finds the task is kept until its time ends, and for longer."""
     with Graphs() as graphs:
         task = waiting(graphs, "o-17", target={"timeout_seconds": 3600})
         (note,) = graphs.items(schema.EVENT_PREFIX)

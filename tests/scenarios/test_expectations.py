@@ -1,4 +1,4 @@
-"""Schedules that are expected to achieve something: what is absent is found, and nothing else is."""
+"""Schedules with expectations: every missing success is found, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.simulation.endpoints import NOTICE_URL
 
 
 def expected(schedules: Schedules) -> dict[str, Any]:
-    """Whether the schedule has achieved what is expected of it."""
+    """Whether the schedule has met its expectation."""
     found: dict[str, Any] | None = schedules.schedule()["expectation"]
     return found or {"missed_at": None, "met_at": None, "misses": 0}
 
@@ -27,7 +27,7 @@ def by(instant: int) -> str:
 
 
 def until(schedules: Schedules, deadline: int) -> None:
-    """Let time pass until a deadline has been looked into."""
+    """Let time pass until a deadline has been checked."""
     schedules.run(deadline - schedules.now + 3 * MINUTE)
 
 
@@ -63,7 +63,7 @@ def test_runs_that_fail_miss_the_expectation_once_a_day(delay: int) -> None:
 
 
 def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
-    """At least once in ten minutes: from its creation on each ten minutes without a success are a miss."""
+    """At least once in ten minutes: every ten minutes without a success since its creation are a miss."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="2 minutes", expect_every_seconds=600)
@@ -72,7 +72,7 @@ def test_a_schedule_that_never_succeeds_misses_each_of_its_periods() -> None:
 
 
 def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
-    """Absence is what is looked for: no run is due for a day, and a success was expected every hour."""
+    """A missing success counts, although no run is due: one was expected every hour, and the next run is in a day."""
     with Schedules() as schedules:
         schedules.make(rate="1 day", start_at=to_iso(schedules.now + DAY), expect_every_seconds=3600)
         schedules.run(HOUR + 10 * MINUTE)
@@ -82,7 +82,7 @@ def test_a_schedule_whose_time_does_not_come_misses_its_periods() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", [1.9, 2.1, 7])
 def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
-    """Each run fails, and a success is expected in so many days: nothing before that, and one miss after it."""
+    """Each run fails, and a success is expected within days: nothing before that, and one miss after it."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="6 hours", expect_every_seconds=int(days * DAY) // SECOND)
@@ -97,7 +97,7 @@ def test_a_period_of_days_is_missed_once_it_is_over(days: float) -> None:
 
 @pytest.mark.slow
 def test_a_success_counts_however_many_runs_fail_after_it() -> None:
-    """Every ten seconds; the first runs succeed, then more fail than are read at a deadline: nothing is missed."""
+    """Every ten seconds; the first runs succeed, then more fail than a deadline reads: nothing is missed."""
     with Schedules() as schedules:
         deadline = (schedules.now // MINUTE + 3 * 60 + 25) * MINUTE
         schedules.make(
@@ -114,7 +114,7 @@ def test_a_success_counts_however_many_runs_fail_after_it() -> None:
 
 @pytest.mark.slow
 def test_a_success_counts_whose_run_lasted_longer_than_runs_are_read_back() -> None:
-    """Every second, runs of 800 s beside which the others are skipped: the success of the first is known."""
+    """Every second, runs of 800 s with the others skipped: the success of the first is known."""
     with Schedules() as schedules:
         schedules.last(800)
         schedules.make(rate="1 second", expect_every_seconds=1200, task={"type": PLAIN, "timeout_seconds": 840})
@@ -135,7 +135,7 @@ def test_a_success_begins_the_next_period() -> None:
 
 
 def test_a_success_after_a_miss_ends_it() -> None:
-    """What was missed stays on record, and a later success is known."""
+    """The miss stays on record, and a later success is known."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=600)
@@ -149,7 +149,7 @@ def test_a_success_after_a_miss_ends_it() -> None:
 
 
 def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
-    """It had failed by the deadline, which was missed; its user has it tried again: the next deadline is met."""
+    """It had failed by the deadline, which was missed; after its user's retry, the next deadline is met."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="4 hours", expect_every_seconds=3600)
@@ -164,7 +164,7 @@ def test_a_failed_run_that_is_tried_again_counts_by_its_success() -> None:
 
 
 def test_a_paused_schedule_misses_nothing_and_begins_anew() -> None:
-    """Who pauses it expects nothing; after it was resumed a whole period passes first."""
+    """A paused schedule has no expectations; after a resume a whole period passes first."""
     with Schedules() as schedules:
         schedules.fail(error=Unretriable)
         schedules.make(rate="5 minutes", expect_every_seconds=1200)
@@ -196,7 +196,7 @@ def test_an_expectation_that_is_added_and_removed_counts_meanwhile() -> None:
 
 
 def test_an_outage_of_the_trigger_is_seen_after_it() -> None:
-    """Nothing ran for three hours: the deadlines in them are looked into when the trigger is back, a few at a time."""
+    """Nothing ran for three hours: the deadlines in them are checked when the trigger is back, a few at a time."""
     with Schedules() as schedules:
         schedules.make(rate="5 minutes", expect_every_seconds=1800)
         schedules.run(20 * MINUTE)
@@ -256,7 +256,7 @@ def test_a_run_that_takes_a_multiple_of_the_usual_time_is_notified() -> None:
 
 @pytest.mark.parametrize(("own", "limits"), [(5, {5}), (900, {900, 31})])
 def test_the_shorter_of_two_limits_applies(own: int, limits: set[int]) -> None:
-    """That of the task, which is the only one before three runs have succeeded, or the usual duration."""
+    """That of the task, which is the only one before three successful runs, or the usual duration."""
     with Schedules() as schedules:
         schedules.last(10)
         notify_on = {**NOTIFIED["notify_on"], "running_seconds": own}

@@ -1,4 +1,4 @@
-"""A task that has not started in its `expires_seconds` is never started: it fails, and everybody is told."""
+"""A task that has not started within `expires_seconds` never starts: it fails, and is reported everywhere."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reads_lock(call: Call) -> bool:
 
 @pytest.mark.parametrize("kind", [PLAIN, UNDONE, PHASED])
 def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
-    """It fails while the switch is still on, with callback and notice; no phase of its target is ever called."""
+    """It fails while the switch is still on, with callback and notice; no phase of its target is called."""
     with Tasks() as tasks:
         tasks.faulty = True
         assert tasks.ask("PUT", STOP, {"stopped": True}).status == 200
@@ -66,7 +66,7 @@ def test_what_a_switch_holds_past_its_expiry_fails_at_once(kind: str) -> None:
 
 
 def test_a_message_that_comes_too_late_starts_nothing() -> None:
-    """Its first message is lost; the recovery scan's comes after the expiry."""
+    """Its first message is lost; the recovery scan's message comes after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
@@ -77,7 +77,7 @@ def test_a_message_that_comes_too_late_starts_nothing() -> None:
 
 
 def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
-    """It has claimed the task in time, and would call the target after the expiry."""
+    """It has claimed the task in time, but would call the target after the expiry."""
     with Tasks() as tasks:
         tasks.faulty = True
         task_id = tasks.create(SECOND, expires_seconds=5, lock={"key": "db"})
@@ -89,7 +89,7 @@ def test_a_worker_that_is_slow_after_its_claim_starts_nothing() -> None:
 
 
 def test_one_that_waits_for_a_lock_leaves_the_line_when_it_expires() -> None:
-    """It ends at its expiry, not when the lock is free; the next of the line gets the lock."""
+    """It ends at its expiry, not when the lock is free; the next in the line gets the lock."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.last(100)
@@ -141,7 +141,7 @@ def test_a_pause_does_not_stop_the_clock(pause: int, state: str) -> None:
 
 @pytest.mark.parametrize("verb", ["run", "retry"])
 def test_whoever_wants_it_run_all_the_same_has_it_run(verb: str) -> None:
-    """`run` before its end and `retry` after it lift the limit; asked for twice, it is done once."""
+    """`run` before its end and `retry` after it lift the limit; a second request has no further effect."""
     with Tasks() as tasks:
         task_id = tasks.create(5 * SECOND, expires_seconds=10)
         tasks.do(task_id, "pause")
@@ -175,7 +175,7 @@ def test_another_due_time_or_another_limit_moves_the_expiry() -> None:
 
 
 def test_a_cancel_while_it_waits_is_a_cancel() -> None:
-    """Nothing expires that has ended."""
+    """An ended task does not expire."""
     with Tasks() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True})
         task_id = tasks.create(0, expires_seconds=30)
@@ -207,7 +207,7 @@ def test_a_pulled_task_that_nobody_asks_for_expires() -> None:
 
 
 def test_a_lease_outlasts_the_expiry() -> None:
-    """A pulled task that was leased in time is not ended under its worker; one that is asked for late is not leased."""
+    """A pulled task leased in time does not end under its worker; after its expiry it is not leased."""
     with Pulled() as tasks:
         kept = tasks.create_pulled(expires_seconds=60)
         lease = tasks.lease_one()
@@ -224,7 +224,7 @@ def test_a_lease_outlasts_the_expiry() -> None:
 
 
 def test_a_node_that_expires_has_failed() -> None:
-    """Its topology fails with it, its child does not run, and one that waits for a failure does."""
+    """Its topology fails with it, its child does not run, and a node for failures does."""
     with Graphs() as graphs:
         graphs.ask("PUT", "/v1/switches/type/slow", {"stopped": True})
         nodes: dict[str, dict[str, Any]] = {

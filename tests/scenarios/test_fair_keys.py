@@ -24,7 +24,7 @@ FAIR: dict[str, Any] = {"fair_key": KEY}
 
 
 def watch_groups(tasks: Tasks) -> dict[str, list[str]]:
-    """From now on, the groups of the messages that are sent for each task."""
+    """The groups of each task's messages sent from now on."""
     found: dict[str, list[str]] = {}
     send = tasks.sqs.send_message_batch
 
@@ -74,7 +74,7 @@ def test_a_weight_spreads_a_key_over_as_many_groups() -> None:
 
 
 def test_another_key_holds_from_the_change_on() -> None:
-    """A waiting task whose key changes is sent in the group of the new one; null is none."""
+    """A waiting task whose key changes is sent in the new key's group; null means none."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
         changed, freed, sent = (tasks.create(delay, **FAIR) for delay in (10 * MINUTE, 10 * MINUTE, 30 * SECOND))
@@ -88,7 +88,7 @@ def test_another_key_holds_from_the_change_on() -> None:
 
 
 def test_a_due_task_moves_to_its_new_key() -> None:
-    """While no worker is free, so that a backlog can be given a key; it runs once."""
+    """While no worker is free, so that a backlog can get a key; it runs once."""
     with Tasks() as tasks:
         groups = watch_groups(tasks)
         tasks.receiving = False
@@ -141,7 +141,7 @@ def test_pulled_tasks_and_messages_to_queues_are_in_the_group_of_the_key() -> No
 
 @pytest.mark.parametrize(("key", "longest"), others_slow([(FAIR, 3), ({}, 60)]), ids=["with keys", "without"])
 def test_a_small_key_does_not_wait_behind_a_large_one(key: Mapping[str, str], longest: float) -> None:
-    """With keys, ten tasks of others wait for little more than a running task beside 600; without, for most of them."""
+    """With keys, ten tasks of others wait little longer than a running task beside 600; without, for most of them."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.sqs.pick = lambda messages: messages

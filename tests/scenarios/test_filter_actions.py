@@ -19,7 +19,7 @@ PLAINS: dict[str, Any] = {"filter": {"type": PLAIN}, "limit": 100}
 
 
 def _fill(tasks: Tasks, count: int) -> list[str]:
-    """Create so many tasks, a second apart."""
+    """Create this many tasks, a second apart."""
     return [tasks.create(HOUR + number * SECOND) for number in range(count)]
 
 
@@ -49,7 +49,7 @@ def test_a_filter_action_goes_on_where_it_stopped_and_is_complete(order: str) ->
 
 
 def test_a_piece_examines_no_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A filter that matches nothing among very many tasks hands out a token instead of timing out."""
+    """A filter that matches nothing among very many tasks returns a token instead of timing out."""
     monkeypatch.setattr(filter_actions, "MAX_EXAMINED", 100)
     with Tasks() as tasks:
         _fill(tasks, 105)
@@ -71,7 +71,7 @@ def test_tasks_that_were_changed_by_a_filter_run_at_their_new_time() -> None:
 
 
 def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
-    """What was done is answered, with where to go on; if nothing was done the request fails."""
+    """The response has the work done and the place to continue; if nothing was done the request fails."""
     with Tasks() as tasks:
         tasks.faulty = True
         made = _fill(tasks, 10)
@@ -94,7 +94,7 @@ def test_an_outage_in_the_middle_loses_neither_count_nor_place() -> None:
 
 
 def test_records_that_are_gone_do_not_hold_up_a_filter_action() -> None:
-    """The list may still name what has expired: a whole page of it is passed over."""
+    """The list may still have expired tasks: a whole page of them is skipped."""
     with Tasks() as tasks:
         made = sorted(_fill(tasks, 130), reverse=True)
         gone = set(made[:110])

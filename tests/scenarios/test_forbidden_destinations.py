@@ -1,4 +1,4 @@
-"""URLs that would never be called are refused when they are given."""
+"""Forbidden URLs are refused when they are given."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def faults(reply: Any) -> list[str]:  # noqa: ANN401 - of the scenario
 
 @pytest.mark.parametrize("url", [METADATA, "https://10.0.0.1/", "https://localhost/", "http://2130706433/"])
 def test_a_task_that_would_call_a_forbidden_address_is_refused(url: str) -> None:
-    """As a target or as a callback, by itself and in a batch; nothing is made of it."""
+    """As a target or as a callback, in a single request and in a batch; nothing is created."""
     with Scenario() as scenario:
         assert faults(scenario.ask("POST", "/v1/tasks", calling(url))) == ["target.url"]
         assert faults(scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "callback_url": url})) == ["callback_url"]
@@ -45,7 +45,7 @@ def test_a_task_cannot_be_changed_to_call_a_forbidden_address() -> None:
 
 
 def test_a_schedule_and_a_node_that_would_call_a_forbidden_address_are_refused() -> None:
-    """What will make tasks is refused as the tasks themselves are."""
+    """Templates of tasks are refused as tasks are."""
     with Scenario() as scenario:
         schedule = {"name": "hourly", "cron": "0 * * * *", "task": calling(METADATA)}
         assert faults(scenario.ask("POST", "/v1/schedules", schedule)) == ["task.target.url"]
@@ -55,7 +55,7 @@ def test_a_schedule_and_a_node_that_would_call_a_forbidden_address_are_refused()
 
 
 def test_what_may_be_public_is_accepted() -> None:
-    """A name is resolved when it is called, and not before."""
+    """A name is resolved at the call, not before."""
     with Scenario() as scenario:
         later = {**calling("https://hooks.example.org/run"), "delay_seconds": 3600}
         assert scenario.ask("POST", "/v1/tasks", later).status == 201

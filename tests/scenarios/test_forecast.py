@@ -1,4 +1,4 @@
-"""The runs that an owner's schedules plan, as the API tells them."""
+"""The runs planned by an owner's schedules, in the API's response."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ YEARLY = {"cron": "30 1 1 1 *"}
 
 
 def test_only_active_schedules_with_times_are_in_the_forecast() -> None:
-    """A paused one plans nothing, a permanent one no times; of the others each period names its schedules."""
+    """A paused one plans nothing, a permanent one no times; for the others, each period names its schedules."""
     with Scenario() as account:
         for name, timing in TIMINGS.items():
             made = account.ask("POST", "/v1/schedules", {"name": name, **timing, "task": {"type": PLAIN}})
@@ -61,7 +61,7 @@ def test_a_forecast_ends_before_the_gateway_gives_up(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("hours", ["0", "169", "x", "1.5"])
 def test_a_forecast_is_of_one_hour_to_a_week(hours: str) -> None:
-    """Another number is refused by name; 168 is accepted."""
+    """Any other number is refused by name; 168 is accepted."""
     with Scenario() as account:
         refused = account.ask("GET", "/v1/forecast", query=f"hours={hours}")
         assert refused.status == 400

@@ -1,6 +1,6 @@
-"""What functions do for few tasks only: each of these calls must be granted (see `tests/grants.py`).
+"""Rare actions of functions: each of these calls must be granted (see `tests/grants.py`).
 
-None of these tests may be marked slow: `make test` fails if it has not seen each grant used.
+None of these tests may be marked slow: `make test` fails if a grant is not used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LATER = 7200
 
 @pytest.fixture
 def scenario() -> Iterator[Scenario]:
-    """An account of its own, whose answers have pages as long as DynamoDB's."""
+    """A separate account, whose responses have pages as long as DynamoDB's."""
     with Scenario() as scenario:
         scenario.dynamodb.page = 1000
         yield scenario
@@ -46,7 +46,7 @@ def create(scenario: Scenario, **body: Any) -> str:  # noqa: ANN401 - any JSON
 
 
 def expiring(scenario: Scenario) -> int:
-    """How many objects a lifecycle rule removes as those of an ended task."""
+    """The number of objects that a lifecycle rule removes with an ended task."""
     return sum("=".join(schema.EXPIRING_TAG) in tag for tag in scenario.s3.tags.values())
 
 
@@ -67,7 +67,7 @@ def test_a_bulk_operation_lets_the_contents_of_what_it_cancels_expire(scenario: 
 
 
 def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(scenario: Scenario) -> None:
-    """It reads the line of the lock, and takes those out of it that come next."""
+    """It reads the line of the lock, and removes the next ones from it."""
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     ids = [create(scenario, lock=LOCK) for _ in range(3)]
     assert scenario.run_until(lambda: [str(scenario.record(each).state) for each in ids].count("waiting") == 2)
@@ -81,7 +81,7 @@ def test_a_bulk_operation_hands_on_a_lock_that_is_reserved_for_what_it_cancels(s
 
 
 def test_a_dead_letter_of_a_task_that_has_spent_its_attempts_fails_it(scenario: Scenario) -> None:
-    """What follows is a worker's: the dead-letter function itself touches no content."""
+    """A worker does the follow-up: the dead-letter function itself touches no content."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: cast("Machine", scenario.time.process().home).die()
     for queue in scenario.sqs.queues.values():
@@ -112,7 +112,7 @@ def test_a_dead_letter_of_a_task_that_waits_sets_a_timer(scenario: Scenario) -> 
 
 
 def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(scenario: Scenario) -> None:
-    """Its function takes the tag away by which the end of the first run let them expire."""
+    """Its function removes the tag by which the end of the first run let them expire."""
     scenario.faulty = True  # a node of a retry begins long after the parents that it keeps
     broken = True
 
@@ -142,7 +142,7 @@ def test_a_retry_of_a_topology_keeps_the_contents_of_the_nodes_that_succeeded(sc
 def test_a_plan_that_finds_its_large_topology_cancelled_has_the_nodes_stopped_in_the_background(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever was to have it done died: the function of the state machine invokes the one of bulk operations."""
+    """The function that should do it died: that of the state machine invokes the one of bulk operations."""
     scenario.faulty = True
     monkeypatch.setattr(reconciler, "BULK_INLINE_NODES", 5)  # hundreds of nodes would take half a minute
     nodes = {f"n{number}": {"type": PLAIN, "delay_seconds": LATER} for number in range(6)}
@@ -186,7 +186,7 @@ def test_a_topology_keeps_and_lets_go_what_its_nodes_have_outside(scenario: Scen
 
 
 def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenario: Scenario) -> None:
-    """Whoever was to pause the nodes died: the function of the state machine does it, when it looks."""
+    """The function that should pause the nodes died: that of the state machine does it at its check."""
     scenario.faulty = True
     scenario.target = lambda _phase, _context: scenario.take(20 * SECOND)
     nodes = {key: {"type": PLAIN, "lock": LOCK} for key in "abc"}
@@ -223,7 +223,7 @@ def test_a_topology_hands_on_a_lock_that_is_reserved_for_a_node_it_pauses(scenar
 
 
 def test_the_trigger_hands_a_large_payload_of_a_schedule_on(scenario: Scenario) -> None:
-    """It reads the schedule's object, and writes the task's with a tag that it takes away afterwards."""
+    """It reads the schedule's object, and writes the task's with a tag that it removes afterwards."""
     body = {"name": "big", "rate": "1 minute", "task": {"type": PLAIN, "payload": HUGE}}
     assert scenario.ask("POST", "/v1/schedules", body).status == 201
     assert scenario.run_until(lambda: expiring(scenario) >= 2, HOUR, SECOND)

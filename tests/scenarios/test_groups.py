@@ -1,4 +1,4 @@
-"""Groups: tasks join, their ends are counted once, and what follows the last end happens once."""
+"""Groups: tasks join, their ends are counted once, and the task after the last end runs once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Groups(Tasks):
     """A scenario about one group.
 
     Attributes:
-        told: what the tasks after the group were told about it.
+        told: the facts about the group that the tasks after it got.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Groups(Tasks):
         self.told: list[Any] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Note what a handler is told."""
+        """Note the facts that a handler gets."""
         if context.inputs is not None:
             self.told.append(context.inputs["group"])
         return super().act(phase, context, payload)
@@ -71,7 +71,7 @@ class Groups(Tasks):
 
 
 def test_a_group_whose_following_task_is_cancelled_completes_with_its_last_member() -> None:
-    """Whoever waits for the group is answered; nothing runs after it."""
+    """A waiting request gets its response; nothing runs after it."""
     with Groups() as groups:
         groups.join(5 * MINUTE)
         completion = groups.closed()
@@ -99,7 +99,7 @@ def test_a_group_completes_when_its_following_task_ends_without_that() -> None:
 
 
 def test_a_task_runs_soon_after_the_last_member() -> None:
-    """It waits for all of them, runs once within two seconds, and is told how they ended."""
+    """It waits for all of them, runs once within two seconds, and gets their outcomes."""
     with Groups() as groups:
         members = [groups.join(delay) for delay in (0, 30 * SECOND, 10 * MINUTE)]
         completion = groups.closed()
@@ -176,7 +176,7 @@ def test_members_are_cancelled_and_retried_as_a_whole() -> None:
 
 
 def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
-    """What ran after the group does not run again."""
+    """The task after the group does not run again."""
     with Groups() as groups:
         groups.fail()
         member = groups.join(retry=ONCE)
@@ -193,7 +193,7 @@ def test_a_member_that_is_retried_later_changes_the_counts_only() -> None:
 
 
 def test_a_group_without_a_task_is_complete_when_its_last_member_ends() -> None:
-    """Who waits for it is answered then."""
+    """A waiting request gets its response then."""
     with Groups() as groups:
         groups.join(20 * SECOND)
         assert groups.ask("PUT", f"/v1/groups/{ID}", {}).body["state"] == "closed"
@@ -322,7 +322,7 @@ def test_the_waiting_task_can_be_explained() -> None:
 
 
 def test_an_url_is_called_in_place_of_a_task() -> None:
-    """As that of an HTTP target, whose request says how the members ended."""
+    """It is that of an HTTP target, whose request has the members' outcomes."""
     with Groups() as groups:
         groups.join()
         body = {"on_complete": {"callback_url": "https://example.org/done"}}

@@ -45,7 +45,7 @@ def half_done(scenario: Scenario, number: int, method: str, path: str, body: obj
             if len(calls) == number:
                 call.machine.die()
 
-    scenario.faulty = True  # a change that is made twice delays what it is about
+    scenario.faulty = True  # a repeated change delays its subject
     scenario.before_call = strike
     scenario.send(method, path, body)
     scenario.run(LATER)
@@ -72,7 +72,7 @@ def half_changed(change: str, **fields: Any) -> Iterator[tuple[int, Schedules]]:
 
 
 def begun(schedules: Schedules) -> int:
-    """How many calls of targets there were."""
+    """The number of calls of targets."""
     return len(schedules.effects)
 
 
@@ -87,7 +87,7 @@ def test_nothing_begins_after_a_repeated_stop_of_a_schedule(change: str) -> None
 
 @pytest.mark.parametrize("change", others_slow(["payload", "timing", "resume"]))
 def test_each_occurrence_runs_once_after_a_repeated_change(change: str) -> None:
-    """Whatever call of its first try is the last: none is lost, none runs twice, and the change holds."""
+    """With any call of its first try as the last: none is lost, none runs twice, and the change is in force."""
     for number, schedules in half_changed(change):
         since = schedules.now
         schedules.run(6 * MINUTE + MINUTE // 2 - schedules.now % MINUTE)
@@ -115,7 +115,7 @@ def test_so_many_runs_remain_as_a_repeated_change_says() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["content", "delete"])
 def test_no_payload_is_left_for_ever_by_a_repeated_change(change: str) -> None:
-    """Whatever call of its first try is the last: once the schedule is gone, all of its contents expire."""
+    """With any call of its first try as the last: once the schedule is deleted, all of its contents expire."""
     for number, schedules in half_changed(change, task={"type": PLAIN, "payload": LARGE + "old"}):
         if change == "content":
             assert schedules.ask("DELETE", PATH).status == 200
@@ -181,7 +181,7 @@ def behave(graphs: Graphs, context: Any, fails: list[bool]) -> str:  # noqa: ANN
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
-    """Whatever call of its first try is the last: it is stopped, held, or comes to its end."""
+    """With any call of its first try as the last: it is stopped, paused, or ends."""
     for number, graphs in half_controlled(verb):
         if verb in {"pause", "cancel"}:
             graphs.run(5 * SECOND)
@@ -199,7 +199,7 @@ def test_a_repeated_request_to_a_topology_is_completed(verb: str) -> None:
 
 @pytest.mark.slow
 def test_a_repeated_deletion_of_a_topology_leaves_nothing() -> None:
-    """Whatever call of its first try is the last: its nodes are gone too, and nothing of them is kept for ever."""
+    """With any call of its first try as the last: its nodes are deleted too, and none of them is kept for ever."""
     number, dies = 0, True
     while dies:
         number += 1

@@ -1,4 +1,4 @@
-"""What a handler raises, says and returns: none of it loses its attempt, and each is stored as what it is."""
+"""A handler's errors, texts and results: none of them loses the attempt, and each is stored as it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_WAIT = {"max_attempts": 2, "initial_seconds": 0}
 
 
 class Silent(Exception):
-    """An error that cannot even be asked what it says."""
+    """An error whose text cannot be read."""
 
     def __str__(self) -> str:
         raise KeyboardInterrupt
@@ -48,7 +48,7 @@ class _Odd(type):
 
 
 class Nameless(Exception, metaclass=_Odd):
-    """An error whose class does not tell its name."""
+    """An error whose class hides its name."""
 
 
 BASE_ERRORS = [
@@ -70,7 +70,7 @@ BASE_ERRORS = [
 
 
 def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callable[[str, Any], str]:
-    """What a target does that raises in one of its phases, at first so many times."""
+    """The behaviour of a target that raises in one of its phases, at first this many times."""
     left = [times]
 
     def behave(called: str, _context: Any) -> str:  # noqa: ANN401 - a handler's or an endpoint's
@@ -84,7 +84,7 @@ def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callab
 
 @pytest.mark.parametrize("error", BASE_ERRORS, ids=range(len(BASE_ERRORS)))
 def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseException) -> None:
-    """The attempt has failed within a second by the error's own class, and the next one is made by the policy."""
+    """The attempt has failed within a second with the error's own class, and the next one follows by the policy."""
     with Tasks() as tasks:
         tasks.target = raising(error)
         task_id = tasks.create(retry=NO_WAIT)
@@ -104,7 +104,7 @@ def test_whatever_a_handler_raises_fails_its_attempt_at_once(error: BaseExceptio
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit(FILE)], ids=["cancelled", "closed"])
 def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> None:
-    """What `prepare` and `run` raise is tried again at once; what `clean` raises changes no outcome."""
+    """Errors of `prepare` and `run` are retried at once; errors of `clean` change no outcome."""
     with Tasks() as tasks:
         tasks.target = raising(error, phase, times=1)
         task_id = tasks.create(kind=PHASED, retry=NO_WAIT)
@@ -114,7 +114,7 @@ def test_every_phase_may_raise_anything(error: BaseException, phase: str) -> Non
 
 
 def test_a_rollback_may_raise_anything() -> None:
-    """It is tried again as after any other error."""
+    """It is retried as after any other error."""
     with Tasks() as tasks:
         fail, undo = raising(Unretriable(FILE)), raising(KeyboardInterrupt(), "rollback", times=1)
         tasks.target = lambda phase, context: undo(phase, context) if phase == "rollback" else fail(phase, context)
@@ -138,7 +138,7 @@ def test_a_text_that_utf_8_cannot_write_is_escaped() -> None:
 
 
 def test_a_progress_message_does_not_lose_its_attempt() -> None:
-    """It is escaped and cut, and whatever is no text is told as one; the attempt succeeds."""
+    """It is escaped and cut, and any other value is converted to text; the attempt succeeds."""
     with Tasks() as tasks:
 
         def behave(_phase: str, context: Any) -> int:  # noqa: ANN401 - a handler's context
@@ -162,7 +162,7 @@ class Loud(dict[str, object]):
     """A value that raises when it is read."""
 
     def items(self) -> Any:  # noqa: ANN401 - it returns nothing
-        """Raise what no `except Exception` sees."""
+        """Raise an error that no `except Exception` catches."""
         raise GeneratorExit(FILE)
 
 
@@ -183,7 +183,7 @@ UNKEPT: list[object] = [
 
 @pytest.mark.parametrize("value", UNKEPT, ids=range(len(UNKEPT)))
 def test_a_result_that_cannot_be_kept_is_refused_at_once(value: object) -> None:
-    """By the error's own type, whatever the retry policy says: the same code would return the same again."""
+    """By the error's own type, for any retry policy: the same code would return the same again."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: value
         task_id = tasks.create()
@@ -216,7 +216,7 @@ def test_a_checkpoint_that_cannot_be_kept_is_refused_at_once(value: object) -> N
 @pytest.mark.parametrize("attempts", [1, 2, 3, 4])
 @pytest.mark.parametrize("after", [0, 70, 130])
 def test_every_attempt_that_is_lost_is_found_in_time(attempts: int, after: int) -> None:
-    """Workers and messages vanish in each of the first attempts: the next one comes in three minutes and the lease."""
+    """Workers and messages vanish in each first attempt: the next begins within three minutes and the lease."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(attempts)
@@ -246,7 +246,7 @@ def test_a_worker_killed_with_its_message_left_is_replaced_after_its_lease() -> 
 
 
 def test_the_last_attempt_that_is_lost_fails_in_time() -> None:
-    """With one attempt allowed and its worker and message gone, the task has failed within the bound."""
+    """With one allowed attempt and its worker and message lost, the task has failed within the bound."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.hang(9)

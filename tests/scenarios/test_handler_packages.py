@@ -1,4 +1,4 @@
-"""Handlers in a package with a function of its own: the worker waits for it, and it reports by its attempt only."""
+"""Handlers in a package with a separate function: the worker waits for it, and it can only report on its attempt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RETRIED = {"max_attempts": 2, "initial_seconds": 1}
 
 
 class Packaged(Tasks):
-    """An account whose handlers are in a package with a function of its own; only undoable ones are the worker's.
+    """An account whose handlers are in a package with a separate function; only undoable ones are the worker's.
 
     Attributes:
         invoked: the functions that were invoked, in order.
@@ -47,7 +47,7 @@ class Packaged(Tasks):
         self.before_call = self._note
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """What the deployment knows: the phases of each handler."""
+        """The deployment's knowledge: the phases of each handler."""
         del known
         return {name: HandlerDescription(**description(REGISTRY[name])) for name in (PLAIN, UNDONE, PHASED)}
 
@@ -58,7 +58,7 @@ class Packaged(Tasks):
             self.written.append((call.machine.function, call.operation))
 
     def perform(self, function: Callable[[Context], Any], kind: str = PLAIN, **more: Any) -> str:  # noqa: ANN401 - of requests
-        """Run a task whose handler is a function to its end."""
+        """Run a task whose handler is a function, until it ends."""
         self.target = lambda _phase, context: function(context)
         task_id = self.create(kind=kind, **more)
         self.run(MINUTE)
@@ -72,7 +72,7 @@ def tasks() -> Packaged:
 
 
 def test_a_package_runs_the_types_of_its_pattern(tasks: Packaged) -> None:
-    """Its function is invoked once for a task, and nothing else is; other types run in the worker."""
+    """Its function is invoked once for a task, and no other is; other types run in the worker."""
     with tasks:
         assert tasks.state(tasks.perform(lambda _context: "done")) == "succeeded"
         assert tasks.invoked == ["handlers"]
@@ -106,7 +106,7 @@ def test_attempts_name_the_version_of_the_function_that_ran_them(tasks: Packaged
 
 
 def test_with_a_canary_attempts_are_counted_by_version(tasks: Packaged) -> None:
-    """Those that called a handler, and the failed ones, of the worker and of a package apart; without it, none."""
+    """Attempts that called a handler, and failed ones, of the worker and of each package; without a canary, none."""
 
     def fail(_context: Context) -> object:
         raise ValueError("always")
@@ -179,7 +179,7 @@ def test_errors_of_a_package_are_those_of_the_handler(tasks: Packaged) -> None:
 
 
 def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
-    """Each attempt is an invocation of its own, so there are no others to wait for."""
+    """Each attempt is a separate invocation, so it waits for no others."""
     sizes: list[int] = []
 
     def index(items: Sequence[BatchItem[Any]]) -> list[str]:
@@ -198,7 +198,7 @@ def test_a_batch_handler_gets_one_task(tasks: Packaged) -> None:
 
 
 def test_a_function_that_dies_fails_the_attempt(tasks: Packaged) -> None:
-    """Its worker says so and goes on; the next attempt runs."""
+    """Its worker notes the failure and continues; the next attempt runs."""
 
     def die(context: Context) -> str:
         if context.attempt == 1:
@@ -281,7 +281,7 @@ def test_a_step_runs_once_over_all_attempts(tasks: Packaged) -> None:
 
 
 def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
-    """The next attempt gets what the crashed one saved last."""
+    """The next attempt gets the crashed one's last checkpoint."""
     got: list[object] = []
 
     def copy(context: Context) -> str:
@@ -300,7 +300,7 @@ def test_a_saved_checkpoint_survives_a_crash(tasks: Packaged) -> None:
 
 
 def test_children_belong_to_the_owner_of_the_task(tasks: Packaged) -> None:
-    """`context.client` creates a task whose parent is this one; it can do nothing else for the owner."""
+    """`context.client` creates a child of this task; it can do nothing else for the owner."""
     said: list[str] = []
 
     def start(context: Context) -> str | None:
@@ -330,7 +330,7 @@ def result(tasks: Packaged, task_id: str) -> bytes:
 
 
 def test_a_token_ends_with_its_attempt(tasks: Packaged) -> None:
-    """What an attempt knows is of no use after its end, and a token with another nonce never is."""
+    """The facts of an attempt are useless after its end, and a token with another nonce always is."""
 
     def asked(token: str) -> Any:  # noqa: ANN401 - the function's answer
         event = {"attempt": token, "phase": "run", "operation": "report", "progress": (50, "forged")}
@@ -362,7 +362,7 @@ def _is_of_package() -> bool:
 def test_a_broken_package_costs_no_attempt_and_no_other_package(
     tasks: Packaged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its tasks wait and say why; they run once it can be imported."""
+    """Its tasks wait with the reason; they run once it can be imported."""
     monkeypatch.setattr(
         "duetime.adapters.targets.python_handlers.HandlersPackage.why_broken",
         lambda _package: "ImportError: no module named 'ledger'" if _is_of_package() else None,

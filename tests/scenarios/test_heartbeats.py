@@ -47,7 +47,7 @@ def test_nothing_is_told_where_no_monitor_is_named() -> None:
 
 
 def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
-    """While the table does not answer queries the monitor hears nothing, and again once it does."""
+    """While the table does not respond to queries the monitor gets nothing, and again once it does."""
     with tasks:
         tasks.run(2 * MINUTE)
         before = len(tasks.fetched)
@@ -60,7 +60,7 @@ def test_ticks_that_cannot_read_tell_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
-    """That is what the monitor is for."""
+    """A monitor exists for that case."""
     with tasks:
         tasks.run(2 * MINUTE)
         tasks.ticking = False
@@ -71,7 +71,7 @@ def test_a_trigger_that_is_not_invoked_tells_nothing(tasks: Tasks) -> None:
 
 
 def test_a_trigger_with_a_wrong_clock_tells_nothing(tasks: Tasks) -> None:
-    """It reads nothing, so nothing is well."""
+    """It reads nothing, so it does not report that all is well."""
     with tasks:
         tasks.run(2 * MINUTE)
 
@@ -98,7 +98,7 @@ def test_a_heartbeat_that_is_refused_fails_no_tick_and_delays_no_task(tasks: Tas
 
 
 def test_a_slow_heartbeat_delays_no_task(tasks: Tasks) -> None:
-    """Each takes forty seconds to be handed on: what is due was sent before it, and the next tick comes."""
+    """Each takes forty seconds to be passed on: due tasks were sent before it, and the next tick comes."""
     with tasks:
 
         def slow(call: Call) -> None:

@@ -1,4 +1,4 @@
-"""Starts of jobs that get no response: their jobs are looked for, so that none is left behind and none runs twice."""
+"""Starts of jobs without a response: their jobs are looked for, so that none is left over and none runs twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def repeating(request: pytest.FixtureRequest) -> str:
 
 
 def fail(call: Call) -> None:
-    """Have no response come."""
+    """Have no response arrive."""
     raise ReadTimeoutError(endpoint_url=call.service)
 
 
@@ -47,7 +47,7 @@ def die(call: Call) -> None:
 
 
 def at_start(tasks: Jobs, happens: Callable[[Call], None], *, is_made: bool = True) -> None:
-    """Have something happen at the next start of a job, after it was made or in its place."""
+    """Have something happen at the next start of a job, after it or in its place."""
 
     def hook(call: Call) -> None:
         if call.operation in STARTS:
@@ -75,12 +75,12 @@ def test_a_cancel_stops_a_job_whose_start_got_no_response(
         assert (tasks.state(task_id), tasks.running()) == ("cancelled", [])
         assert tasks.record(task_id).error is None
         assert tasks.counts()["jobs_stopped"] == 1
-        # The fake of a process that dies is an exception, which the worker notes before nothing of it goes on.
+        # The fake of a process that dies is an exception, which the worker notes before it stops completely.
         assert tasks.counts()["worker_errors"] == (happens is die)
 
 
 def test_a_cancel_tells_that_no_job_was_found(tasks: Jobs, service: str) -> None:
-    """Its start never arrived: the task is cancelled after the search, and its error says what is not known."""
+    """Its start never arrived: the task is cancelled after the search, and its error says that this is uncertain."""
     with tasks:
         at_start(tasks, fail, is_made=False)
         task_id = tasks.create(target=JOB_KINDS[service], notify_within_seconds=7200)
@@ -110,7 +110,7 @@ def test_a_start_that_never_arrived_is_made_again(tasks: Jobs, service: str) -> 
 def test_a_job_that_is_listed_late_is_not_started_again(
     tasks: Jobs, repeating: str, happens: Callable[[Call], None]
 ) -> None:
-    """A service that starts a name twice is asked for so long that its list is up to date."""
+    """For a service that starts a name twice, the search lasts until its list is up to date."""
     with tasks:
         tasks.job_services[repeating].listed_after = lambda: JOB_SEARCH - 10 * SECOND
         at_start(tasks, happens)
@@ -123,7 +123,7 @@ def test_a_job_that_is_listed_late_is_not_started_again(
 
 
 def test_the_lock_of_a_task_is_held_while_its_job_is_looked_for(tasks: Jobs) -> None:
-    """The job may run: what waits for the lock must not begin beside it."""
+    """The job may run: a waiter for the lock must not begin beside it."""
     with tasks:
         at_start(tasks, fail)
         lock = {"key": "db"}

@@ -1,4 +1,4 @@
-"""Jobs that AWS runs for tasks: how their ends come about, and that an attempt has one of them at most."""
+"""Jobs that AWS runs for tasks: their ends, and at most one of them for an attempt."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tasks() -> Jobs:
 
 
 def test_the_end_of_an_execution_is_the_outcome_of_its_task(tasks: Jobs) -> None:
-    """Its output is the result; until then the task runs, for longer than a function could, and no worker waits."""
+    """Its output is the result; until then the task runs, longer than a function could, and no worker waits."""
     with tasks:
         task_id = tasks.create_job(payload={"n": 1})
         (execution,) = tasks.executions
@@ -43,7 +43,7 @@ def test_the_end_of_an_execution_is_the_outcome_of_its_task(tasks: Jobs) -> None
 
 
 def test_an_execution_that_fails_is_tried_again_under_another_name(tasks: Jobs) -> None:
-    """A name is given once: the next attempt has an execution of its own."""
+    """A name can be used once: the next attempt has a separate execution."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 2, "initial_seconds": 0})
         tasks.end(Status.FAILED)
@@ -65,7 +65,7 @@ def test_an_end_whose_event_is_lost_is_found_by_a_check(tasks: Jobs) -> None:
 
 
 def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
-    """What they say is looked up: a running job goes on, and an outcome is not written twice."""
+    """They are verified: a running job continues, and an outcome is not written twice."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions
@@ -89,7 +89,7 @@ def test_events_that_come_twice_or_too_early_do_no_harm(tasks: Jobs) -> None:
 def test_a_start_whose_worker_is_lost_is_one_job_and_one_attempt(
     tasks: Jobs, target: dict[str, Any], *, is_last: bool
 ) -> None:
-    """Whoever claims the task after it finds the job that it has started, also if no other attempt is allowed."""
+    """The next worker to claim the task finds the job, even if no other attempt is allowed."""
     with tasks:
 
         def die(call: Call) -> None:
@@ -126,7 +126,7 @@ def test_a_cancel_stops_the_job(tasks: Jobs, target: dict[str, Any]) -> None:
 
 
 def test_a_cancel_that_comes_while_the_job_starts_stops_it(tasks: Jobs) -> None:
-    """There was no job to stop yet when it was requested."""
+    """There was no job to stop yet at the request."""
     with tasks:
 
         def cancel(call: Call) -> None:
@@ -143,7 +143,7 @@ def test_a_cancel_that_comes_while_the_job_starts_stops_it(tasks: Jobs) -> None:
 
 
 def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Jobs) -> None:
-    """It is a timeout, and never do two jobs of a task run at once."""
+    """It is a timeout, and two jobs of a task never run at the same time."""
     with tasks:
         task_id = tasks.create_job(notify_within_seconds=600, retry={"max_attempts": 2, "initial_seconds": 0})
         tasks.run(11 * MINUTE)
@@ -158,7 +158,7 @@ def test_a_job_that_takes_too_long_is_stopped_before_the_next_attempt(tasks: Job
 
 
 def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
-    """They would have to stop each of its attempts."""
+    """Otherwise one would have to stop each of its attempts."""
     with tasks:
         task_id = tasks.create_job(retry={"max_attempts": 3, "initial_seconds": 0})
         (execution,) = tasks.executions
@@ -181,7 +181,7 @@ def test_a_job_that_a_person_stops_is_not_tried_again(tasks: Jobs) -> None:
 def test_the_exit_code_of_its_container_is_the_outcome(
     tasks: Jobs, code: int | None, stop_code: str, expected: str | None
 ) -> None:
-    """Zero is success; without one, the reason why the task has stopped says what went wrong."""
+    """Zero is success; without one, the error has the reason why the task stopped."""
     with tasks:
         task_id = tasks.create_job(CONTAINER, retry=ONCE, payload={"n": 1})
         (request,) = tasks.ecs.requests.values()
@@ -196,7 +196,7 @@ def test_the_exit_code_of_its_container_is_the_outcome(
 
 
 def test_a_container_waits_for_capacity_without_using_up_attempts(tasks: Jobs) -> None:
-    """Nothing has been started; the task says what it waits for."""
+    """Nothing has been started; the task shows the reason of its wait."""
     with tasks:
         tasks.ecs.has_capacity = False
         task_id = tasks.create(target=CONTAINER, retry=ONCE)
@@ -218,7 +218,7 @@ def service(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) -> None:
-    """Of whatever service; it was given the facts, and its event ends the attempt."""
+    """For any service; it got the facts, and its event ends the attempt."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], payload={"n": 1})
         jobs = tasks.job_services[service]
@@ -242,7 +242,7 @@ def test_the_end_of_a_job_is_the_outcome_of_its_task(tasks: Jobs, service: str) 
 
 
 def test_a_job_that_fails_is_tried_again(tasks: Jobs, service: str) -> None:
-    """By another job, with a name of its own; the error says why."""
+    """With another job, under a separate name; the error has the reason."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 2, "initial_seconds": 0})
         jobs = tasks.job_services[service]
@@ -292,7 +292,7 @@ def test_a_cancel_stops_the_job_of_any_service(tasks: Jobs, service: str) -> Non
 
 
 def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: str) -> None:
-    """No other attempt is made of what somebody has stopped."""
+    """A job that somebody has stopped gets no further attempt."""
     with tasks:
         task_id = tasks.create_job(JOB_TARGETS[service], retry={"max_attempts": 3, "initial_seconds": 0})
         jobs = tasks.job_services[service]
@@ -313,7 +313,7 @@ def test_a_job_that_a_person_stops_fails_its_task_at_once(tasks: Jobs, service: 
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) -> None:
-    """Its service tells of it as of the others; nothing fails, and the message is deleted."""
+    """Its service reports it like the others; nothing fails, and the message is deleted."""
     with tasks:
         jobs = tasks.job_services[service]
         if isinstance(jobs, FakeGlue):
@@ -329,7 +329,7 @@ def test_a_job_that_no_task_has_started_is_nobodys(tasks: Jobs, service: str) ->
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str) -> None:
-    """The task waits, and says for what."""
+    """The task waits, and shows the reason."""
     with tasks:
         jobs = tasks.job_services[service]
         jobs.has_capacity = False
@@ -342,7 +342,7 @@ def test_a_service_with_too_many_jobs_costs_no_attempt(tasks: Jobs, service: str
 
 
 def test_a_job_is_one_start_of_its_rate(tasks: Jobs) -> None:
-    """Neither the checks of a job that runs nor its end use another: the next one starts when its rate allows."""
+    """Checks of a running job and its end use none: the next one starts when its rate allows."""
     with tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 600}
         made = [tasks.create(target=MACHINE, notify_within_seconds=7200, rate=rate) for _ in range(3)]

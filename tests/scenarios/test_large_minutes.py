@@ -1,4 +1,4 @@
-"""Minutes whose reading or sending outlasts the hold of the trigger: nothing else waits for them."""
+"""Minutes that take longer to read or send than the trigger's hold: nothing else waits for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("takes", [130 * SECOND, 4 * MINUTE])
 def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> None:
-    """Each reader is overtaken by the next tick; what it has done counts, and other minutes are read beside it."""
+    """Each reader is overtaken by the next tick; its work counts, and other minutes are read beside it."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.run(MINUTE)
@@ -41,7 +41,7 @@ def test_a_minute_that_outlasts_the_hold_delays_nothing_else(takes: Millis) -> N
 
 @pytest.mark.slow
 def test_messages_that_take_long_are_each_sent_by_two_readers_at_most() -> None:
-    """With every send slower than the hold, the tasks of one minute run once, whether one reader sends them or two.
+    """With every send slower than the hold, the tasks of one minute run once, whether one or two readers send them.
 
     The early scan sends them once more, as they are late.
     """

@@ -1,4 +1,4 @@
-"""`duetime.task.late.v1`: one event for each task whose target was first called late, whatever held it back before."""
+"""`duetime.task.late.v1`: one event for each task whose target was first called late, for any reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Watched(Tasks):
-    """Tasks whose table's stream is read."""
+    """Tasks of a table whose stream is read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,18 +27,18 @@ class Watched(Tasks):
         self.stream.watch(self.table)
 
     def late(self, task_id: str) -> list[Event]:
-        """The events that say that a task has started late."""
+        """The events on tasks that have started late."""
         events = events_of(changes_of(self.stream.event(), FakeTelemetry()))
         return [each for each in events if each.kind is EventKind.TASK_LATE and each.detail.get("task_id") == task_id]
 
 
 def lateness(event: Event) -> Any:  # noqa: ANN401 - a number of its document
-    """How late an event says that its task has started."""
+    """The lateness in an event on a task's start."""
     return dict(event.detail)["lateness_ms"]
 
 
 def receive(tasks: Watched) -> None:
-    """Have the queues read again; what waited on them is late on purpose."""
+    """Have the queues read again; their messages are late on purpose."""
     tasks.received_from = tasks.now
     tasks.receive_again()
 
@@ -69,7 +69,7 @@ def rate(tasks: Watched) -> dict[str, Any]:
 
 @pytest.mark.parametrize("hold", [stop, lock, rate])
 def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict[str, Any]]) -> None:
-    """However often it is taken up and put back, nothing is said until its target was called; then once."""
+    """However often it is claimed and released, there is no event until its target was called; then one."""
     with Watched() as tasks:
         held = tasks.create(**hold(tasks))
         tasks.run(10 * MINUTE)
@@ -84,7 +84,7 @@ def test_a_task_that_is_held_back_has_not_started(hold: Callable[[Watched], dict
 
 
 def test_a_task_that_starts_in_time_is_not_late() -> None:
-    """Not when it runs for minutes, nor when it fails and its next attempts come later."""
+    """Not if it runs for minutes, nor if it fails and its next attempts come later."""
     with Watched() as tasks:
         tasks.last(200)
         long = tasks.create(timeout_seconds=300)
@@ -97,7 +97,7 @@ def test_a_task_that_starts_in_time_is_not_late() -> None:
 
 
 def test_a_late_start_is_told_while_the_attempt_runs() -> None:
-    """With its first heartbeat, under the one id that a consumer needs to leave out what was delivered twice."""
+    """With its first heartbeat, under the one id by which a consumer leaves out repeated deliveries."""
     with Watched() as tasks:
         tasks.receiving = False
         late = tasks.create(timeout_seconds=300)
@@ -124,7 +124,7 @@ def test_a_task_that_was_never_called_is_not_late() -> None:
 
 
 def test_a_leased_task_tells_of_its_late_start() -> None:
-    """The first heartbeat of its worker says that it has started: until then its lease may be given back."""
+    """Its worker's first heartbeat says that it has started: before that, its lease may be released."""
     with Watched() as tasks:
         tasks.receiving = False
         leased = tasks.create(kind=PULLED, retry=ONCE)
@@ -139,7 +139,7 @@ def test_a_leased_task_tells_of_its_late_start() -> None:
 
 
 def test_a_task_that_is_tried_again_after_its_end_is_late_once() -> None:
-    """Its user has the failed task run again: its first start was told of already."""
+    """Its user retries the failed task: its first start was reported already."""
     with Watched() as tasks:
         tasks.receiving = False
         late = tasks.create(retry=ONCE)

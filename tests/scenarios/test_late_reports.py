@@ -38,14 +38,14 @@ def facts(scenario: Scenario, task_id: str) -> object:
 
 
 def check_refused(reply: Reply, since: str) -> None:
-    """It was told that its attempt is over, or that the task is gone."""
+    """The response said that its attempt has ended, or that the task does not exist."""
     assert reply.status == (404 if since in {"deleted", "expired"} else 409), reply.body
 
 
 @pytest.mark.parametrize("report", REPORTS)
 @pytest.mark.parametrize("since", SINCE)
 def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str) -> None:
-    """Its lease was the last one: no other attempt has begun, or one has; neither is touched."""
+    """It had the last lease, or another attempt has begun; neither is affected."""
     with Scenario() as scenario:
         scenario.faulty = True  # nobody polls for it
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED}).body["id"]
@@ -66,7 +66,7 @@ def test_a_late_report_of_a_pull_worker_changes_nothing(since: str, report: str)
 @pytest.mark.parametrize("notice", NOTICES)
 @pytest.mark.parametrize("since", SINCE)
 def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> None:
-    """The target has told of its failure; what it says later does not concern what has become of the task since."""
+    """The target has reported its failure; later reports do not affect the task's further states."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": UNDONE, "notify_within_seconds": 600, "timeout_seconds": 300, "retry": {"max_attempts": 1}}
@@ -91,7 +91,7 @@ def test_a_late_notice_of_a_target_changes_nothing(since: str, notice: str) -> N
 
 @pytest.mark.parametrize("notice", NOTICES)
 def test_a_late_notice_does_not_concern_a_task_that_is_rolled_back(notice: str) -> None:
-    """The target had told of its success; while it is rolled back, and after, that counts no more."""
+    """The target had reported its success; during a rollback, and after, that has no effect."""
     with Scenario() as scenario:
         scenario.target = lambda phase, _context: scenario.take(20 * SECOND) if phase == "rollback" else Accepted()
         body = {"type": UNDONE, "notify_within_seconds": 600, "timeout_seconds": 300}

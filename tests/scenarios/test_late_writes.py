@@ -1,4 +1,4 @@
-"""Each write of a named thing lands a minute late, while that is deleted, or freed, and made again."""
+"""Each write of a named thing arrives a minute late, after it was deleted, or freed, and created again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nth_write(number: int, prefix: str) -> Callable[[Call], bool]:
 
 
 def insist(scenario: Scenario, method: str, path: str, body: object = None) -> Reply:
-    """Ask again and again until an answer is no 5xx, as clients do."""
+    """Repeat until a response is no 5xx, as clients do."""
     replies: list[Reply] = []
     while not replies or replies[-1].status >= 500:
         assert len(replies) < 5, replies
@@ -45,7 +45,7 @@ def insist(scenario: Scenario, method: str, path: str, body: object = None) -> R
 
 
 def _schedule_made_again(number: int, overlap: str) -> bool:
-    """The new schedule runs at each of its times, and nothing of the old one; says whether there was that write."""
+    """The new schedule runs at each of its times, and the old one never; return whether there was that write."""
     with Schedules() as schedules:
         schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
         met = land_late(schedules, nth_write(number, schema.SCHEDULE_PREFIX))
@@ -67,7 +67,7 @@ def _schedule_made_again(number: int, overlap: str) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
 def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> None:
-    """Whichever write of API, trigger or worker it is, of its definition or of the run that goes on."""
+    """Any write of API, trigger or worker, of its definition or of the present run."""
     number = 1
     while _schedule_made_again(number, overlap):
         number += 1
@@ -75,7 +75,7 @@ def test_no_late_write_reaches_a_schedule_that_was_made_again(overlap: str) -> N
 
 
 def _lock_freed(number: int) -> bool:
-    """Whoever waits has the lock in turn, without a long pause; says whether there was that write."""
+    """Each waiter gets the lock in turn, without a long pause; return whether there was that write."""
     with Tasks() as tasks:
         tasks.faulty = True  # an attempt whose lock is taken away is tried again
         tasks.last(6)
@@ -97,7 +97,7 @@ def _lock_freed(number: int) -> bool:
 
 @pytest.mark.slow
 def test_no_late_write_holds_up_a_lock_that_was_freed_by_force() -> None:
-    """Whichever write of the lock or of its line it is: nobody runs beside a holder, and nobody is stuck."""
+    """Any write of the lock or of its line: nobody runs beside a holder, and nobody is stuck."""
     number = 1
     while _lock_freed(number):
         number += 1

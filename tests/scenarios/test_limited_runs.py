@@ -1,4 +1,4 @@
-"""Limits of schedules and what keeps occurrences from running, each pair: a limit counts what has begun."""
+"""Limits of schedules with each reason that keeps occurrences from running: a limit counts begun runs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ LATEST = HOUR
 
 @dataclass(frozen=True)
 class Way:
-    """What keeps occurrences from running.
+    """The reasons that keep occurrences from running.
 
     Attributes:
-        fields: of the schedule, which is of once a minute unless they give another timing.
+        fields: fields of the schedule, which runs once a minute unless they give another timing.
         lasts: how long each run lasts, in seconds.
-        act: what happens while it runs.
+        act: called while it runs.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Way:
 
 
 def _ahead(schedules: Schedules) -> list[Any]:
-    """The tasks that are placed and still to come."""
+    """The placed tasks that are still to come."""
     return [task for task in schedules.placed() if task.due_at > schedules.now and not task.is_terminal]
 
 
@@ -213,7 +213,7 @@ def _is_count(call: Call) -> bool:
 
 
 def begun(schedules: Schedules) -> dict[Millis, int]:
-    """The runs of its timing that began, by the instant that each stands for, and how often each was called."""
+    """The begun runs of its timing, by their instants, and the number of calls of each."""
     by_timing = {
         task.schedule_ref.nominal for task in schedules.placed() if task.schedule_ref and task.schedule_ref.is_by_timing
     }
@@ -221,7 +221,7 @@ def begun(schedules: Schedules) -> dict[Millis, int]:
 
 
 def happen(schedules: Schedules, way: Way, **fields: Any) -> None:  # noqa: ANN401 - JSON
-    """Create the schedule with a limit, and let happen what is to keep occurrences from running."""
+    """Create the schedule with a limit, and cause the reason that keeps occurrences from running."""
     if "calendars" in way.fields:
         assert schedules.ask("PUT", "/v1/calendars/off", {"dates": ["2030-12-25"]}).status in {200, 201}
     schedules.make(**way.fields, **fields)
@@ -241,7 +241,7 @@ QUICK = [
 
 @pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.slow) for way in WAYS])
 def test_as_many_runs_begin_as_remain(way: str) -> None:
-    """No more, and no fewer; then the schedule has ended, and at no moment does it tell of fewer that remain."""
+    """No more, and no fewer; then the schedule has ended, and it never shows a smaller number."""
     with Schedules() as schedules:
         schedules.last(WAYS[way].lasts)
         happen(schedules, WAYS[way], remaining_runs=NUMBER)
@@ -259,7 +259,7 @@ def test_as_many_runs_begin_as_remain(way: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_no_run_begins_for_a_time_after_the_end(way: str) -> None:
-    """With an end and more runs than there is time for: what is before the end, at most, and runs remain."""
+    """With an end and more runs than fit: at most the times before the end run, and runs remain."""
     with Schedules() as schedules:
         end = schedules.now + 7 * MINUTE
         schedules.last(WAYS[way].lasts)
@@ -304,7 +304,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
         schedules.run_until(lambda: schedules.schedule()["state"] != "active", 40 * MINUTE, 10 * SECOND)
         paused = schedules.schedule()
         if paused["state"] == "ended":
-            # Those that are let begin side by side may all have begun before the first failed.
+            # Runs that begin side by side may all have begun before the first failed.
             assert fields.get("overlap") in {"allow_all", "replace_other", "cancel_other"}
             return
         number = len(begun(schedules))
@@ -321,7 +321,7 @@ def test_a_failure_pauses_before_the_runs_are_used_up(way: str) -> None:
 @pytest.mark.parametrize("overlap", others_slow(["skip", "buffer_one", "allow_all"]))
 @pytest.mark.parametrize("is_counted", [False, True])
 def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_counted: bool) -> None:  # noqa: FBT001 - a parameter
-    """It dies before the write that counts a run, or after it and before the run begins: as many begin as may."""
+    """It dies before the write that counts a run, or between it and the run's start: the exact number begins."""
     with Schedules() as schedules:
         schedules.last(100)
         died: list[str] = []
@@ -349,7 +349,7 @@ def test_a_worker_that_dies_as_a_run_is_counted_counts_it_once(overlap: str, is_
 
 @pytest.mark.slow
 def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
-    """All may run at once and wait for one lock, again and again: as many begin as may."""
+    """All may run at once and wait for one lock repeatedly: the exact number begins."""
     with Schedules() as schedules:
         schedules.last(200)
         task = {"type": PLAIN, "timeout_seconds": 600, "lock": {"key": "one"}}
@@ -360,7 +360,7 @@ def test_runs_that_wait_for_a_lock_are_counted_once() -> None:
 
 @pytest.mark.parametrize("number", [5, 1])
 def test_more_or_fewer_runs_are_let_begin_by_a_change(number: int) -> None:
-    """Two of three have begun when as many are asked for: as many more begin."""
+    """Two of three have begun when the same number is requested: that many more begin."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(begun(schedules)) == 2, 5 * MINUTE, SECOND)
@@ -388,7 +388,7 @@ def test_a_limit_that_is_set_and_removed_later() -> None:
     ("overlap", "limit", "number"), [("allow_all", None, 0), ("skip", None, 5), ("allow_all", 5, 5), ("skip", 5, 5)]
 )
 def test_runs_are_counted_where_they_are_limited_or_take_turns(overlap: str, limit: int | None, number: int) -> None:
-    """Without a limit, one write a run where they may not overlap, as before, and none where they may."""
+    """Without a limit, one write a run if they may not overlap, as before, and none if they may."""
     with Schedules() as schedules:
         counts: list[Call] = []
         schedules.before_call = lambda call: counts.append(call) if _is_count(call) else None

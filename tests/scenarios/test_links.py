@@ -23,13 +23,13 @@ def link_to(scenario: Scenario, task_id: str, *actions: str, **more: object) -> 
 
 
 def use(scenario: Scenario, path: str, **body: object) -> tuple[int, Any]:
-    """Use a link; the status, and the code of the problem or for what it was used."""
+    """Use a link; return the status, and the problem's code or the action done."""
     answer = scenario.ask("POST", path, body)
     return answer.status, answer.body.get("code", answer.body.get("used_for"))
 
 
 def test_a_link_decides_on_a_node() -> None:
-    """A topology goes on when a node is approved by a link, which may have been created before."""
+    """A topology continues when a node is approved by a link, which may have been created before."""
     with Graphs() as graphs:
         graphs.submit(RELEASE)
         graphs.run(MINUTE)
@@ -73,7 +73,7 @@ def accepting() -> Tasks:
 
 
 def test_a_link_completes_the_attempt_that_it_was_created_for() -> None:
-    """With a result; afterwards it is refused, as one for a failure is."""
+    """With a result; afterwards it is refused, and so is one for a failure."""
     with accepting() as tasks:
         task_id = deferred(tasks)
         done, failed = link_to(tasks, task_id, "complete", takes_payload=True), link_to(tasks, task_id, "fail")
@@ -98,7 +98,7 @@ def test_a_link_that_reports_a_failure_ends_the_task() -> None:
 
 
 def test_a_later_attempt_accepts_no_earlier_link() -> None:
-    """Once the attempt is over, its link is refused, although the next one waits for a report, too."""
+    """After the attempt's end, its link is refused, although the next one waits for a report, too."""
     with accepting() as tasks:
         task_id = deferred(tasks, retry={"max_attempts": 3, "initial_seconds": 1})
         old = link_to(tasks, task_id, "complete")
@@ -109,7 +109,7 @@ def test_a_later_attempt_accepts_no_earlier_link() -> None:
 
 
 def test_a_use_whose_answer_is_lost_is_not_lost() -> None:
-    """The decision stands if the function dies after it; the link is then used at the next request, to the same end."""
+    """The decision stands if the function dies after it; the next request marks the link as used."""
     with Graphs() as graphs:
         task_id = waiting(graphs).id.text
         path = link_to(graphs, task_id, "approve")

@@ -1,4 +1,4 @@
-"""Live updates: who watches is told of every change, or that something was missed; what is read agrees in the end."""
+"""Live updates: watchers get every change, or a note that something was missed; their view is right in the end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def create(live: Live, owner: str = "local", **body: Any) -> str:  # noqa: ANN40
 
 
 def agrees(live: Live, watcher: Watcher) -> bool:
-    """Whether what a client knows of each task is what REST says."""
+    """Whether a client's view of each task agrees with REST."""
     known = {id_: item for id_, item in watcher.view.items() if item is not None}
     for id_, item in known.items():
         task = live.ask("GET", f"/v1/tasks/{id_}").body
@@ -49,7 +49,7 @@ def agrees(live: Live, watcher: Watcher) -> bool:
 
 
 def test_a_client_is_told_of_the_life_of_a_task(live: Live) -> None:
-    """From its creation to its end, by versions that grow; a subscription begins with the task as it is."""
+    """From its creation to its end, with growing versions; a subscription begins with the present task."""
     everything, one = live.connect(), live.connect()
     assert everything.subscribe() == {"kind": "snapshot", "ref": "1", "version": 0, "item": None}
     task_id = create(live, delay_seconds=0, tags={"a": "b"}, payload={"secret": "x"})
@@ -92,14 +92,14 @@ def test_a_subscription_that_races_with_a_thousand_changes_misses_none(live: Liv
 
 
 def begin(live: Live, watcher: Watcher, topic: str, ref: str) -> None:
-    """Subscribe beside whatever else goes on."""
+    """Subscribe while other work continues."""
     body = json.dumps({"do": "subscribe", "ref": ref, "topic": topic})
     live.invoke("watch", {"requestContext": {"connectionId": watcher.id, "eventType": "MESSAGE"}, "body": body})
 
 
 @pytest.mark.parametrize("at", range(5))
 def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(live: Live, at: int) -> None:
-    """It is written, and its record of the stream handled, between any two calls of the function that subscribes."""
+    """It is written, and its stream record handled, between any two calls of the subscribing function."""
     task_id, watcher = create(live), live.connect()
     live.broadcast()
     calls: list[Call] = []
@@ -129,7 +129,7 @@ def test_the_only_change_is_not_missed_wherever_it_falls_into_a_subscription(liv
 
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: Live, seed: int) -> None:
-    """Frames are dropped, doubled and reordered: two clients that read again now and then know the same as REST."""
+    """Frames are dropped, doubled and reordered: two clients that read again now and then agree with REST."""
     chance = random.Random(seed)  # noqa: S311 - repeatable on purpose
     watchers = [live.connect(), live.connect()]
     for watcher in watchers:
@@ -152,7 +152,7 @@ def test_whatever_happens_to_frames_the_view_agrees_with_rest_in_the_end(live: L
 
 
 def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_back(live: Live) -> None:
-    """Meanwhile a client reads over REST; what it is then told of the hour is older, and changes nothing it knows."""
+    """Meanwhile a client reads over REST; later messages on that hour are older, and do not change its view."""
     watcher = live.connect()
     watcher.subscribe()
     ids = [create(live) for _ in range(6)]
@@ -174,7 +174,7 @@ def test_a_function_that_was_dead_for_an_hour_tells_the_rest_and_no_view_goes_ba
 
 
 def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live) -> None:
-    """In the middle of a batch: the others are told, the batch is done, and the next change of its task is, too."""
+    """In the middle of a batch: the others are sent, the batch is done, and so is the next change of its task."""
     watcher = live.connect()
     watcher.subscribe()
     before, poisoned, after = (create(live) for _ in range(3))
@@ -191,7 +191,7 @@ def test_a_record_that_nobody_can_read_keeps_no_other_from_being_told(live: Live
 
 
 def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) -> None:
-    """A batch with more changes than a client is sent makes one short message; reading again makes the view right."""
+    """A batch with more changes than a client gets becomes one short message; a new read makes the view right."""
     watcher = live.connect()
     watcher.subscribe()
     batch = {"tasks": [{"type": PLAIN, "delay_seconds": LATER, "tags": {"a": "é" * 64}} for _ in range(60)]}
@@ -214,7 +214,7 @@ def test_a_flood_of_changes_is_told_in_bounded_frames_or_as_stale(live: Live) ->
 
 
 def test_one_owner_sees_nothing_of_another(live: Live) -> None:
-    """Neither by id, nor in a list, nor of a schedule or topology; the subscription is not kept."""
+    """Neither by id, nor in a list, nor in a schedule or topology; the subscription is not stored."""
     task_id = create(live)
     live.ask("POST", "/v1/schedules", {"name": "nightly", "cron": "0 1 * * *", "task": {"type": PLAIN}})
     stranger = live.connect(owner="stranger")
@@ -248,7 +248,7 @@ def test_a_ticket_is_good_once_and_for_half_a_minute(live: Live) -> None:
 
 
 def test_who_reads_the_table_finds_no_ticket(live: Live) -> None:
-    """What is stored of a ticket does not open a connection."""
+    """The stored form of a ticket opens no connection."""
     ticket = live.ticket()
     assert ticket not in json.dumps(live.items())
 
@@ -275,7 +275,7 @@ def test_a_connection_is_kept_for_longer_than_it_can_be_open(live: Live) -> None
 
 
 def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) -> None:
-    """Nobody is told of its end: the gateway says so when it is written to, and nobody writes to it again."""
+    """Its end is not reported: the gateway says so at the next write, and there is no further one."""
     watcher, other = live.connect(), live.connect()
     watcher.subscribe()
     other.subscribe()
@@ -288,7 +288,7 @@ def test_a_connection_that_vanished_is_forgotten_with_the_next_push(live: Live) 
 
 
 def test_a_closed_connection_leaves_nothing(live: Live) -> None:
-    """When the gateway tells of the end, at once; told twice, nothing happens."""
+    """At once when the gateway reports the end; a second report has no effect."""
     watcher = live.connect()
     for ref in "ab":
         watcher.subscribe(ref=ref)
@@ -353,7 +353,7 @@ def test_a_connection_has_so_many_subscriptions_and_no_more(live: Live) -> None:
 
 
 def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
-    """Messages of one connection are handled side by side: each takes a slot that no other has."""
+    """Messages of one connection are handled side by side: each takes a different slot."""
     watcher = live.connect()
     for number in range(3 * MAX_SUBSCRIPTIONS):
         begin(live, watcher, "mine", f"r{number}")
@@ -367,7 +367,7 @@ def test_many_subscriptions_at_once_are_no_more_than_may_be(live: Live) -> None:
     "text", ["", "[" * 50_000, "9" * 9_999, "null", '{"do":"subscribe"}', '{"do":{"$ne":1}}', "x" * 200_000, "\ud800"]
 )
 def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -> None:
-    """The answer says what is wrong; the connection and its subscriptions go on."""
+    """The response says what is wrong; the connection and its subscriptions continue."""
     watcher = live.connect()
     watcher.subscribe()
     assert watcher.send(text) == 200
@@ -379,7 +379,7 @@ def test_a_hostile_message_is_answered_and_hurts_nobody(live: Live, text: str) -
 
 
 def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> None:
-    """One that has been forgotten can subscribe to nothing."""
+    """A forgotten connection cannot subscribe."""
     watcher = live.connect()
     for item in live.items(schema.WATCH_CONNECTION_PREFIX):
         live.table.write(live.now, (item["p"]["S"], item["s"]["S"]), None)
@@ -389,7 +389,7 @@ def test_a_message_on_a_connection_that_is_not_known_is_refused(live: Live) -> N
 
 
 def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: Live) -> None:
-    """What one client misses is counted; the others are told, and it reads again."""
+    """The messages one client misses are counted; the others get theirs, and it reads again."""
     slow, other = live.connect(), live.connect()
     slow.subscribe()
     other.subscribe()
@@ -406,7 +406,7 @@ def test_a_connection_that_takes_no_more_keeps_no_other_from_its_changes(live: L
 
 
 def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) -> None:
-    """The function reads who watches, once for each owner of the batch; it writes nothing of it, and sends nothing."""
+    """The function reads the watchers, once for each owner of the batch; it neither writes nor sends anything."""
     for owner in ("ann", "bob"):
         for _ in range(5):
             create(live, owner)
@@ -420,7 +420,7 @@ def test_with_nobody_watching_a_batch_costs_one_read_for_each_owner(live: Live) 
 
 
 def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> None:
-    """A task that stops matching is told once more, as one that has left."""
+    """A task that stops matching is sent once more, as one that has left."""
     watcher = live.connect()
     watcher.subscribe(filter={"state": "scheduled", "tags": {"team": "dba"}})
     mine, _ = create(live, tags={"team": "dba"}), create(live)
@@ -434,7 +434,7 @@ def test_a_list_by_filter_is_told_of_what_enters_and_leaves_it(live: Live) -> No
 
 
 def test_a_schedule_and_its_runs_are_told(live: Live) -> None:
-    """A pause of the schedule is, and so is each task that it makes; a deletion is told as one."""
+    """A pause of the schedule is sent, and so is each task that it creates; a deletion is sent as one."""
     live.ask("POST", "/v1/schedules", {"name": "often", "rate": "1 minute", "task": {"type": PLAIN}})
     watcher = live.connect()
     snapshot = watcher.subscribe("schedule:often")

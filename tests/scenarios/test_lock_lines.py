@@ -1,4 +1,4 @@
-"""The line of a lock: at most so many hold it, the others come in the order of their due times."""
+"""The line of a lock: a limited number hold it, the others follow in the order of their due times."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Crowd(Tasks):
         return "done"
 
     def locked(self, second: int = 0, **lock: Any) -> str:  # noqa: ANN401 - JSON
-        """Create a task that needs the lock, due so many seconds after the start."""
+        """Create a task that needs the lock, due this many seconds after the start."""
         return self.create(self.start + second * SECOND - self.now, lock={"key": KEY, **lock})
 
     def run_to(self, second: float) -> None:
-        """Let time pass until so many seconds after the start."""
+        """Let time pass until this many seconds after the start."""
         self.time.run_until(round(self.start + second * SECOND))
 
     def order(self) -> list[str]:
@@ -66,13 +66,13 @@ class Crowd(Tasks):
 
 
 def about(seconds: float) -> object:
-    """So many seconds, and the time of some calls."""
+    """This many seconds, and the time of some calls."""
     return pytest.approx(seconds + 0.15, abs=0.2)
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
-    """Of twelve tasks due at once, as many run at a time as the lock allows: no more, and no fewer."""
+    """Of twelve tasks due at once, exactly as many run at a time as the lock allows."""
     with Crowd() as tasks:
         made = [tasks.locked(max_holders=limit) for _ in range(12)]
         tasks.run_to(-(-12 // limit) * 5 + 20)
@@ -82,7 +82,7 @@ def test_no_more_than_the_limit_hold_a_lock(limit: int) -> None:
 
 
 def test_a_lock_of_one_is_an_ordering_key() -> None:
-    """Those who wait are let in in the order of their due times, in whatever order they were created."""
+    """Waiting tasks get it in the order of their due times, in any order of creation."""
     with Crowd(20) as tasks:
         made = {second: tasks.locked(second) for second in (0, 7, 3, 9, 5, 1)}
         tasks.run_to(180)
@@ -90,7 +90,7 @@ def test_a_lock_of_one_is_an_ordering_key() -> None:
 
 
 def test_nobody_overtakes_the_line() -> None:
-    """A task that comes by just when a lock is given back does not get in before those who wait."""
+    """A new task at the moment of a release does not come before the waiting ones."""
     with Crowd(10) as tasks:
         made = [tasks.locked(second) for second in [*range(10), 10, 20]]
         tasks.run_to(180)
@@ -98,7 +98,7 @@ def test_nobody_overtakes_the_line() -> None:
 
 
 def test_a_lock_is_handed_on_at_once() -> None:
-    """The next of the line starts as soon as its message is there; until then it has spent no attempt and says why."""
+    """The next in line starts as soon as its message arrives; before, it has used no attempt."""
     with Crowd() as tasks:
         tasks.locked()
         second = tasks.create(tasks.start + SECOND - tasks.now, lock={"key": KEY}, retry=ONCE)
@@ -128,7 +128,7 @@ def test_a_lock_given_back_while_the_next_is_still_being_put_back_is_not_missed(
 
 
 def test_locks_of_other_keys_and_owners_are_other_locks() -> None:
-    """A key is its owner's own, and every key is a lock of its own."""
+    """Keys are separate for each owner, and every key is a separate lock."""
     with Crowd() as tasks:
         tasks.locked()
         tasks.create(tasks.start - tasks.now, lock={"key": "other"})
@@ -204,7 +204,7 @@ def test_a_failed_attempt_gives_its_lock_back() -> None:
 
 
 def test_a_rollback_needs_the_lock_too() -> None:
-    """What a task did under a lock is undone under it."""
+    """An effect made under a lock is undone under it."""
     with Crowd() as tasks:
         first = tasks.create(tasks.start - tasks.now, UNDONE, lock={"key": KEY})
         second = tasks.locked(10)
@@ -219,7 +219,7 @@ def test_a_rollback_needs_the_lock_too() -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_deferred_task_keeps_its_lock_until_it_is_notified_of(*, is_lost: bool) -> None:
-    """Then it is handed on at once; if whoever was notified cannot, the next in line finds that the task has ended."""
+    """Then it is passed on at once; if the notified function cannot, the next one finds that the task has ended."""
     with Crowd() as tasks:
         first = tasks.locked(scope="run")
         second = tasks.locked(1, scope="run")
@@ -255,7 +255,7 @@ def test_those_who_left_the_line_hold_nobody_up() -> None:
 
 
 def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() -> None:
-    """It has lost its place, so nobody enqueues it: the lock is free by then, and it takes it."""
+    """It has lost its place, so nobody sends it: the lock is free by then, and it takes it."""
     with Crowd(20) as tasks:
         tasks.locked()
         tasks.locked(1)
@@ -270,7 +270,7 @@ def test_a_task_that_was_paused_in_the_line_checks_at_once_when_it_is_resumed() 
 
 
 def test_a_reservation_that_nobody_takes_up_ends() -> None:
-    """If the one that was let in never comes, the rest of the line is not stuck."""
+    """If the task with the reservation never comes, the rest of the line is not stuck."""
     with Crowd(20) as tasks:
         tasks.locked()
         second, third = tasks.locked(1), tasks.locked(2)
@@ -286,7 +286,7 @@ def test_a_reservation_that_nobody_takes_up_ends() -> None:
 
 
 def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
-    """Whoever held it ends its process with its next heartbeat; the next in line runs at once."""
+    """Its holder ends its process at its next heartbeat; the next in the line runs at once."""
     with Crowd(3600) as tasks:
         first = tasks.create(tasks.start - tasks.now, lock={"key": KEY}, timeout_seconds=800)
         second = tasks.locked(1)
@@ -303,7 +303,7 @@ def test_a_lock_freed_by_force_goes_to_the_next_and_stops_its_holder() -> None:
 
 
 def test_a_deferred_task_learns_from_its_heartbeat_that_its_lock_is_gone() -> None:
-    """A target elsewhere is told that it should stop."""
+    """The response tells a target elsewhere to stop."""
     with Crowd() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.locked()

@@ -46,7 +46,7 @@ STEERINGS: dict[str, tuple[str, str, object, str]] = {
 
 
 class Line(Scenario):
-    """One task holds the lock for twenty seconds; two wait for it; nobody receives the message of the first of them."""
+    """One task holds the lock for twenty seconds; two wait for it; the first one's message is not received."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Line(Scenario):
 
 @pytest.mark.parametrize("what", STEERINGS)
 def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(what: str) -> None:
-    """Whatever its user asked of the first of the line just when it was let in, the lock does not stand idle."""
+    """With any request of the first one's user at the moment of its turn, the lock does not stand idle."""
     method, path, body, query = STEERINGS[what]
     with Line({}) as scenario:
         _first, second, third = scenario.ids
@@ -89,7 +89,7 @@ def test_a_lock_that_was_reserved_for_a_task_that_does_not_come_is_handed_on(wha
 
 @pytest.mark.parametrize("unavailable", ["query", "put_item"])
 def test_a_cancel_is_answered_although_the_lock_cannot_be_handed_on(unavailable: str) -> None:
-    """What was reserved ends by itself then, and the next of the line comes when it looks for itself."""
+    """The reservation ends by itself then, and the next in the line comes at its own check."""
     with Line({}) as scenario:
         _first, second, third = scenario.ids
 
@@ -173,7 +173,7 @@ def _set_clocks(scenario: Scenario, skew: int) -> None:
 
 
 def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_handed_on() -> None:
-    """It is free: a repeat of the request would take it from whoever has got it since."""
+    """It is free: a repeat of the request would take it from its new holder."""
     with Line({}) as scenario:
         _first, _second, third = scenario.ids
         calls: list[Call] = []
@@ -193,7 +193,7 @@ def test_a_lock_that_was_released_by_force_is_answered_although_it_cannot_be_han
 
 
 def test_an_outcome_is_answered_although_the_lock_cannot_be_handed_on_at_once() -> None:
-    """It is stored; the lock is given back at the next try, and the next task gets it at once."""
+    """It is stored; the lock is released at the next try, and the next task gets it at once."""
     with Scenario() as scenario:
         scenario.faulty = True
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Requests that wait hold no more of the API than the settings let them: the others are answered at once."""
+"""Waiting requests use no more of the API than the settings allow: the others get their responses at once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def scenario() -> Iterator[Scenario]:
 
 
 def waiting(scenario: Scenario, count: int) -> list[list[Reply]]:
-    """Create tasks that are not due for long, and wait for each; the lists get the answers."""
+    """Create tasks due much later, and wait for each; the lists get the responses."""
     return [scenario.send("POST", "/v1/tasks", SLEEPS, query=f"wait_seconds={WAIT}") for _ in range(count)]
 
 
 def answered(replies: list[list[Any]]) -> int:
-    """How many have their answer."""
+    """The number that have their response."""
     return sum(map(bool, replies))
 
 
 def test_no_more_requests_wait_than_may(scenario: Scenario) -> None:
-    """Of a simulation of waits all but two are answered soon, as one is that has waited in vain; nothing is lost."""
+    """All but two of many waits are answered soon, as after a wait in vain; nothing is lost."""
     simulation = waiting(scenario, 12)
     scenario.run(3 * SECOND)
     assert answered(simulation) >= 12 - MOST
@@ -59,7 +59,7 @@ def test_a_place_is_given_back_as_soon_as_a_wait_is_over(scenario: Scenario) -> 
 
 
 def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
-    """One write takes its place, another gives it back; a request that finds what it wants at once makes neither."""
+    """One write takes its place, another releases it; a request that need not wait makes neither."""
     writes: list[str] = []
 
     def note(call: Call) -> None:
@@ -76,7 +76,7 @@ def test_a_request_that_waits_costs_two_units(scenario: Scenario) -> None:
 
 
 def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scenario) -> None:
-    """Nobody gives it back: it is taken over when nobody can wait in it any more."""
+    """It is not released: it is reused when its wait must have ended."""
     scenario.faulty = True
     first = waiting(scenario, 8)
     scenario.run(3 * SECOND)
@@ -90,7 +90,7 @@ def test_the_place_of_a_process_that_died_is_free_after_its_wait(scenario: Scena
 
 
 def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
-    """One for whom there is no place gets what is there, which is nothing, and may ask again."""
+    """A worker without a place gets the ready tasks, which are none, and may ask again."""
     body = {"types": [PULLED], "lease_seconds": 30, "worker": "X", "wait_seconds": WAIT}
     simulation = [scenario.send("POST", "/v1/leases", body) for _ in range(8)]
     scenario.run(3 * SECOND)
@@ -101,7 +101,7 @@ def test_pull_workers_that_wait_are_counted_too(scenario: Scenario) -> None:
 
 
 def test_a_store_that_does_not_answer_lets_nobody_wait(scenario: Scenario) -> None:
-    """The task is created, and its creator is answered: the place is no reason to fail."""
+    """The task is created, and its creator gets the response: a missing place is no failure."""
     scenario.faulty = True
     scenario.before_call = lambda call: (
         call.refuse() if str(call.request.get("Key", {}).get("p", {}).get("S", "")).startswith("w#") else None

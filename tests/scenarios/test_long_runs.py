@@ -1,4 +1,4 @@
-"""Notices of attempts that run longer than `running_seconds`: once each, whoever runs the attempt."""
+"""Notices of attempts that run longer than `running_seconds`: once each, for any kind of worker."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _told_at(tasks: Tasks) -> Millis:
 
 
 def test_a_long_attempt_in_a_worker_is_told_once_while_it_runs() -> None:
-    """Within two seconds, by the thread that watches it; its success is not told."""
+    """Within two seconds, by the thread that watches it; its success is not reported."""
     with Tasks() as tasks:
         tasks.last(300)
         task = tasks.create(timeout_seconds=600, notify_on=LONG)
@@ -94,7 +94,7 @@ def test_a_long_attempt_of_a_pull_worker_is_told() -> None:
 
 
 def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
-    """The attempt goes on until the target notifies of its end."""
+    """The attempt continues until the target notifies of its end."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, context: context.defer()
         task = tasks.create(kind=PLAIN, notify_within_seconds=3600, notify_on=LONG)
@@ -108,7 +108,7 @@ def test_a_long_wait_for_a_target_that_has_accepted_is_told() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, 2_592_001, True, "60"])
 def test_a_time_that_no_attempt_has_is_refused(seconds: object) -> None:
-    """By its field."""
+    """The error names the field."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": {**LONG, "running_seconds": seconds}})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, ["notify_on.running_seconds"])

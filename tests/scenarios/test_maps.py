@@ -1,4 +1,4 @@
-"""A node that is run for each item of a list that its parents give."""
+"""A node that runs for each item of a parent's list."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Maps(Graphs):
     Attributes:
         listed: the list.
         payloads: of the items that were worked on, in order.
-        most: how many were worked on at once at most.
+        most: the largest number of concurrent ones.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Maps(Graphs):
 
 
 def test_a_node_runs_for_each_item_and_its_result_is_the_list_of_theirs() -> None:
-    """In the order of the items, whatever their order of ends; placeholders stand for the item and its place."""
+    """In the order of the items, for any order of ends; placeholders stand for the item and its place."""
     with Maps() as graphs:
         ended = graphs.run_map(["a", {"b": 1}, "<duetime.task-id>"])
         assert ended.state == "succeeded", ended
@@ -108,7 +108,7 @@ def test_no_more_items_are_worked_on_at_once_than_is_allowed() -> None:
 
 
 def test_a_map_over_nothing_succeeds_at_once() -> None:
-    """With an empty list, and no execution of its own."""
+    """With an empty list, and no separate execution."""
     with Maps() as graphs:
         assert graphs.run_map([]).state == "succeeded"
         assert graphs.given == []
@@ -129,7 +129,7 @@ def test_failures_are_tolerated_up_to_the_number_given() -> None:
 
 
 def test_what_is_no_list_fails_the_node_and_says_so() -> None:
-    """So does a list with too many items."""
+    """A list with too many items does so as well."""
     for items, words in (({"a": 1}, "is not a list"), (list(range(MAX_NODES + 1)), "10001 items; 10000 are allowed")):
         with Maps() as graphs:
             graphs.run_map(items)
@@ -139,7 +139,7 @@ def test_what_is_no_list_fails_the_node_and_says_so() -> None:
 
 
 def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
-    """It has no nodes then."""
+    """Before that, it has no nodes."""
     with Maps() as graphs:
         graphs.list_seconds = 40
         graphs.submit_map()
@@ -152,7 +152,7 @@ def test_a_map_can_be_read_and_cancelled_before_its_items_are_known() -> None:
 
 @pytest.mark.parametrize("meanwhile", others_slow(["nothing", "cancelled", "worker dies", "released by another"]))
 def test_the_items_of_a_map_expire_with_it_whatever_happens_just_before_its_release(meanwhile: str) -> None:
-    """A release that is refused, not made or made twice leaves nothing for ever; a map that runs keeps its items."""
+    """A release that is refused, missing or repeated leaves nothing for ever; a running map keeps its items."""
     with Maps() as graphs:
         graphs.faulty = True
 

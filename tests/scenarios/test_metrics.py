@@ -1,4 +1,4 @@
-"""What the metrics say of tasks: when they start, what they wait for, and how they end."""
+"""The metrics of tasks: their starts, their waits, and their ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tasks() -> Tasks:
 
 
 def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
-    """Each start adds a lateness, which is within a second; the type is known, and no scan finds it overdue."""
+    """Each start adds a lateness, which is within a second, with its type, and no scan finds it overdue."""
     with tasks:
         tasks.create()
         tasks.create(30 * SECOND)
@@ -50,7 +50,7 @@ def test_a_task_on_time_has_a_small_lateness(tasks: Tasks) -> None:
 
 
 def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None:
-    """Its message lies in the queue for a minute: that is its lateness, and what it waited for."""
+    """Its message stays in the queue for a minute: that is its lateness, and the reason for its wait."""
     with tasks:
         for queue in tasks.sqs.queues.values():
             tasks.unread_until[queue.url] = tasks.now + MINUTE
@@ -64,7 +64,7 @@ def test_a_task_that_starts_late_does_not_count_as_on_time(tasks: Tasks) -> None
 
 
 def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
-    """A pull worker that comes half a minute late makes the task late by that, and a lease gives its duration."""
+    """A pull worker that is half a minute late makes the task as late, and a lease gives its duration."""
     with tasks:
         tasks.create(kind=PULLED)
         tasks.run(30 * SECOND)
@@ -80,7 +80,7 @@ def test_a_pulled_task_is_counted_like_any_other(tasks: Tasks) -> None:
 
 
 def test_each_gate_that_holds_a_task_adds_to_the_wait_at_it(tasks: Tasks) -> None:
-    """A lock, a switch, a limit and a retry are told apart, each with how long the task waits until its next check."""
+    """A lock, a switch, a limit and a retry are distinguished, each with the time until the task's next check."""
     with tasks:
         tasks.last(20)
         tasks.create(lock=LOCK, timeout_seconds=60)
@@ -120,7 +120,7 @@ def test_a_retry_is_a_wait_and_an_owner_sees_its_final_failures(tasks: Tasks) ->
 
 
 def test_an_attempt_whose_worker_vanished_is_counted_when_another_takes_over(tasks: Tasks) -> None:
-    """One attempt lost; the time until then is what the task waited for the end of the lease."""
+    """One lost attempt; the time until then counts as a wait for the end of the lease."""
     with tasks:
         tasks.hang()
         tasks.create(timeout_seconds=800)
@@ -145,7 +145,7 @@ def test_a_worker_that_loses_its_lease_counts_it_and_ends(tasks: Tasks) -> None:
 
 
 def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> None:
-    """Lost messages: the first scan finds their task overdue by minutes, sends one again, and later ones find nothing.
+    """Lost messages: the first scan finds their task minutes overdue, sends one again, and later ones find nothing.
 
     The first message is lost, and so is the one that the early scan sends.
     """
@@ -163,7 +163,7 @@ def test_what_a_scan_finds_open_says_how_long_it_has_been_due(tasks: Tasks) -> N
 
 
 def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> None:
-    """Ten seconds of difference stop nothing, and are seen by whoever looks at the metric; forty stop the ticks."""
+    """Ten seconds of difference stop nothing, and are in the metric; forty stop the ticks."""
     with tasks:
         tasks.run(2 * MINUTE)
         assert max(tasks.measured("clock_skew"), default=0) <= SECOND
@@ -183,7 +183,7 @@ def test_a_clock_that_is_off_is_measured_before_it_is_wrong(tasks: Tasks) -> Non
 
 
 def test_a_task_that_is_deferred_and_then_cancelled_is_counted_as_both(tasks: Tasks) -> None:
-    """Its target accepts the work, hears of the stop request at its next heartbeat, and reports nothing more."""
+    """Its target accepts the work, sees the stop request at its next heartbeat, and reports nothing more."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=60, retry={"max_attempts": 2})
@@ -218,7 +218,7 @@ def test_a_message_in_an_unknown_format_is_counted_as_unreadable(tasks: Tasks) -
 
 
 def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
-    """One may wait; of three that want to, two get their answer at once."""
+    """One may wait; two of three get their response at once."""
     with tasks:
         tasks.environ[Variable.LONG_POLLS] = "1"
         body = {"type": PLAIN, "delay_seconds": 3600}
@@ -229,7 +229,7 @@ def test_requests_that_may_not_wait_are_counted(tasks: Tasks) -> None:
 
 
 def test_a_lease_that_comes_too_late_to_be_of_use_is_counted(tasks: Tasks) -> None:
-    """Its lock was read for longer than half of the lease: the task is put back."""
+    """Reading its lock took longer than half of the lease: the task is put back."""
     with tasks:
         tasks.create(kind=PULLED, lock=LOCK)
         tasks.slow(_reads_a_lock, 4 * SECOND)
@@ -267,7 +267,7 @@ def test_a_skipped_occurrence_says_why() -> None:
 
 
 def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> None:
-    """Nothing while it reads ahead in time; the delay of its first reading while the queues take no messages."""
+    """Nothing while it reads ahead in time; the delay of its first read while the queues refuse messages."""
     with tasks:
         tasks.create(10 * MINUTE)
         tasks.run(5 * MINUTE)
@@ -284,7 +284,7 @@ def test_a_trigger_that_cannot_send_says_how_far_it_is_behind(tasks: Tasks) -> N
 
 
 def test_the_age_of_the_last_pass_grows_while_the_trigger_is_away(tasks: Tasks) -> None:
-    """Each tick tells how long ago the last complete one began: an hour after an hour, else two minutes at most."""
+    """Each tick measures the time since the last complete one: an hour after an hour, otherwise two minutes at most."""
     with tasks:
         tasks.run(5 * MINUTE)
         assert max(tasks.measured("tick_age")[1:]) <= 2 * MINUTE

@@ -40,10 +40,10 @@ def _body(draw: Random, made: list[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
 def test_no_two_waits_block_each_other(seed: int) -> None:
-    """Every task comes to its end, whatever it waits for, and each group counts its members."""
+    """Every task ends, for any reason of its wait, and each group counts its members."""
     draw = Random(seed)  # noqa: S311 - always the same
     with Tasks(seed) as tasks:
-        # They are late by what they wait for.
+        # They are late by their waits.
         tasks.faulty = True
 
         def work(_phase: str, _context: Context) -> str:

@@ -1,4 +1,4 @@
-"""Calendars and jitter move occurrences: each scheduled time runs once at most, whatever is replaced meanwhile."""
+"""Calendars and jitter move occurrences: each scheduled time runs at most once, with any replacement meanwhile."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Moved(Schedules):
         return task
 
     def go_on(self, times: int = 3) -> None:
-        """Let time pass to the middle between two instants, behind so many."""
+        """Let time pass to the middle between two instants, after this many."""
         self.run(self.next + (times - 1) * TENTH + 6 * MINUTE - self.now)
 
 
@@ -92,7 +92,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_its_schedule_repea
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("before", ["open", "closed"])
 def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(how: str, before: str) -> None:
-    """Its user stopped it; then its calendar is replaced by one that moves it, or not, and its payload is changed."""
+    """Its user stopped it; then its calendar is replaced, with or without a move of it, and its payload is changed."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
@@ -108,7 +108,7 @@ def test_a_stopped_occurrence_stays_stopped_over_another_calendar_and_a_change(h
 
 
 def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_then_does_not() -> None:
-    """Changes come at each calendar; its user has stopped it before them all."""
+    """There is a change at each calendar; its user has stopped it before them all."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded="skip")
         stop(schedules, schedules.place(), "cancel")
@@ -122,7 +122,7 @@ def test_a_stopped_occurrence_stays_stopped_when_its_calendar_excludes_it_and_th
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_another_calendar_and_a_change_keep_to_the_number_of_runs(on_excluded: str) -> None:
-    """Of three runs one was placed when its calendar came to exclude it; the change places it again, or another one."""
+    """One of three runs was placed when its calendar excluded it; the change places it again, or another one."""
     with Moved() as schedules:
         schedules.begin(OPEN, on_excluded=on_excluded, remaining_runs=3)
         schedules.place()
@@ -147,7 +147,7 @@ TIMINGS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", TIMINGS)
 def test_a_moved_occurrence_is_not_lost_when_the_timing_changes_before_it_is_due(name: str) -> None:
-    """Its instant is past, the time to which it was moved is not; the new timing means its instant too."""
+    """Its instant is past, but not the time to which it was moved; the new timing has its instant, too."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         schedules.begin(closed(at, 4 * MINUTE))
@@ -178,7 +178,7 @@ def test_a_queued_occurrence_that_the_new_timing_means_too_is_not_lost(name: str
 
 
 def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() -> None:
-    """Its instant is past, its time within the jitter is not: it keeps that time."""
+    """Its instant is past, but not its time within the jitter: it keeps that time."""
     with Moved() as schedules:
         schedules.begin(OPEN, jitter_seconds=500)
         task = schedules.place()
@@ -192,7 +192,7 @@ def test_an_occurrence_that_jitter_delays_is_not_lost_when_the_jitter_changes() 
 
 @pytest.mark.parametrize("before", ["open", "closed"])
 def test_the_runs_say_what_ran_whatever_its_calendar_is_now(before: str) -> None:
-    """An occurrence that ran is not told as missed once its calendar moves it, or no longer does."""
+    """An occurrence that ran is not shown as missed when its calendar moves it, or stops moving it."""
     with Moved() as schedules:
         at = tenth_after(schedules.now)
         calendars = {"open": OPEN, "closed": closed(at, 4 * MINUTE)}
@@ -223,7 +223,7 @@ def test_a_calendar_that_is_replaced_during_a_backfill_repeats_nothing() -> None
 
 
 def test_what_the_trigger_is_late_to_place_runs_although_the_timing_changes() -> None:
-    """The trigger was away when an occurrence was due; the new timing means its instant too, and it is caught up."""
+    """The trigger was away when an occurrence was due; the new timing has its instant too, and it is made up for."""
     with Moved() as schedules:
         schedules.begin(OPEN)
         schedules.ticking = False

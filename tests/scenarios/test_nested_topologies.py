@@ -23,7 +23,7 @@ TOPOLOGY = {"kind": "topology"}
 
 
 def chain(*keys: str, task_type: str = PLAIN, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """A graph of nodes each of which depends on the one before."""
+    """A graph of nodes, each of which depends on the one before."""
     once = {"max_attempts": 1}
     nodes = {
         key: {"type": task_type, "retry": once, "timeout_seconds": 800, "depends_on": [before] if before else []}
@@ -41,7 +41,7 @@ def outer(graph: Mapping[str, Any], task_type: str = PLAIN) -> dict[str, Any]:
 
 
 class Nested(Graphs):
-    """A scenario about a topology, one of whose nodes is another."""
+    """A scenario with a topology, one of whose nodes is another topology."""
 
     def inner(self) -> Task:
         """The task of the node that is a topology."""
@@ -58,7 +58,7 @@ class Nested(Graphs):
         assert self.run_until(lambda: key in self.ran, 10 * MINUTE, SECOND), self.ran
 
     def ends_after(self, seconds: int, *failing: str) -> None:
-        """Have each node take so many seconds; these fail then."""
+        """Have each node take this many seconds; the listed ones fail then."""
 
         def behave(phase: str, context: Context) -> str:
             if phase != "run":
@@ -72,7 +72,7 @@ class Nested(Graphs):
 
 
 def test_a_topology_within_another_runs_between_its_parents_and_children() -> None:
-    """Its outputs are its result, which its child is given; each shows the other."""
+    """Its outputs are its result, which its child gets; each topology shows the other."""
     with Nested() as graphs:
         given: list[Any] = []
 
@@ -96,7 +96,7 @@ def test_a_topology_within_another_runs_between_its_parents_and_children() -> No
 
 
 def test_a_failure_within_fails_the_outer_one() -> None:
-    """What depends on the inner topology does not start."""
+    """Nodes that depend on the inner topology do not start."""
     with Nested() as graphs:
         graphs.ends_after(0, "a")
         graphs.submit(outer(chain("a", "b")))
@@ -106,7 +106,7 @@ def test_a_failure_within_fails_the_outer_one() -> None:
 
 
 def test_a_cancel_reaches_the_nodes_within() -> None:
-    """The node that runs within is asked to stop, the next one does not start, and both topologies end cancelled."""
+    """The running inner node is asked to stop, the next one does not start, and both topologies end cancelled."""
     with Nested() as graphs:
         graphs.ends_after(200)
         graphs.submit(outer(chain("a", "b")))
@@ -129,7 +129,7 @@ def test_a_timeout_of_the_outer_one_stops_the_nodes_within() -> None:
 
 
 def test_a_pause_holds_the_nodes_within_until_it_is_resumed() -> None:
-    """What runs within goes on to its end; what follows waits, and goes on with the outer topology."""
+    """A running inner node continues to its end; the next ones wait, and continue with the outer topology."""
     with Nested() as graphs:
         graphs.ends_after(30)
         graphs.submit(outer(chain("a", "b")))
@@ -157,7 +157,7 @@ def _is_operation_itself(_graphs: Nested, call: Call) -> bool:
 def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_both(
     matches: Callable[[Nested, Call], bool],
 ) -> None:
-    """The inner topology goes on by then; the request that is repeated finds that its nodes do not."""
+    """The inner topology is active by then; the repeated request finds that its nodes are not."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -181,7 +181,7 @@ def test_a_resume_reaches_the_nodes_within_although_its_process_is_lost_between_
 
 @pytest.mark.parametrize("key", ["side", "inner"])
 def test_a_pause_of_a_node_that_is_written_after_the_resume_does_not_last(key: str) -> None:
-    """Two users ask at once: the resume finds the node as it was, and the pause of the node is written after that."""
+    """Two users ask at once: the resume finds the node unpaused, and its pause is written after that."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(30)
@@ -215,7 +215,7 @@ def test_a_rollback_undoes_the_nodes_within_before_what_they_depend_on() -> None
 
 
 def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
-    """Its only worker dies before its nodes exist: there is nothing to undo in it, and the rollback goes on."""
+    """Its only worker dies before its nodes exist: it has nothing to undo, and the rollback continues."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.submit(outer(chain("a", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -230,7 +230,7 @@ def test_a_rollback_passes_over_a_topology_within_that_never_began() -> None:
 
 
 def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
-    """It does not wait for the next of its own checks: seven nodes are undone in the time of less than two."""
+    """It does not wait for its own next check: seven nodes are undone in less time than two checks."""
     with Nested() as graphs:
         graphs.ends_after(0, "last")
         graphs.submit(outer(chain(*"abcdefg", task_type=UNDONE), task_type=UNDONE), on_failure="rollback")
@@ -242,7 +242,7 @@ def test_a_rollback_within_goes_on_as_soon_as_a_node_is_undone() -> None:
 
 
 def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> None:
-    """As a new one, for the outer topology keeps what had succeeded of its own nodes only."""
+    """As a new one, as the outer topology keeps only its own successful nodes."""
     with Nested() as graphs:
         graphs.ends_after(0, "b")
         graphs.submit(outer(chain("a", "b")))
@@ -256,7 +256,7 @@ def test_a_retry_runs_a_failed_topology_within_again_from_its_beginning() -> Non
 
 
 def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
-    """None has an expiry while that goes on; then each outlives the topology that it belongs to."""
+    """None has an expiry while that is open; then each outlives its own topology."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))
         assert graphs.run_until(lambda: "last" in graphs.ran, 5 * MINUTE, SECOND // 10)
@@ -271,7 +271,7 @@ def test_nodes_within_are_kept_as_long_as_the_outermost_topology() -> None:
 
 
 def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_expiry_was_set() -> None:
-    """The outer one was ended by hand; what follows the end of the inner one is done again, later."""
+    """The outer one was ended by hand; the follow-up of the inner one's end is repeated, later."""
     with Nested() as graphs:
         graphs.faulty = True
         graphs.ends_after(5)
@@ -294,7 +294,7 @@ def test_nodes_within_outlive_their_topology_whose_worker_is_lost_after_their_ex
 
 
 def test_a_deleted_topology_takes_the_nodes_within_with_it() -> None:
-    """Nothing is left of what any of them was about."""
+    """None of their contents is left."""
     with Nested() as graphs:
         graphs.submit(outer(chain("a")))
         graphs.run_until_ended()

@@ -1,4 +1,4 @@
-"""Notices of `notify_on`: a failure for good and a late start, each told once, and to nobody else's cost."""
+"""Notices of `notify_on`: a final failure and a late start, each sent once, without a cost for other tasks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fail(_phase: str, _context: Any) -> str:  # noqa: ANN401 - of the scenario
 
 
 def _claims(call: Call) -> bool:
-    """A worker's write of a record, not of the mark that a late start has been told."""
+    """A worker's write of a record, other than the mark that a late start has been reported."""
     is_mark = schema.LATE_MARK in str(call.request.get("Key"))
     return call.machine.function == "worker" and call.operation == "update_item" and not is_mark
 
@@ -41,7 +41,7 @@ def test_a_failure_for_good_is_told_once() -> None:
 
 
 def test_a_success_and_a_cancelled_task_tell_nothing() -> None:
-    """Who asks to be told of failures and late starts hears of nothing else."""
+    """With `notify_on` for failures and late starts there are no other notices."""
     with Tasks() as tasks:
         done = tasks.create(notify_on={**FAILED, **LATE})
         gone = tasks.create(10 * MINUTE, notify_on={**FAILED, **LATE})
@@ -64,7 +64,7 @@ def test_a_failure_is_told_again_until_the_address_answers() -> None:
 
 
 def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
-    """While its workers cannot claim it, within two minutes after it has become late; not again when it starts."""
+    """If workers cannot claim it, within two minutes after it has become late; not again when it starts."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -79,7 +79,7 @@ def test_a_task_that_nobody_starts_is_told_to_be_late_once() -> None:
 
 
 def test_a_task_that_waits_for_a_lock_is_late() -> None:
-    """What it waits for does not matter: it has not started."""
+    """The reason of its wait does not matter: it has not started."""
     with Tasks() as tasks:
         tasks.target = lambda _phase, _context: tasks.take(10 * MINUTE)
         tasks.create(lock={"key": "db"}, timeout_seconds=800)
@@ -91,7 +91,7 @@ def test_a_task_that_waits_for_a_lock_is_late() -> None:
 
 
 def test_a_due_time_that_moves_takes_its_notice_along() -> None:
-    """A task that is put off is late by its new due time only; one that is asked about later still is told of."""
+    """A postponed task is late by its new due time only; a later check still sends the notice."""
     with Tasks() as tasks:
         moved = tasks.create(MINUTE, notify_on=LATE)
         asked = tasks.create(20 * MINUTE)
@@ -105,7 +105,7 @@ def test_a_due_time_that_moves_takes_its_notice_along() -> None:
 
 
 def test_each_task_of_a_batch_is_told_to_be_late() -> None:
-    """Those whose lateness is to be checked are written after a timer for that, not together with the others."""
+    """If their lateness has to be checked, they are written after a timer for that, not together with the others."""
     with Tasks() as tasks:
         tasks.refuse(_claims)
         body = {"type": PLAIN, "delay_seconds": 600}
@@ -116,7 +116,7 @@ def test_each_task_of_a_batch_is_told_to_be_late() -> None:
 
 
 def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
-    """Its user holds it, and knows."""
+    """Its user has paused it, and knows."""
     with Tasks() as tasks:
         task = tasks.create(MINUTE, notify_on=LATE)
         assert tasks.do(task, "pause").status == 200
@@ -125,7 +125,7 @@ def test_a_paused_task_is_not_late_before_it_goes_on() -> None:
 
 
 def test_a_late_start_is_told_although_the_notice_was_down() -> None:
-    """A receiver that is down for ten minutes is told by a later recovery scan, though the task has ended by then."""
+    """A receiver that is down for ten minutes gets it from a later recovery scan, even after the task's end."""
     with Tasks() as tasks:
         tasks.faulty = True
         tasks.refuse(_claims)
@@ -142,7 +142,7 @@ def test_a_late_start_is_told_although_the_notice_was_down() -> None:
 
 
 def test_a_receiver_that_hangs_keeps_no_task_waiting() -> None:
-    """Other tasks start on time while a late one is told of."""
+    """Other tasks start on time while a late one is being reported."""
     with Tasks() as tasks:
         tasks.target = _fail
 
@@ -191,7 +191,7 @@ def test_nodes_and_occurrences_tell_too() -> None:
     ],
 )
 def test_what_could_tell_nobody_is_refused(wrong: object, field: str) -> None:
-    """An address that may not be called, and a wish for nothing; by its field, and nothing is made of it."""
+    """A forbidden address, and an empty list; the error names the field, and nothing is created."""
     with Tasks() as tasks:
         reply = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "notify_on": wrong})
         assert (reply.status, [each["field"] for each in reply.body["errors"]]) == (422, [field])
@@ -209,7 +209,7 @@ ROLLBACKS: dict[str, tuple[bool, str, str, int]] = {
 
 @pytest.mark.parametrize("which", ROLLBACKS)
 def test_a_rollback_that_is_asked_for_tells_no_failure_again(which: str) -> None:
-    """A failure was told when it happened; that the rollback itself fails is another one."""
+    """A failure was reported when it happened; a failure of the rollback itself is a separate one."""
     by_itself, script, state, told = ROLLBACKS[which]
     with Tasks() as tasks:
         tasks.faulty = True  # it is rolled back by request

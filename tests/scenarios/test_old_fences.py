@@ -1,4 +1,4 @@
-"""Whoever speaks for an attempt that is over is refused, whatever the task is at, and nothing changes."""
+"""A report on an ended attempt is refused in any state of the task, and nothing changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _raise(error: Exception) -> Any:  # noqa: ANN401 - any JSON
 
 
 class _Second:
-    """A target whose first attempt accepts the work and is never heard of; the second does what a test says."""
+    """A target whose first attempt accepts the work and never reports; the second behaves as the test says."""
 
     def __init__(self, scenario: Scenario, does: Callable[[Context], Any]) -> None:
         self.scenario = scenario
@@ -53,7 +53,7 @@ class _Second:
 
 
 def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
-    """Run until the user asks for anything, then raise."""
+    """Run until the user makes any request, then raise."""
 
     def run(context: Context) -> object:
         while context.requested_action is None:
@@ -64,14 +64,14 @@ def _listens(scenario: Scenario, error: Exception) -> Callable[[Context], Any]:
 
 
 def _facts(task: Task) -> tuple[object, ...]:
-    """What no old attempt may change."""
+    """The parts that no old attempt may change."""
     stop = task.requested_action
     return (task.state, task.fence, task.attempt, task.generation, stop, task.progress, task.result, task.error)
 
 
 def _is_at(scenario: Scenario, task_id: str, state: str) -> bool:
     task = scenario.record(task_id)
-    # A rollback is an attempt of its own, which has begun.
+    # A rollback is a separate attempt, which has begun.
     return task.fence >= (3 if state == "rolling_back" else 2) and task.state == state
 
 
@@ -91,7 +91,7 @@ STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str
 @pytest.mark.parametrize("told", NOTICES)
 @pytest.mark.parametrize("at", STATES)
 def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
-    """The first attempt of a deferred task is heard of again when the second has taken its place, or has ended."""
+    """The first attempt of a deferred task reports again after the second has replaced it, or has ended."""
     state, behaviour, asked = STATES[at]
     with Scenario() as scenario:
         _Second(scenario, behaviour(scenario))
@@ -134,7 +134,7 @@ ENDS: dict[str, tuple[str, dict[str, Any] | None]] = {
 @pytest.mark.parametrize("told", REPORTS)
 @pytest.mark.parametrize("state", ENDS)
 def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
-    """A pull worker that comes back after its lease was another's can neither renew it nor end the task."""
+    """A pull worker that continues after another has its lease can neither renew it nor end the task."""
     with Scenario() as scenario:
         retry = {"max_attempts": 5, "initial_seconds": 600}
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": retry}).body["id"]
@@ -157,7 +157,7 @@ def test_an_old_lease_is_refused_at_every_state(state: str, told: str) -> None:
 
 
 def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
-    """Of three attempts allowed one is lost with its worker, one is paused and gone on with, and two fail."""
+    """One of three allowed attempts is lost with its worker, one is paused and continued, and two fail."""
     with Scenario() as scenario:
 
         def behave(_phase: str, context: Context) -> object:
@@ -193,14 +193,14 @@ def test_a_crash_counts_as_an_attempt_and_a_pause_does_not() -> None:
 
 
 def test_what_did_not_begin_counts_as_no_attempt() -> None:
-    """A task of one attempt waits for a lock, is released by a pull worker, and still has its attempt."""
+    """A task with one attempt waits for a lock, is released by a pull worker, and still has its attempt."""
     with Scenario() as scenario:
         once = {"type": PULLED, "retry": {"max_attempts": 1}, "lock": {"key": "db"}}
         first, second = (scenario.ask("POST", "/v1/tasks", once).body["id"] for _ in range(2))
         wanted = {"types": [PULLED], "lease_seconds": 60, "worker": "w", "wait_seconds": 10}
         (held,) = scenario.ask("POST", "/v1/leases", wanted).body["leases"]
         other = second if held["task"]["id"] == first else first
-        # The other one is looked at, and has to wait for the lock.
+        # The other one is examined, and has to wait for the lock.
         assert scenario.ask("POST", "/v1/leases", wanted).body["leases"] == []
         assert scenario.record(other).waiting_for == "lock db"
         assert scenario.ask("POST", f"/v1/leases/{held['id']}/complete", {"result": 1}).status == 200

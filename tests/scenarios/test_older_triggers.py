@@ -1,7 +1,7 @@
-"""A deploy of code with new kinds of timers: until it is everywhere, older triggers read minutes that hold such timers.
+"""A deployment of code with new kinds of timers: until it is complete, older triggers read minutes with such timers.
 
-Here the present code is the older one: it is given each kind of timer under a name that it does not know, for as long
-as it runs beside the newer code.
+Here the present code is the older one: each kind of timer has an unknown name for it, as long as it runs beside the
+newer code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Deploying(Schedules):
         self.after_call = lambda call: self.hide() if call.operation == "put_item" else None
 
     def hide(self) -> None:
-        """Store every timer of that kind as the older code sees it."""
+        """Store every timer of that kind in the form that the older code sees."""
         for item in self.items("20"):
             partition, sort = item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]
             if self.mark in sort:
@@ -51,7 +51,7 @@ class Deploying(Schedules):
                 self.hidden.append(((partition, unknown), item))
 
     def complete(self) -> None:
-        """End the deploy: the newer code, which knows them, is everywhere."""
+        """End the deployment: the newer code, which knows them, is everywhere."""
         self.after_call = None
         for (partition, unknown), item in self.hidden:
             self.table.write(self.now, (partition, unknown), None)
@@ -82,7 +82,7 @@ def _begin_bulk_operation(scenario: Deploying) -> Callable[[], bool]:
     def lose(_call: Call) -> None:
         raise ConnectTimeoutError(endpoint_url="lambda")
 
-    # Its start is lost: what is left is its timer.
+    # Its start is lost: only its timer is left.
     scenario.once(lambda call: call.operation == "invoke" and call.machine.function == "api", lose)
     body = {"filter": {"type": PLAIN}, "per_second": 1}
     assert scenario.ask("POST", "/v1/tasks/cancel", body).status == 202

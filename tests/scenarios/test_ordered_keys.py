@@ -101,7 +101,7 @@ def test_owners_see_the_turn_and_the_line_of_a_key() -> None:
 
 
 def test_a_failed_task_that_stops_its_line_has_the_turn() -> None:
-    """So owners see what the others wait for."""
+    """Thus owners see why the others wait."""
     with Tasks() as tasks:
         tasks.fail(attempts=1)
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
@@ -123,7 +123,7 @@ def test_a_first_task_that_is_due_later_holds_the_line() -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "delete", "expire"])
 def test_the_end_of_a_task_in_line_lets_the_next_go(how: str) -> None:
-    """Whether the first one, which is due tomorrow, is cancelled, deleted or expires: the next starts."""
+    """If the first one, which is due tomorrow, is cancelled, deleted or expires, the next starts."""
     with Tasks() as tasks:
         first = tasks.create(24 * HOUR, **ordered())
         limits: dict[str, Any] = {"expires_seconds": 60} if how == "expire" else {}
@@ -154,7 +154,7 @@ def test_a_paused_first_task_holds_the_line() -> None:
 
 
 def test_the_line_goes_on_after_a_final_failure() -> None:
-    """Without `on_failure`, a failed task is an ended task."""
+    """Without `on_failure`, a failed task counts as ended."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())
@@ -164,7 +164,7 @@ def test_the_line_goes_on_after_a_final_failure() -> None:
 
 @pytest.mark.parametrize("how", ["retry", "delete"])
 def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -> None:
-    """With `on_failure: stop`, nothing of the key runs meanwhile, however long that takes."""
+    """With `on_failure: stop`, no task of the key runs in the meantime, however long that takes."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(retry=ONCE, **ordered())
@@ -184,7 +184,7 @@ def test_a_failed_task_stops_its_line_until_it_is_retried_or_deleted(how: str) -
 
 
 def test_a_retried_task_waits_for_the_turn_of_another() -> None:
-    """It had ended, so the line went on; it is the next one after the task that has the turn."""
+    """It had ended, so the line moved on; it is the next one after the task that has the turn."""
     with Tasks() as tasks:
         tasks.fail()
         first = tasks.create(retry=ONCE, **ordered())
@@ -217,7 +217,7 @@ def test_runs_of_a_schedule_keep_the_order() -> None:
 
 
 def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
-    """A node that waited for another node, and that one for its turn, would wait for ever."""
+    """A node waiting for another node, which waits for its turn, would wait for ever."""
     with Tasks() as tasks:
         tasks.last(20)
         tasks.create(**ordered())
@@ -233,7 +233,7 @@ def test_a_topology_waits_for_its_turn_but_a_node_has_none() -> None:
 
 
 def test_pull_workers_get_the_tasks_of_a_key_one_after_another() -> None:
-    """The next one is handed out once the one before has been completed."""
+    """The next one is leased once the one before has been completed."""
     with Tasks() as tasks:
         ids = [tasks.create(kind=PULLED, **ordered()) for _ in range(2)]
         wanted = {"types": [PULLED], "worker": "X", "max_tasks": 10, "wait_seconds": 5, "lease_seconds": 60}
@@ -257,7 +257,7 @@ CALLS: dict[str, Callable[[Call], bool]] = {
 
 @pytest.mark.parametrize("at", CALLS)
 def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) -> None:
-    """Whatever it was about to do after the outcome, the next task starts soon, and the one after that."""
+    """At any step after the outcome, the next task starts soon, and the one after that."""
     with Tasks() as tasks:
         # A message that is not sent makes its task late.
         tasks.faulty = True
@@ -276,7 +276,7 @@ def test_a_worker_that_dies_while_it_lets_in_the_next_task_is_replaced(at: str) 
 
 @pytest.mark.parametrize("at", ["turn", "leave", "read"])
 def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) -> None:
-    """The next task checks the line by itself within a while."""
+    """The next task checks the line by itself after a while."""
     with Tasks() as tasks:
         first, second = tasks.create(24 * HOUR, **ordered()), tasks.create(**ordered())
         tasks.run(10 * SECOND)
@@ -291,7 +291,7 @@ def test_a_cancel_that_dies_before_it_lets_in_the_next_task_is_noticed(at: str) 
 
 
 def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only() -> None:
-    """Its place names a task that does not exist; the tasks behind it go on after the time that a write may take."""
+    """Its place names a task that does not exist; the tasks behind it continue after the longest time of a write."""
     with Tasks() as tasks:
 
         def is_record(call: Call) -> bool:
@@ -308,7 +308,7 @@ def test_a_creation_that_dies_before_its_record_holds_the_line_for_a_moment_only
 
 
 def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_beside_another() -> None:
-    """Its creation was thought dead: it takes its place again, before all others, when it finds another one's turn."""
+    """Its creation was assumed dead: it takes its place again, before all others, when it finds another one's turn."""
     with Tasks() as tasks:
         tasks.last(60)
         late = tasks.create(30 * SECOND, timeout_seconds=120, **ordered())
@@ -321,7 +321,7 @@ def test_a_task_whose_place_was_removed_before_its_record_came_does_not_run_besi
         assert starts(tasks) == [first, late, second]
         times = [each.at for each in tasks.effects]
         assert all(after - before >= MINUTE for before, after in pairwise(times))
-        # Whoever watches the account does not know that its place was removed.
+        # The account's watcher does not know that its place was removed.
         assert len(tasks.violations) == 1
         tasks.watching.violations.clear()
 
@@ -362,7 +362,7 @@ def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
 
 
 def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
-    """Of a task in line: its place, the task that must end first, and the one just before it."""
+    """For a task in line: its place, the task that must end first, and the one just before it."""
     with Tasks() as tasks:
         tasks.last(60)
         first, second, third = (tasks.create(timeout_seconds=120, **ordered(on_failure="stop")) for _ in range(3))
@@ -377,7 +377,7 @@ def test_why_shows_the_place_in_line_and_the_task_ahead() -> None:
 
 
 def test_why_says_that_a_failed_task_stops_the_line() -> None:
-    """And what to do about it."""
+    """It also says what to do about it."""
     with Tasks() as tasks:
         tasks.fail()
         first, second = tasks.create(retry=ONCE, **ordered(on_failure="stop")), tasks.create(**ordered())
@@ -397,7 +397,7 @@ def test_an_event_can_name_an_ordered_key() -> None:
 
 
 def test_two_retried_tasks_of_a_key_do_not_wait_for_each_other() -> None:
-    """The later one had the turn last, and the earlier one was just taking its place: both run again, in order."""
+    """The later one had the turn last, and the earlier one was taking its place: both run again, in order."""
     with Tasks() as tasks:
         tasks.fail()
         ids = tasks.create(retry=ONCE, **ordered()), tasks.create(retry=ONCE, **ordered())

@@ -1,4 +1,4 @@
-"""The trigger is away for days or months: nothing that was accepted is lost, and nothing needs a person."""
+"""The trigger is away for days or months: no accepted task is lost, and nobody has to act."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DAYS = [4, 40, pytest.param(390, marks=pytest.mark.slow)]
 
 
 def _outage(scenario: Scenario, days: int) -> None:
-    """The trigger stands still; at its end TTL has removed whatever has expired."""
+    """The trigger stands still; at the end TTL has removed all expired items."""
     scenario.faulty, scenario.ticking = True, False
     scenario.run(days * DAY)
     scenario.expire()
@@ -22,7 +22,7 @@ def _outage(scenario: Scenario, days: int) -> None:
 
 
 def _timers_ahead(scenario: Scenario) -> int:
-    """How many timers of schedules lie in minutes that are still to come."""
+    """The number of timers of schedules in future minutes."""
     now = partition_of(minute_of(scenario.now), 0)
     return sum(
         schema.SCHEDULE_MARK in item[schema.SORT_KEY]["S"] and item[schema.PARTITION_KEY]["S"] > now
@@ -33,7 +33,7 @@ def _timers_ahead(scenario: Scenario) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("days", DAYS)
 def test_schedules_go_on_after_the_trigger_was_away(days: int) -> None:
-    """No timer of a schedule is removed before the trigger has read it: its missed run is made up for, it goes on."""
+    """No timer of a schedule is removed before it is read: its missed run is made up for, and it continues."""
     with Scenario() as scenario:
         schedule = {"name": "daily", "rate": "1 day", "catch_up_seconds": 30 * 86_400, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", schedule).status == 201

@@ -1,4 +1,4 @@
-"""What survives which outage of AWS: nothing accepted is lost, what is late is bounded, and alarms say so.
+"""Outages of AWS and their effects: nothing accepted is lost, delays are bounded, and alarms report them.
 
 The figures are those of `docs/reliability.md`.
 """
@@ -112,7 +112,7 @@ def workers_die(outage: Outage) -> Figures:
 
 
 def poison_in_stream(outage: Outage) -> Figures:
-    """The table's stream has records that nobody can read, a batch of them every minute for an hour."""
+    """The table's stream has unreadable records, a batch of them every minute for an hour."""
     stream = SimulatedTableStream(outage)
     until: list[int] = []
 
@@ -155,14 +155,14 @@ _LEEWAY_MS = 60_000
 
 
 def test_each_outage_has_a_row() -> None:
-    """The page names the outages that are tried, and no other."""
+    """The page names exactly the tested outages."""
     assert list(ROWS) == [each.__name__ for each in OUTAGES]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("happens", OUTAGES, ids=[each.__name__ for each in OUTAGES])
 def test_nothing_is_lost_in_an_outage(happens: Callable[[Outage], Figures]) -> None:
-    """Every accepted task succeeds, no later after the end than the page says; its alarms go off and end."""
+    """Every accepted task succeeds, within the time after the end that the page names; its alarms go on and off."""
     with Outage() as outage:
         found = happens(outage)
     assert not found.lost

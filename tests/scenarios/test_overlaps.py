@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
-    """An account whose targets take so long, with a schedule of once a minute."""
+    """An account whose targets take this long, with a schedule that runs once a minute."""
     schedules = Schedules()
     schedules.last(seconds)
     schedules.make(**fields)
@@ -30,7 +30,7 @@ def slow(seconds: int, **fields: Any) -> Schedules:  # noqa: ANN401 - JSON
 
 
 def test_what_overlaps_is_skipped() -> None:
-    """Runs of 90 s every minute: every other occurrence is skipped and says which run was still going."""
+    """Runs of 90 s every minute: every other occurrence is skipped and names the run that was active."""
     with slow(90) as schedules:
         schedules.run(10 * MINUTE)
         times = list(schedules.ran())
@@ -42,7 +42,7 @@ def test_what_overlaps_is_skipped() -> None:
 
 
 def test_one_that_overlaps_waits_for_the_end() -> None:
-    """With a place to wait each run begins as the one before ends, never beside it; further ones are skipped."""
+    """With one waiting place each run begins when the one before ends, never beside it; others are skipped."""
     with slow(90, overlap="buffer_one") as schedules:
         schedules.run(20 * MINUTE)
         begun = [effect.at for effect in schedules.effects]
@@ -55,7 +55,7 @@ def test_one_that_overlaps_waits_for_the_end() -> None:
 
 @pytest.mark.slow
 def test_all_may_overlap() -> None:
-    """Where it is allowed all occurrences run, side by side."""
+    """If it is allowed all occurrences run, side by side."""
     with slow(150, overlap="allow_all") as schedules:
         schedules.run(10 * MINUTE)
         assert list(schedules.ran()) == schedules.minutes(schedules.created_at, schedules.now)
@@ -75,7 +75,7 @@ def test_all_that_overlap_wait_and_run_in_order() -> None:
 
 @pytest.mark.parametrize(("overlap", "at_once"), [("cancel_other", 1), ("replace_other", 2)])
 def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: int) -> None:
-    """Runs that stop 20 s after they are asked: each is cancelled by the next, which waits for that or does not."""
+    """Runs that stop 20 s after the request: each is cancelled by the next, with or without waiting for it."""
     with Schedules() as schedules:
         running: set[str] = set()
         most = 0
@@ -100,7 +100,7 @@ def test_the_latest_takes_the_place_of_the_run_before_it(overlap: str, at_once: 
 
 
 def test_a_run_that_waits_for_its_retry_is_cancelled_by_the_next() -> None:
-    """Each fails and waits for an hour: the next occurrence runs at its time, and the one before it is cancelled."""
+    """Each fails and waits for an hour: the next occurrence runs at its time, and cancels the one before."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(
@@ -192,7 +192,7 @@ def test_a_permanent_schedule_runs_a_pause_after_each_end() -> None:
 
 
 def test_a_broken_chain_is_repaired() -> None:
-    """The coming run is cancelled: within minutes the chain goes on, one run at a time."""
+    """The next run is cancelled: within minutes the chain continues, one run at a time."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 30})
         schedules.run(45 * SECOND)
@@ -207,7 +207,7 @@ def test_a_broken_chain_is_repaired() -> None:
 
 @pytest.mark.slow
 def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
-    """The coming run is cancelled, then nothing is invoked until its record is gone: the chain goes on after that."""
+    """The next run is cancelled, then nothing is invoked until its record expires: the chain continues after that."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "1"
         schedules.make(permanent={"gap_seconds": 30})
@@ -227,7 +227,7 @@ def test_a_chain_goes_on_when_the_record_of_its_last_run_has_expired() -> None:
 
 
 def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
-    """While it is paused nothing runs; resumed the chain goes on at its pace, one run at a time, until its end."""
+    """While it is paused nothing runs; resumed, the chain continues at its pace, one run at a time, until its end."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": 10})
         schedules.run(MINUTE)
@@ -247,7 +247,7 @@ def test_a_permanent_schedule_is_paused_resumed_and_ended() -> None:
 
 
 def test_a_failure_pauses_where_that_is_wished() -> None:
-    """The second run fails for good: the schedule is paused, its note names the task, and nothing runs any more."""
+    """The second run fails for good: the schedule is paused, its note names the task, and nothing more runs."""
     with Schedules() as schedules:
 
         def behave(_phase: str, _context: Context) -> str:
@@ -269,7 +269,7 @@ def test_a_failure_pauses_where_that_is_wished() -> None:
 
 
 def test_a_retry_does_not_pause() -> None:
-    """What fails once and then succeeds has not failed for good."""
+    """A run that fails once and then succeeds is no final failure."""
     with Schedules() as schedules:
         schedules.fail(1)
         schedules.make(pause_on_failure=True)
@@ -309,7 +309,7 @@ def test_a_backfill_goes_at_its_pace() -> None:
 
 
 def test_a_backfill_is_cancelled() -> None:
-    """What was placed, a few minutes' worth, still runs; nothing more does."""
+    """Placed occurrences, a few minutes' worth, still run; nothing more does."""
     with Schedules() as schedules:
         schedules.make()
         start = (schedules.now // DAY - 2) * DAY
@@ -323,9 +323,9 @@ def test_a_backfill_is_cancelled() -> None:
 
 @pytest.mark.slow
 def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
-    """Where a save takes four seconds the caller is answered after the first five hundred; the others come, once each.
+    """With saves of four seconds the caller gets a response after the first five hundred; the others come, once each.
 
-    A thousand are looked up, for each could have a run of the time before the pause.
+    A thousand are looked up, as each could have a run from before the pause.
     """
     with Schedules() as schedules:
         schedules.make(cron="* * * * * *", overlap="allow_all")
@@ -351,7 +351,7 @@ def test_nobody_waits_for_the_whole_of_a_long_backfill() -> None:
 
 
 def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
-    """It was asked for apart from the timing: a pause and a change do not concern it; only five go on at once."""
+    """It was requested independently of the timing: a pause or a change does not affect it; only five run at once."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         body = {
@@ -374,10 +374,10 @@ def test_a_backfill_goes_on_while_the_schedule_is_paused() -> None:
 
 @pytest.mark.parametrize("on_excluded", ["skip", "move"])
 def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
-    """On an excluded day nothing runs, and the schedule says why; moved, one runs at the next working moment."""
+    """On an excluded day nothing runs, with a reason in the list; a moved one runs at the next working moment."""
     with Schedules() as schedules:
         midnight = (schedules.now // DAY + 1) * DAY
-        # Hours in which there is nothing to do.
+        # Hours without work.
         schedules.ticking = False
         schedules.time.run_until(midnight - 70 * MINUTE)
         schedules.ticking = True
@@ -399,7 +399,7 @@ def test_a_calendar_keeps_occurrences_from_running(on_excluded: str) -> None:
     "timing", [{"cron": "* * * * *"}, {"permanent": {"gap_seconds": 30}}], ids=["cron", "permanent"]
 )
 def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any]) -> None:
-    """A named calendar is kept; if it goes just as a schedule comes to name it, the schedule is paused and says why."""
+    """A named calendar is kept; if it is deleted just as a schedule names it, the schedule is paused."""
     with Schedules() as schedules:
         path = "/v1/calendars/off"
         assert schedules.ask("PUT", path, {"dates": ["2030-12-25"]}).status in {200, 201}
@@ -427,7 +427,7 @@ def test_a_schedule_whose_calendar_was_removed_is_paused(timing: dict[str, Any])
 
 
 def test_an_occurrence_is_counted_as_skipped_once_although_its_worker_dies() -> None:
-    """It dies between the remark and the write of the task: the next one takes it up, and finds it counted."""
+    """It dies between the note and the write of the task: the next one continues, and finds it counted."""
     with Schedules() as schedules:
         schedules.target = lambda _phase, _context: schedules.take(100 * SECOND)
         schedules.make(cron="* * * * *", overlap="skip")

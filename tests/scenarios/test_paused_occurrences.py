@@ -1,4 +1,4 @@
-"""A schedule is paused and resumed around occurrences that a calendar, or jitter, lets begin after their instants."""
+"""A schedule is paused and resumed around occurrences that a calendar, or jitter, delays after their instants."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ DELAY: Millis = 4 * MINUTE
 
 
 class Held(Moved):
-    """A schedule whose next occurrence a calendar moves by `DELAY`; times are told from its instant."""
+    """A schedule whose next occurrence a calendar moves by `DELAY`; times count from its instant."""
 
     def begin_moved(self, **fields: Any) -> None:  # noqa: ANN401 - JSON
         """Create it, and let time pass until that occurrence is about to be placed."""
-        self.faulty = True  # what is held does not run
+        self.faulty = True  # a paused run does not run
         self.begin(closed(tenth_after(self.now), DELAY), **fields)
 
     def go_to(self, after: Millis) -> None:
-        """Let time pass until so long after the instant."""
+        """Let time pass until this long after the instant."""
         self.run(self.next + after - self.now)
 
     def hold(self, begin: Millis, end: Millis, **change: Any) -> None:  # noqa: ANN401 - JSON
-        """Pause it from the one time to the other, and change it in between."""
+        """Pause it between the two times, and change it in between."""
         self.go_to(begin)
         assert self.control("pause").status == 200
         if change:
@@ -56,7 +56,7 @@ CHANGES: dict[str, dict[str, Any]] = {"nothing": {}, "payload": {"task": NEW_TAS
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("pause", others_slow(PAUSES))
 def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: str, change: str) -> None:
-    """Whenever the pause began, and whatever but the timing was changed meanwhile; its run is counted once."""
+    """For any start of the pause, and any change except of the timing meanwhile; its run is counted once."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(*PAUSES[pause], **CHANGES[change])
@@ -70,7 +70,7 @@ def test_an_occurrence_that_is_due_after_a_pause_runs_once_and_on_time(pause: st
 
 @pytest.mark.parametrize("begin", [-MINUTE, MINUTE])
 def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_run(begin: Millis) -> None:
-    """It is not caught up; the two runs that remain are later ones."""
+    """It is not made up for; the two remaining runs are later ones."""
     with Held() as schedules:
         schedules.begin_moved(remaining_runs=2)
         schedules.hold(begin, DELAY + MINUTE)
@@ -80,7 +80,7 @@ def test_an_occurrence_that_is_due_during_a_pause_does_not_run_and_counts_as_no_
 
 
 def test_what_is_queued_when_a_pause_ends_does_not_run() -> None:
-    """Workers are away: its message comes after the pause in which it was due."""
+    """Workers are away: its message arrives after the pause in which it was due."""
     with Held() as schedules:
         schedules.begin_moved()
         schedules.go_to(MINUTE)

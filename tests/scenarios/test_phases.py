@@ -38,7 +38,7 @@ def tasks() -> Tasks:
 
 
 def _slow(tasks: Tasks, phase: str, duration: Millis, fence: int = 0) -> None:
-    """Have one phase take long, under one fence or all."""
+    """Have one phase take long, with one fence or all."""
     tasks.target = lambda called, context: (
         tasks.take(duration) if called == phase and fence in {0, context.fence} else "done"
     )
@@ -77,7 +77,7 @@ def test_a_failed_prepare_fails_the_attempt(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("phase", ["prepare", "clean", "rollback"])
 def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
-    """After the lease, under a new fence; the outcome stands while it is cleaned up, and that is no attempt."""
+    """After the lease, with a new fence; the outcome stands during the cleanup, which is no attempt."""
     with tasks:
         lost_under = 1 if phase != "rollback" else 3
 
@@ -112,7 +112,7 @@ def test_a_worker_lost_in_a_phase_is_replaced(tasks: Tasks, phase: str) -> None:
 
 
 def test_a_target_cleans_up_after_a_failure_too() -> None:
-    """Whatever the outcome was, `clean` follows it; its own failure changes nothing but is counted."""
+    """For any outcome, `clean` follows it; its own failure is counted but changes nothing."""
     with Tasks() as tasks:
 
         def fail(phase: str, _context: Context) -> str:
@@ -130,7 +130,7 @@ def test_a_target_cleans_up_after_a_failure_too() -> None:
 
 
 def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
-    """A duplicate message that comes while the target cleans up waits until that attempt's lease is over."""
+    """A duplicate message during the cleanup waits until that attempt's lease has ended."""
     with tasks:
         _slow(tasks, "clean", 20 * SECOND)
         task_id = tasks.create(kind=PHASED)
@@ -141,7 +141,7 @@ def test_cleaning_up_is_never_done_by_two_at_once(tasks: Tasks) -> None:
 
 
 def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) -> None:
-    """Its process is ended, once, and the outcome stands; its callback is sent all the same."""
+    """Its process is ended, once, and the outcome stands; its callback is sent nevertheless."""
     with tasks:
         _slow(tasks, "clean", HOUR)
         task_id = tasks.create(kind=PHASED, timeout_seconds=5, callback_url=CALLBACK_URL)
@@ -156,7 +156,7 @@ def test_a_target_that_hangs_in_cleaning_up_is_finished_without(tasks: Tasks) ->
 
 
 def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
-    """After the last attempt the target rolls back, under a lease of its own, and the error stays readable."""
+    """After the last attempt the target rolls back, with a separate lease, and the error stays readable."""
     with tasks:
         tasks.fail()
         task_id = tasks.create(kind=UNDONE, retry={"max_attempts": 2}, rollback_on_failure=True)
@@ -171,7 +171,7 @@ def test_a_final_failure_is_undone_if_that_was_asked_for(tasks: Tasks) -> None:
 
 
 def test_a_final_failure_is_not_undone_unasked(tasks: Tasks) -> None:
-    """A target that could roll back is left alone, and one that cannot is not asked to."""
+    """A target that could roll back is not asked to, and neither is one that cannot."""
     with tasks:
         tasks.fail()
         unasked = tasks.create(kind=UNDONE, retry=ONCE)
@@ -205,7 +205,7 @@ def _notify(tasks: Tasks, task_id: str, result: object = 7, fence: int = 1) -> i
 
 
 def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
-    """It stays running, holds no message, and ends as it is told."""
+    """It stays running, without a message, and ends as notified."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=1800)
@@ -225,7 +225,7 @@ def test_a_deferred_task_waits_for_its_notification(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("deadline", [20, 600])
 def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadline: int) -> None:
-    """Nobody notified: the timer at its deadline brings the next attempt, or the failure of the last."""
+    """Without a notification, the timer at its deadline brings the next attempt, or the failure of the last."""
     with tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create(notify_within_seconds=deadline, retry={"max_attempts": 2})
@@ -239,7 +239,7 @@ def test_a_deferred_task_is_tried_again_after_its_deadline(tasks: Tasks, deadlin
 
 
 def test_a_deferral_whose_timer_cannot_be_set_is_not_written(tasks: Tasks) -> None:
-    """The timer comes before the long lease: else a worker that dies between the two leaves the task to nobody."""
+    """The timer is set before the long lease: otherwise a worker's death between the two would lose the task."""
     with tasks:
         tasks.target = lambda _phase, context: Accepted() if context.fence == 1 else "done"
         refused = tasks.refuse(
@@ -279,7 +279,7 @@ def test_a_notification_that_comes_before_the_deferral_wins(tasks: Tasks) -> Non
 
 
 def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tasks) -> None:
-    """The target notifies while its call goes on: cleaning up begins only when nobody works on it any more."""
+    """The target notifies during its call: the cleanup begins only when no attempt is active any more."""
     with tasks:
 
         def notify_and_go_on(phase: str, context: Context) -> str:
@@ -295,7 +295,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
         _prepare, run, clean = tasks.effects
         assert clean.at >= run.at + 20 * SECOND
         assert tasks.record(task_id).finished_at is not None
-        # What other targets must not do, this one does.
+        # This target does what others must not.
         assert "succeeded while" in tasks.watching.violations.pop()
 
 
@@ -306,7 +306,7 @@ def test_what_follows_an_early_notification_waits_for_the_call_to_end(tasks: Tas
 
 
 def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> None:
-    """A worker that dies between the outcome and what follows it leaves that to its message."""
+    """If a worker dies between the outcome and its follow-up, its message brings the follow-up."""
     with tasks:
         task_id = tasks.create(payload=works.LARGE)
         died = tasks.once(
@@ -324,7 +324,7 @@ def test_what_follows_an_outcome_is_done_by_whoever_comes_next(tasks: Tasks) -> 
 
 
 def test_a_payload_outside_the_record_is_handed_on_and_expires_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit lies outside, reaches the target whole, and is removed after the record is."""
+    """A payload that is too large is stored outside, reaches the target whole, and is removed after the record."""
     with Tasks() as tasks:
         seen: list[object] = []
         act = tasks.act

@@ -1,4 +1,4 @@
-"""Reading tasks again and again until they have ended."""
+"""Repeated reads of tasks until they have ended."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.scenarios.scenario import PLAIN, Scenario
 
 
 def test_tasks_that_are_read_by_their_ids_are_as_they_are_now() -> None:
-    """Who has created and cancelled a task reads just that, however far other reads lag behind the writes."""
+    """A client that has created and cancelled a task reads that state, however late other reads are."""
     with Scenario() as scenario:
         scenario.dynamodb.lag = lambda: MINUTE
         task_id = scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 60}).body["id"]

@@ -1,4 +1,4 @@
-"""Leases of pull workers: handed out with time left only, and what an attempt whose lease is over says is refused."""
+"""Leases of pull workers: they are given with time left only, and reports after a lease's end are refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _wanted(worker: str, seconds: int, wait: int = 0) -> dict[str, Any]:
 
 @pytest.mark.parametrize("pause", [1, 2, 4, 12])
 def test_a_lease_is_handed_out_with_at_least_half_of_its_time_left(pause: int) -> None:
-    """However slow the reading of a lock was meanwhile: else the task is put back, and is anybody's at once."""
+    """However slow reading a lock was: otherwise the task is put back, and is available at once."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "lock": LOCK}).body["id"]
         scenario.slow(_reads_a_lock, pause * SECOND)
@@ -78,7 +78,7 @@ def _with_three_types(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) -> None:
-    """Waits for due times, of one type after the other in whatever order, could add up to more than a short lease."""
+    """Waits for due times, of one type after the other, could add up to more than a short lease."""
     with Scenario(seed) as scenario:
         _with_three_types(scenario)
         for each, delay in ((PULLED, 2), (OTHER, 3.3), (THIRD, 4.3)):
@@ -94,7 +94,7 @@ def test_leases_of_one_type_do_not_wait_for_the_due_times_of_another(seed: int) 
 
 
 def test_the_traceback_of_a_workers_failure_can_be_read_with_the_attempt() -> None:
-    """As that of a Python handler: its end, without what looks like a secret; a report without one has none."""
+    """As for a Python handler: its end, without likely secrets; a report without one has none."""
     with Scenario() as scenario:
         task = scenario.ask("POST", "/v1/tasks", {"type": PULLED, "retry": {"max_attempts": 2, "initial_seconds": 1}})
         for text in ("", "panic: no such row\n  at main.go:17 password=hunter2\n"):

@@ -1,4 +1,4 @@
-"""Pull workers: leases that are lost, queues without workers, and what becomes of messages."""
+"""Pull workers: lost leases, queues without workers, and their messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Pulled(Tasks):
         return leases
 
     def lease_one(self, within: int = HOUR, worker: str = "w", lasts: int = 30) -> dict[str, Any]:
-        """Ask again and again until there is a lease."""
+        """Repeat until there is a lease."""
         until = self.now + within
         while self.now < until:
             for lease in self.lease(20, worker, lasts=lasts):
@@ -63,7 +63,7 @@ def tasks() -> Pulled:
 
 
 def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
-    """Through the trigger and its queue, it is handed out at its due time, and no worker function sees it."""
+    """Through the trigger and its queue, it is leased at its due time, and no worker function sees it."""
     with tasks:
         task_id = tasks.create_pulled(12 * MINUTE)
         due_at = tasks.record(task_id).due_at
@@ -76,7 +76,7 @@ def test_a_pulled_task_is_leased_on_time(tasks: Pulled) -> None:
 
 
 def test_a_request_waits_for_as_long_as_it_says(tasks: Pulled) -> None:
-    """To the nearest second, also if that is the only one: what asking takes is a part of it."""
+    """To the nearest second, also if that is the only one: the request's own time counts."""
     with tasks:
         for seconds in (1, 2, 7, 20):
             began = tasks.now
@@ -95,7 +95,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
         ends_at = tasks.record(task_id).lease_expires_at or 0
         new = tasks.lease_one(worker="takes over")
         assert ends_at + MAX_CLOCK_DIFFERENCE <= tasks.now <= ends_at + LEASE_RETURN_MARGIN + 4 * SECOND
-        # The message stayed away all the while: nobody was sent off in vain.
+        # The message stayed invisible all the time: no worker got it in vain.
         assert tasks.counts()["claims_rejected"] == 0
         assert tasks.tell(old, "complete", {"result": 9}).status == 409
         assert tasks.tell(new, "complete", {"result": 1}).status == 200
@@ -104,7 +104,7 @@ def test_a_worker_that_dies_is_replaced_right_after_its_lease(tasks: Pulled) -> 
 
 
 def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
-    """Its heartbeats are refused after the timeout, which they say, and another attempt begins."""
+    """Its heartbeats are refused after the timeout, with that reason, and another attempt begins."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=40)
         lease = tasks.lease_one()
@@ -122,9 +122,9 @@ def test_an_overdue_attempt_is_told_so_and_replaced(tasks: Pulled) -> None:
 
 @pytest.mark.slow
 def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_worker_dies(tasks: Pulled) -> None:
-    """While its worker renews the lease nobody else gets task or lock; the next attempt comes right after its death.
+    """While its worker renews the lease nobody else gets task or lock; the next attempt begins soon after its death.
 
-    Its message outlives neither twelve hours out of sight nor four days: others take its place.
+    Its message lasts neither twelve hours of invisibility nor four days: others replace it.
     """
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=14 * DAY // SECOND, lock={"key": "gpu"})
@@ -144,7 +144,7 @@ def test_an_attempt_of_fourteen_days_keeps_its_lock_and_is_replaced_when_its_wor
 
 
 def test_the_last_attempt_lost_fails_the_task(tasks: Pulled) -> None:
-    """With one attempt allowed nobody is handed the task again, and the record says why."""
+    """With one allowed attempt, no worker gets the task again, and the record has the reason."""
     with tasks:
         task_id = tasks.create_pulled(retry=ONCE)
         assert tasks.tell(tasks.lease_one(), "heartbeat").status == 200
@@ -167,7 +167,7 @@ def test_a_task_that_nobody_pulls_waits_and_is_not_lost(tasks: Pulled) -> None:
 
 
 def test_a_changed_target_leaves_the_old_queue(tasks: Pulled) -> None:
-    """From pull workers to an endpoint and back: each time only the last one named gets the task."""
+    """From pull workers to an endpoint and back: each time only the present target gets the task."""
     with tasks:
         there = tasks.create_pulled(MINUTE)
         back = tasks.create_pulled(MINUTE, target=ENDPOINT)
@@ -200,7 +200,7 @@ def test_a_result_outside_the_record_needs_no_follow_up(tasks: Pulled) -> None:
 
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_what_follows_an_outcome_is_done_by_the_worker_functions(tasks: Pulled, *, is_lost: bool) -> None:
-    """By a message, and if that is lost by a recovery scan: without any pull worker."""
+    """Through a message, or if that is lost a recovery scan: without any pull worker."""
     with tasks:
         task_id = tasks.create_pulled(payload=works.LARGE, callback_url=CALLBACK_URL)
         lease = tasks.lease_one()
@@ -229,7 +229,7 @@ def test_an_outcome_reported_twice_is_known_even_when_the_next_attempt_has_begun
 
 
 def test_an_attempt_that_was_cancelled_may_be_reported_so_twice(tasks: Pulled) -> None:
-    """A worker that respected a cancel may say so again; the history has one line."""
+    """A worker that obeyed a cancel may repeat its report; the history has one line."""
     with tasks:
         task_id = tasks.create_pulled()
         lease = tasks.lease_one()
@@ -277,7 +277,7 @@ def test_a_lease_whose_payload_cannot_be_read_is_put_back(tasks: Pulled) -> None
 
 
 def test_leases_that_were_taken_are_answered_although_the_queue_fails_then(tasks: Pulled) -> None:
-    """What is leased must reach its worker."""
+    """The worker must get its leases."""
     with tasks:
         tasks.create_pulled()
         received: list[Call] = []

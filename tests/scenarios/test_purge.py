@@ -1,4 +1,4 @@
-"""Purges: everything that is stored of tasks, or of an owner, is removed as far as it can be, whatever crashes."""
+"""Purges: all stored data of tasks, or of an owner, is removed as far as possible, despite any crash."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def account() -> Iterator[Archived]:
 
 
 def purged(account: Archived, body: dict[str, Any], within: int = HOUR) -> dict[str, Any]:
-    """Purge, and wait for the end; the last answer."""
+    """Purge, and wait for the end; return the last response."""
     answer = account.ask("POST", "/v1/purges", body)
     assert answer.status == 202, answer.body
     path = f"/v1/purges/{answer.body['id']}"
@@ -69,7 +69,7 @@ def content_objects(account: Archived) -> list[str]:
 
 
 def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> None:
-    """Its payload in S3, its name and its unique key are gone; the receipt says what is left and until when."""
+    """Its payload in S3, its name and its unique key are removed; the receipt lists the rest and its expiry."""
     task = account.create(
         payload=LARGE, name=PATIENT, tags={"patient": PATIENT}, unique={"key": PATIENT}, order={"key": PATIENT}
     )
@@ -94,7 +94,7 @@ def test_a_purged_task_leaves_only_a_record_without_data(account: Archived) -> N
 
 
 def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived) -> None:
-    """It goes on, and is counted; with `open_tasks: cancel`, it is cancelled and erased."""
+    """It stays open, and is counted; with `open_tasks: cancel`, it is cancelled and erased."""
     task = account.create(delay_seconds=7200)
     end = purged(account, {"task_ids": [task]})
     assert (end["refused"], end["receipt"]["removed"]) == ({"state_conflict": 1}, {})
@@ -105,7 +105,7 @@ def test_an_open_task_is_refused_unless_it_is_to_be_cancelled(account: Archived)
 
 
 def test_a_running_task_is_asked_to_stop_and_erased_after_its_end(account: Archived) -> None:
-    """The purge waits for the attempt between its passes, and ends with nothing refused."""
+    """The purge waits for the attempt between its passes, and ends without a refusal."""
     task = account.create(
         target={"kind": "http", "url": "https://example.org/job"}, type="job", notify_within_seconds=600
     )
@@ -156,7 +156,7 @@ def any_of(task_ids: list[str], body: bytes) -> bool:
 
 
 def resources_of(account: Archived) -> dict[str, list[str]]:
-    """Make one of everything that an owner can have besides tasks; the paths of their lists, with the keys in them."""
+    """Create one of everything that an owner can have besides tasks; the paths of their lists, with keys."""
     calendar = {"dates": ["2027-01-01"]}
     assert account.ask("PUT", "/v1/calendars/holidays", calendar).status in {200, 201}
     nightly = {"name": "nightly", "rate": "rate(1 hour)", "calendars": ["holidays"], "task": {"type": PLAIN}}
@@ -176,7 +176,7 @@ def resources_of(account: Archived) -> dict[str, list[str]]:
 
 
 def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived) -> None:
-    """Schedules, calendars, definitions, defaults, tasks and nodes are gone; other owners keep theirs."""
+    """Schedules, calendars, definitions, defaults, tasks and nodes are deleted; other owners keep theirs."""
     account.environ |= {Variable.OPERATORS: "somebody", Variable.ADMINS: ""}
     lists = resources_of(account)
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN}, headers=OTHER).body["id"]
@@ -201,7 +201,7 @@ def test_everything_of_an_owner_is_purged_by_an_operator_only(account: Archived)
 
 @pytest.mark.parametrize("number", range(1, 40, 3))
 def test_a_purge_that_crashes_goes_on_where_it_stopped(account: Archived, number: int) -> None:
-    """Wherever its function dies, nothing of the task is left, and the receipt comes."""
+    """Wherever its function dies, nothing of the task is left, and the receipt is written."""
     task = account.create(payload=LARGE, name=PATIENT)
     assert account.run_until(lambda: account.record(task).finished_at is not None, MINUTE)
     calls: list[Call] = []
@@ -224,7 +224,7 @@ def test_the_receipt_is_kept_longer_than_backups(account: Archived) -> None:
 
 
 def test_the_tasks_of_others_are_not_found(account: Archived) -> None:
-    """Neither by their ids nor by a filter that they match; they stay as they are."""
+    """They are found neither by id nor by a matching filter; they do not change."""
     other = account.ask("POST", "/v1/tasks", {"type": PLAIN, "name": "theirs"}, headers=OTHER).body["id"]
     account.run(MINUTE)
     for body in ({"task_ids": [other]}, {"filter": {"name": "theirs"}}):

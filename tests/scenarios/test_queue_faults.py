@@ -1,4 +1,4 @@
-"""Queues whose calls fail for long, and a dead-letter function that never works: the records bring every task back."""
+"""Queues whose calls fail for long, and a dead-letter function that never works: records save every task."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _create(scenario: Scenario, delay: int = 0) -> str:
 
 
 def test_visibility_changes_that_fail_delay_no_task() -> None:
-    """Tasks run on time, once, and their messages are gone afterwards, though no message can be kept away."""
+    """Tasks run on time, once, and their messages are deleted afterwards, though no visibility can be changed."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(40 * SECOND)
@@ -52,7 +52,7 @@ def test_visibility_changes_that_fail_delay_no_task() -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
-    """Its message stays away for as long as the queue says, a quarter of an hour; then another attempt runs."""
+    """Its message stays invisible for the queue's own time, a quarter of an hour; then another attempt runs."""
     with Scenario() as scenario:
         scenario.faulty = True
         scenario.target = lambda _phase, _context: scenario.take(10 * MINUTE)
@@ -71,7 +71,7 @@ def test_a_worker_that_dies_while_visibility_changes_fail_is_replaced() -> None:
 
 @pytest.mark.slow
 def test_a_dead_letter_function_that_never_works_loses_no_task() -> None:
-    """While the table is away, messages end as dead letters, which nobody looks into: a scan finds their tasks."""
+    """While the table fails, messages become dead letters, which nothing reads: a scan finds their tasks."""
     with Scenario() as scenario:
         scenario.faulty = True
         for queue in scenario.sqs.queues.values():
@@ -113,7 +113,7 @@ def test_messages_that_expired_while_everything_was_away_are_sent_again() -> Non
 
 
 def test_a_creation_that_is_completed_after_its_minute_is_found_although_its_message_is_refused() -> None:
-    """Its record lies in a minute that no scan looks at soon, so a timer must: it runs minutes later, not hours."""
+    """Its record is in a minute that no scan reads soon, so a timer must: it runs minutes later, not hours."""
     with Scenario() as scenario:
         scenario.faulty = True
         refused = _refuse(

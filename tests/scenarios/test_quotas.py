@@ -1,4 +1,4 @@
-"""Quotas: what an owner may use, over any number of processes, and what becomes of what is beyond."""
+"""Quotas: an owner's limits, over any number of processes, and requests and tasks beyond them."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Limited(Tasks):
         return began
 
     def answers(self, since: Millis = 0) -> Counter[int]:
-        """How the requests of the hostile owner that were sent since a time were answered."""
+        """The responses to the hostile owner's requests since a time."""
         return Counter(replies[0].status for at, replies in self.requests if at >= since and replies)
 
     def used(self, quota: Quota) -> float:
-        """What the hostile owner uses."""
+        """The hostile owner's usage."""
         return float(self.as_hostile("GET", "/v1/quotas/hostile").body["used"][quota.value])
 
     @property
@@ -90,7 +90,7 @@ class Limited(Tasks):
 
 
 def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
-    """A target that takes so long."""
+    """A target that takes this long."""
 
     def work(_phase: str, _context: object) -> str:
         tasks.take(duration)
@@ -101,7 +101,7 @@ def working(tasks: Limited, duration: Millis) -> Callable[[str, Any], str]:
 
 @pytest.mark.parametrize("limit", others_slow([10, 40]))
 def test_creates_are_limited_over_many_processes_within_a_tenth(limit: int) -> None:
-    """Thirty processes are asked at once, four times a second; after the first window, as many pass as may."""
+    """Thirty processes get requests at once, four times a second; after the first window, the right number pass."""
     with Limited(creates_per_second=limit) as tasks:
         began = tasks.flood(waves=60, size=30)
         assert tasks.processes >= 30
@@ -125,7 +125,7 @@ def test_a_rejected_request_names_its_quota_and_when_to_repeat_it() -> None:
 
 
 def test_other_owners_and_other_requests_are_not_limited() -> None:
-    """An owner whose creates are used up still reads; others create."""
+    """An owner with no creates left still reads; others create."""
     with Limited(creates_per_second=1) as tasks:
         tasks.flood(waves=2, size=10)
         assert tasks.answers()[429]
@@ -134,7 +134,7 @@ def test_other_owners_and_other_requests_are_not_limited() -> None:
 
 
 def test_reads_are_limited() -> None:
-    """Polling is a quota of its own."""
+    """Polling has a separate quota."""
     with Limited(reads_per_second=10) as tasks:
         began = tasks.flood(waves=40, size=10, method="GET", path="/v1/locks", body=None)
         assert tasks.answers(began + 5 * SECOND)[200] == pytest.approx(50, rel=0.1)
@@ -142,7 +142,7 @@ def test_reads_are_limited() -> None:
 
 
 def test_the_bytes_of_uploads_are_limited() -> None:
-    """What an owner uploads counts as the payloads that it sends: beyond the quota, further uploads get 429."""
+    """An owner's uploads count like the payloads that it sends: beyond the quota, further uploads get 429."""
     with Limited(payload_bytes_per_second=10_000) as tasks:
         large = {"size": 5_000_000}
         assert tasks.as_hostile("POST", "/v1/uploads", large).status == 201
@@ -179,7 +179,7 @@ def test_open_tasks_are_limited_within_a_tenth() -> None:
 
 
 def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
-    """Of a hundred tasks that are due at once, ten run at a time; those that wait use no attempt, and all run."""
+    """Ten of a hundred tasks that are due at once run at a time; waiting ones use no attempt, and all run."""
     with Limited(concurrent_attempts=10) as tasks:
         tasks.target = working(tasks, 2 * SECOND)
         due = tasks.now + HOUR
@@ -197,7 +197,7 @@ def test_attempts_at_once_are_limited_and_no_task_is_lost() -> None:
 
 @pytest.mark.slow
 def test_a_hostile_owner_does_not_delay_another() -> None:
-    """Floods of due tasks, schedules and nodes leave another's worst start within twice what it is alone."""
+    """With floods of due tasks, schedules and nodes, another owner's worst start takes at most twice as long."""
     late = []
     for is_hostile in (False, True):
         with Limited(concurrent_attempts=20, topology_nodes=100, schedules=5) as tasks:
@@ -215,7 +215,7 @@ def test_a_hostile_owner_does_not_delay_another() -> None:
 
 
 def test_waiting_requests_are_limited() -> None:
-    """Those that are too many are told to come back; a task that is created is created all the same."""
+    """Requests beyond the limit get 429; a task is created nevertheless."""
     with Limited(long_polls=2) as tasks:
         task_id = tasks.as_hostile("POST", "/v1/tasks", FAR).body["id"]
         read = [tasks.send("GET", f"/v1/tasks/{task_id}", headers=HOSTILE, query="wait_seconds=20") for _ in range(6)]
@@ -259,7 +259,7 @@ def test_the_nodes_of_running_topologies_are_limited() -> None:
 
 
 def test_a_store_that_does_not_answer_limits_nobody() -> None:
-    """Counting is no reason to reject or hold a task."""
+    """A failure to count does not reject or delay a task."""
     with Limited(creates_per_second=1, concurrent_attempts=1) as tasks:
         tasks.before_call = lambda call: (
             call.refuse()
@@ -287,7 +287,7 @@ def test_what_an_owner_uses_is_kept_for_as_long_as_it_counts() -> None:
 
 
 def test_a_preview_names_a_quota_that_is_used_up() -> None:
-    """Of attempts at once: the task would be created, and wait."""
+    """The quota of attempts at once: the task would be created, and wait."""
     with Limited(concurrent_attempts=1) as account:
         wanted = {"type": PLAIN}
         assert account.as_hostile("POST", "/v1/tasks/preview", wanted).body["reasons"] == []

@@ -1,4 +1,4 @@
-"""Owners see their rates, and pause, reset and pin them: what they set holds for every start from then on."""
+"""Owners see their rates, and pause, reset and pin them: every later start follows these settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def started(tasks: Tasks, since: int = 0) -> int:
 
 
 def test_a_rate_shows_its_use_and_its_line() -> None:
-    """Its limit and window, how much of them is used, how many tasks wait, and when each of these starts."""
+    """Its limit and window, their usage, the number of waiting tasks, and the start of each."""
     with Tasks() as tasks:
         made = create(tasks, 4)
         tasks.run(2 * SECOND)
@@ -64,7 +64,7 @@ def test_a_rate_shows_its_use_and_its_line() -> None:
 
 
 def test_a_rate_is_listed_from_its_first_start() -> None:
-    """Also if that is its only use; a switch's rate is no owner's, and is shown with the switch."""
+    """Also after its only use; a switch's rate belongs to no owner, and is shown with the switch."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/switches/type/report", {"rate": {"limit": 5, "per_seconds": 1}})
         tasks.run(MINUTE)
@@ -99,7 +99,7 @@ def test_a_rate_that_nobody_has_used_is_not_found() -> None:
 
 
 def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
-    """Also if it is paused before its first task; its tasks wait without using up attempts, and then go on."""
+    """Also if it is paused before its first task; its tasks wait without using attempts, and then continue."""
     with Tasks() as tasks:
         assert act(tasks, "pause").body["paused_at"] is not None
         made = create(tasks, 3)
@@ -117,7 +117,7 @@ def test_a_paused_rate_starts_nothing_until_it_is_resumed() -> None:
 
 
 def test_a_pause_holds_for_as_long_as_it_is_set() -> None:
-    """Its items have no expiry until it is resumed, however long no task uses the rate."""
+    """Its items have no expiry until it is resumed, even if no task uses the rate for long."""
     with Tasks() as tasks:
         create(tasks, 1)
         tasks.run(SECOND)
@@ -157,7 +157,7 @@ def test_a_pinned_limit_holds_instead_of_those_that_tasks_ask_for() -> None:
 
 @pytest.mark.parametrize(("asked", "pinned"), [(1_000, 2), (2, 1_000)])
 def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) -> None:
-    """A rate above 250 a second has several items, and what is pinned reaches tasks that ask any of them."""
+    """A rate above 250 a second has several items, and the pinned limit reaches tasks that read any of them."""
     with Tasks() as tasks:
         tasks.ask("PUT", "/v1/rates/crm", {"limit": pinned, "per_seconds": 1})
         create(tasks, 20, {"key": "crm", "limit": asked})
@@ -168,7 +168,7 @@ def test_a_pinned_limit_may_have_more_or_fewer_parts(asked: int, pinned: int) ->
 
 
 def test_a_reset_frees_the_limit_at_once() -> None:
-    """What was counted is forgotten, and so is the line: a waiting task starts now, and the others in their turn."""
+    """The counts and the line are deleted: a waiting task starts now, and the others in their turn."""
     with Tasks() as tasks:
         create(tasks, 3, SLOW)
         tasks.run(5 * SECOND)
@@ -207,7 +207,7 @@ def test_an_action_that_ended_early_is_repeated(how: str, number: int) -> None:
 
 
 def test_another_owners_rate_is_another_rate() -> None:
-    """It is not in the list, not found by its key, and neither paused nor pinned by what somebody else does."""
+    """It is not in the list, not found by its key, and not affected by another owner's pause or pin."""
     with Tasks() as tasks:
         you = {"X-Duetime-Owner": "you"}
         create(tasks, 3)
@@ -233,7 +233,7 @@ def test_another_owners_rate_is_another_rate() -> None:
     ],
 )
 def test_a_pin_names_the_field_that_is_wrong(body: dict[str, Any], field: str) -> None:
-    """And changes nothing."""
+    """Nothing changes."""
     with Tasks() as tasks:
         refused = tasks.ask("PUT", "/v1/rates/crm", body)
         assert (refused.status, [each["field"] for each in refused.body["errors"]]) == (422, [field])

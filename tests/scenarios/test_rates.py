@@ -1,4 +1,4 @@
-"""Rates: attempts start no more often than they may, in order of priority and age, whatever else decides about them."""
+"""Rates: attempts start no more often than allowed, in order of priority and age, with any other conditions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def create(tasks: Tasks, number: int, **fields: Any) -> list[str]:  # noqa: ANN4
 
 
 def test_attempts_start_at_the_rate_and_in_order() -> None:
-    """Six tasks at once start five seconds apart, in the order of their creation; a waiting one says until when."""
+    """Six tasks at once start five seconds apart, in the order of their creation; a waiting one shows its time."""
     with Tasks() as tasks:
         made = create(tasks, 6)
         tasks.run(7 * SECOND)
@@ -49,7 +49,7 @@ def test_attempts_start_at_the_rate_and_in_order() -> None:
 
 
 def test_a_retry_is_a_start() -> None:
-    """What fails is tried again no sooner than its rate allows."""
+    """A failed task is retried no sooner than its rate allows."""
     with Tasks() as tasks:
         tasks.fail(3)
         (made,) = create(tasks, 1, retry={"max_attempts": 4, "initial_seconds": 0})
@@ -85,7 +85,7 @@ def test_a_task_that_waits_can_be_cancelled_paused_and_run() -> None:
 
 
 def test_a_task_that_waits_for_its_rate_expires() -> None:
-    """It ends at its expiry, not when its turn would have come, and it has used no start."""
+    """It ends at its expiry, not at its turn, and it has used no start."""
     with Tasks() as tasks:
         made = create(tasks, 2)
         late = tasks.create(rate=CRM, expires_seconds=7)
@@ -97,7 +97,7 @@ def test_a_task_that_waits_for_its_rate_expires() -> None:
 
 
 def test_a_lock_is_not_held_while_its_task_waits_for_its_rate() -> None:
-    """Others have the lock meanwhile, and no start is used while the lock is not to be had."""
+    """Others have the lock meanwhile, and no start is used while the lock is not available."""
     with Tasks() as tasks:
         tasks.last(20)
         first = tasks.create(rate=CRM, lock={"key": "db"})
@@ -122,7 +122,7 @@ def test_a_unique_key_is_held_until_its_task_has_come_to_its_turn() -> None:
 
 
 def test_the_next_occurrence_waits_or_is_skipped_while_one_waits_for_its_rate() -> None:
-    """By a schedule's overlap policy an occurrence that waits for its rate goes on."""
+    """For a schedule's overlap policy, an occurrence that waits for its rate is active."""
     with Tasks() as tasks:
         schedule = {"name": "often", "rate": "rate(10 seconds)", "overlap": "skip"}
         rate = {"key": "crm", "limit": 1, "per_seconds": 60}
@@ -160,7 +160,7 @@ def test_a_rate_that_cannot_be_asked_costs_no_attempt() -> None:
 
 
 def test_a_start_that_was_granted_too_long_ago_is_not_used() -> None:
-    """A process that stood still after the grant asks again: the rate holds where the target is called."""
+    """A process that stood still after the grant asks again: the rate applies to calls of the target."""
     with Tasks() as tasks:
         tasks.slow(lambda call: (call.partition or "").startswith(schema.RATE_PREFIX), 3 * SECOND)
         made = create(tasks, 3)
@@ -186,7 +186,7 @@ def test_a_grant_whose_response_is_late_does_not_add_a_start_to_a_window() -> No
 
 
 def test_a_rate_costs_one_unit_and_a_wait_three_more() -> None:
-    """One for the start; one each for the place in line, for being put back, and for the claim at the turn."""
+    """One for the start; one each for the place in the line, for being put back, and for the claim at the turn."""
     spent: Counter[str] = Counter()
 
     def count(call: Call) -> None:
@@ -231,7 +231,7 @@ def test_a_switch_limits_the_rate_of_a_type() -> None:
 
 
 def test_two_rates_hold_at_once() -> None:
-    """A task with a rate of its own and one of its type starts when both allow it, and in the end all have started."""
+    """A task with its own rate and one for its type starts when both allow it, and in the end all have started."""
     with Tasks() as tasks:
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"rate": {"limit": 1, "per_seconds": 4}}).status == 200
         tasks.run(10 * SECOND)
@@ -259,7 +259,7 @@ def test_the_explanation_says_until_when_a_task_waits() -> None:
 
 
 def window(tasks: Tasks, seconds: int, names: set[str] | None = None) -> int:
-    """The most starts of tasks, of all if none are named, in any window of so many seconds."""
+    """The largest number of starts, of all tasks if none are named, in any window of this many seconds."""
     runs = sorted(effect.at for effect in tasks.effects if names is None or effect.task_id in names)
     return max((sum(1 for other in runs if at <= other < at + seconds * SECOND) for at in runs), default=0)
 
@@ -283,7 +283,7 @@ def test_a_rate_that_is_raised_or_removed_reaches_the_tasks_that_wait(after: dic
 
 
 def test_a_long_line_goes_on_at_the_raised_rate() -> None:
-    """Forty tasks of which one starts every ten seconds, then three: the places that they had do not slow them down."""
+    """Forty tasks, one start every ten seconds, then three: their old places in the line do not slow them down."""
     with Tasks() as tasks:
         slow, fast = {"key": "k", "limit": 1, "per_seconds": 10}, {"key": "k", "limit": 3, "per_seconds": 10}
         made = [tasks.create(rate=slow) for _ in range(40)]
@@ -298,7 +298,7 @@ def test_a_long_line_goes_on_at_the_raised_rate() -> None:
 
 
 def test_a_lowered_rate_holds_from_the_change_on() -> None:
-    """Of the tasks that wait, one starts in a window of the new rate."""
+    """One of the waiting tasks starts in each window of the new rate."""
     with Tasks() as tasks:
         fast, slow = {"key": "k", "limit": 1, "per_seconds": 5}, {"key": "k", "limit": 1, "per_seconds": 60}
         made = [tasks.create(rate=fast) for _ in range(6)]
@@ -320,7 +320,7 @@ def test_the_larger_of_two_limits_applies_to_all_tasks_of_a_key() -> None:
 
 
 def test_an_action_on_a_rate_sees_the_action_before_it() -> None:
-    """A rate that nobody has used, and that was paused just now, is resumed: its items are read consistently."""
+    """An unused rate that was just paused is resumed: its items are read consistently."""
     reads: list[bool] = []
 
     def note(call: Call) -> None:
@@ -359,7 +359,7 @@ def test_a_task_that_leaves_its_line_checks_anew(free: str) -> None:
 
 @pytest.mark.parametrize(("own", "switch"), [(1, 2), (1, 1), (2, 1), (3, 2)])
 def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> None:
-    """A rate of each of two keys and one of their type: all start in the time that the slower of both takes."""
+    """With a rate for each of two keys and one for their type, all start in the time of the slower one."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": switch, "per_seconds": 10}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200
@@ -378,7 +378,7 @@ def test_two_rates_of_equal_speed_cost_no_throughput(own: int, switch: int) -> N
 
 
 def test_two_rates_hold_where_a_worker_waits_for_one_of_them() -> None:
-    """The start that the one grants at once is taken when the other allows it: neither has two in a window."""
+    """A start granted at once by one is used when the other allows it: neither has two in a window."""
     with Tasks() as tasks:
         limit = {"rate": {"limit": 1, "per_seconds": 1}}
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", limit).status == 200

@@ -1,4 +1,4 @@
-"""Messages that are lost, doubled, refused or out of date, and scans and ticks that find what they left behind."""
+"""Messages that are lost, doubled, refused or outdated, and the scans and ticks that find their tasks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _queue(tasks: Tasks, name: str) -> Queue:
 
 
 def _grow(tasks: Tasks, name: str) -> None:
-    """Make a queue that nobody takes from longer than a scan may add to."""
+    """Make a queue without consumers longer than the limit for scans."""
     queue = _queue(tasks, name)
     tasks.unread_until[queue.url] = tasks.now + 10 * HOUR
     body = body_of(Message(TaskId(tasks.create(10 * HOUR)), 0, 0, Priority.LOW, "local"))
@@ -141,7 +141,7 @@ def test_a_timer_without_its_change_does_no_harm(tasks: Tasks) -> None:
 
 
 def test_a_change_whose_timer_cannot_be_set_is_not_made(tasks: Tasks) -> None:
-    """The timer is written before the record: else a change that dies between the two would leave it to nobody."""
+    """The timer is written before the record: otherwise a change that dies between the two would lose the task."""
     with tasks:
         task_id = tasks.create(30 * MINUTE)
         before = tasks.record(task_id)
@@ -161,7 +161,7 @@ def test_a_change_of_priority_moves_the_task_to_the_other_queue() -> None:
 
 
 def test_a_creation_that_comes_after_its_own_minute_is_not_lost(tasks: Tasks) -> None:
-    """A repeated request creates the record long after the minute in its id: a timer lies where a scan still reads."""
+    """A repeated request creates the record long after the minute in its id: it has a timer that a scan still reads."""
     with tasks:
         tasks.refuse(lambda call: call.operation == "put_item" and (call.partition or "")[:2] == "20")
         body, key = {"type": PLAIN, "delay_seconds": 60}, {"Idempotency-Key": "once"}
@@ -191,7 +191,7 @@ def test_a_queue_that_refuses_messages_holds_the_cursor(tasks: Tasks) -> None:
 
 
 def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> None:
-    """While the table throttles, the cursor stands and the group is let go: the next tick goes on at once."""
+    """While the table throttles, the cursor stays and the group is released: the next tick continues at once."""
     with tasks:
         task_id = tasks.create(6 * MINUTE)
         refused = tasks.refuse(lambda call: call.machine.function == "trigger" and call.operation == "query")
@@ -203,7 +203,7 @@ def test_a_minute_that_cannot_be_read_is_read_by_the_next_tick(tasks: Tasks) -> 
 
 
 def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
-    """Its hold ends by itself: a later tick reads on where it stopped."""
+    """Its hold ends by itself: a later tick continues where it stopped."""
     with tasks:
         task_id = tasks.create(8 * MINUTE)
         tasks.once(
@@ -216,7 +216,7 @@ def test_a_trigger_that_died_with_the_group_is_taken_over(tasks: Tasks) -> None:
 
 @pytest.mark.parametrize("stall", [SECOND, 2 * GROUP_HOLD])
 def test_overlapping_ticks_run_nothing_twice(tasks: Tasks, stall: Millis) -> None:
-    """Of five at once one reads. If it stalls, a later one takes over, and whatever is sent twice is claimed once."""
+    """One of five at once reads. If it stalls, a later one takes over, and a message sent twice is claimed once."""
     with tasks:
         tasks.last(10)
         due = (tasks.now // MINUTE + 6) * MINUTE
@@ -258,7 +258,7 @@ def test_an_outage_of_hours_is_scanned_to_the_end(tasks: Tasks) -> None:
     "scan", [0, 1, *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, len(RECOVERY_SCAN_DELAYS)))]
 )
 def test_no_scan_skips_a_minute_after_an_outage(tasks: Tasks, scan: int) -> None:
-    """What was sent by those before, and lost again, is found by the next one, though it comes most of an hour late."""
+    """A task sent by earlier scans, and lost again, is found by the next one, even most of an hour late."""
     with tasks:
         tasks.receiving = False
         made = [tasks.create(index * MINUTE) for index in range(3)]
@@ -291,7 +291,7 @@ def test_a_scan_waits_while_the_queue_is_long(tasks: Tasks) -> None:
 @pytest.mark.parametrize("long", ["low", "pulled"])
 @pytest.mark.parametrize("scan", [0, 1])
 def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str, scan: int) -> None:
-    """A task whose messages were lost runs after the next scan, though another queue has been long since before."""
+    """A task with lost messages runs after the next scan, even if another queue has long been full."""
     with tasks:
         _grow(tasks, long)
         tasks.run(2 * MINUTE)
@@ -307,7 +307,7 @@ def test_a_long_queue_holds_up_the_recovery_of_no_other(tasks: Tasks, long: str,
 
 @pytest.mark.parametrize("offset", [1, 29, 58])
 def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Tasks, offset: int) -> None:
-    """Whenever in a minute the tasks are due, and the trigger ticks: the queues are purged just before."""
+    """For any due time within a minute, and any time of the tick: the queues are purged just before."""
     with tasks:
         tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + offset * SECOND)
         start = tasks.now + 10 * SECOND
@@ -324,7 +324,7 @@ def test_lost_messages_of_due_tasks_are_sent_again_within_75_seconds(tasks: Task
 
 @pytest.mark.parametrize("second", [1, 12, 23])
 def test_an_attempt_lost_with_its_message_is_taken_over_a_tick_after_its_lease(tasks: Tasks, second: int) -> None:
-    """The worker vanishes in its first attempt, and nobody has the message: the early scan finds the ended lease."""
+    """The worker vanishes in its first attempt, and its message is lost: the early scan finds the ended lease."""
     with tasks:
         tasks.time.run_until((tasks.now // MINUTE + 1) * MINUTE + second * SECOND)
         tasks.hang(1)
@@ -392,7 +392,7 @@ def test_the_early_scan_does_not_forestall_the_pace_of_an_owner(tasks: Tasks) ->
 
 
 def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: Tasks) -> None:
-    """The tick goes on, and is no failure."""
+    """The tick continues, and does not fail."""
     with tasks:
         task_id = _create_unsent(tasks, delay=2 * SECOND)
         refused = tasks.refuse(
@@ -407,7 +407,7 @@ def test_an_early_scan_that_cannot_read_leaves_it_to_the_recovery_scans(tasks: T
 
 
 def test_a_queue_that_takes_no_messages_holds_up_no_other(tasks: Tasks) -> None:
-    """Tasks of other queues are dispatched meanwhile; its own are when it takes messages again."""
+    """Tasks of other queues are dispatched meanwhile; its own are when it accepts messages again."""
     with tasks:
         low = [tasks.create(delay * MINUTE, priority="low") for delay in (6, 9)]
         others = [tasks.create(delay * MINUTE) for delay in (6, 9, 20)]
@@ -433,7 +433,7 @@ def test_a_scan_sends_nothing_that_was_not_dispatched_yet(tasks: Tasks) -> None:
 
 
 def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
-    """What a recovery scan finds while its queue takes no messages is sent by the same scan as soon as it does."""
+    """Tasks found by a recovery scan while their queue refuses messages are sent by it as soon as possible."""
     with tasks:
         tasks.refuse_sends()
         task_id = tasks.create(priority="high")
@@ -444,7 +444,7 @@ def test_a_scan_that_cannot_send_does_not_move_on(tasks: Tasks) -> None:
 
 
 def test_what_waits_for_a_long_queue_is_recovered_when_it_is_short(tasks: Tasks) -> None:
-    """Its scan goes on from where it was left, however far the others have come by then."""
+    """Its scan continues from its place, however far the others are by then."""
     with tasks:
         _grow(tasks, "low")
         tasks.refuse_sends()
@@ -469,7 +469,7 @@ def test_a_lost_message_of_a_pulled_task_is_sent_again_to_its_queue(tasks: Tasks
 
 
 def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) -> None:
-    """A quick retry has no timer: the first scan of the task's own minute stands in for it."""
+    """A quick retry has no timer: the first scan of the task's own minute replaces it."""
     with tasks:
         tasks.fail(1)
         task_id = tasks.create(retry={"initial_seconds": 60})
@@ -481,7 +481,7 @@ def test_a_lost_retry_is_sent_again_by_the_scan_of_its_own_minute(tasks: Tasks) 
 
 
 def test_a_lost_message_of_a_rollback_is_sent_again_by_a_scan(tasks: Tasks) -> None:
-    """A task that waits for its rollback is looked after by the scans too."""
+    """Scans also cover a task that waits for its rollback."""
     with tasks:
         task_id = tasks.create(kind=UNDONE)
         tasks.run(SECOND)

@@ -1,4 +1,4 @@
-"""Runs of schedules that are requested for later, with a payload of their own."""
+"""Runs of schedules that are requested for later, with a separate payload."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_run_for_later_runs_at_its_time(overlap: str) -> None:
 
 
 def test_a_run_at_the_time_of_an_occurrence_is_another_run() -> None:
-    """Both run, one after the other; what is remarked about one does not concern the other."""
+    """Both run, one after the other; a note on one does not affect the other."""
     with Schedules() as account:
         scheduled(account, overlap="buffer_one")
         at = next_hour(account)
@@ -72,7 +72,7 @@ def test_a_run_for_later_goes_with_its_schedule() -> None:
 
 
 def test_a_run_for_later_is_made_once() -> None:
-    """A repeated request whose answer was lost has the same task, due when the first one said."""
+    """A repeated request after a lost response has the same task, with the first due time."""
     with Schedules() as account:
         scheduled(account)
         key = {"Idempotency-Key": "one"}

@@ -25,10 +25,10 @@ NODES: dict[str, dict[str, Any]] = {
 
 
 class Reruns(Graphs):
-    """A scenario whose nodes return their names and how often they ran.
+    """A scenario whose nodes return their names and their number of runs.
 
     Attributes:
-        inputs: what the node `sum` was given, each time.
+        inputs: the inputs of the node `sum`, each time.
     """
 
     def __init__(self) -> None:
@@ -54,17 +54,17 @@ class Reruns(Graphs):
 
 
 def succeeded(graphs: Reruns) -> None:
-    """Run a topology to its end, and forget what ran."""
+    """Run a topology to its end, and clear the list of its runs."""
     graphs.submit(NODES, outputs=["sum"])
     assert graphs.run_until_ended().state == "succeeded"
     graphs.run(MINUTE)
     graphs.ran.clear()
-    # What runs again begins long after its parents have ended.
+    # Repeated nodes begin long after their parents have ended.
     graphs.topologies.controlled.add(graphs.topology)
 
 
 def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
-    """With all that depends on them, as another run; the others keep their tasks, and their results are given on."""
+    """With all their dependents, as another run; the others keep their tasks, and their results are passed on."""
     with Reruns() as graphs:
         succeeded(graphs)
         before = {key: graphs.node(key).id for key in NODES}
@@ -79,7 +79,7 @@ def test_chosen_nodes_of_a_topology_that_succeeded_run_again() -> None:
 
 
 def test_nodes_of_several_runs_stand_side_by_side() -> None:
-    """What a run keeps of the run before, the next one keeps, too: each result is of the run that made it last."""
+    """Nodes kept by one run are also kept by the next: each result is from the last run of its node."""
     with Reruns() as graphs:
         succeeded(graphs)
         for first in ("send", "load"):
@@ -92,7 +92,7 @@ def test_nodes_of_several_runs_stand_side_by_side() -> None:
 
 
 def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
-    """A failed topology: the failed node and what waited for it, and the chosen one although it had succeeded."""
+    """In a failed topology: the failed node, those that waited for it, and the chosen one."""
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": {"max_attempts": 1}},
         "b": {"type": PLAIN, "depends_on": ["a"]},
@@ -108,7 +108,7 @@ def test_what_has_failed_runs_again_beside_the_chosen_nodes() -> None:
 
 
 def test_the_history_names_the_chosen_nodes() -> None:
-    """With who asked and why; a plain retry names none."""
+    """With actor and reason; a plain retry names none."""
     with Reruns() as graphs:
         succeeded(graphs)
         body = {"nodes": ["send", "sum"], "reason": "wrong rates"}
@@ -155,7 +155,7 @@ def test_a_run_that_goes_on_is_not_run_again_from_a_node() -> None:
 
 
 def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
-    """While they run, the same request changes nothing and another one is refused; its version tells it afterwards."""
+    """While they run, the same request changes nothing and another one is refused; afterwards its version decides."""
     with Reruns() as graphs:
         succeeded(graphs)
         tag = graphs.etag()
@@ -171,7 +171,7 @@ def test_a_request_that_is_sent_again_runs_the_nodes_once() -> None:
 
 
 def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
-    """By itself it is refused, as its children have begun with its result; its node's name runs all of it again."""
+    """Alone it is refused, as its children have begun with its result; its node's name runs all of it again."""
     nodes: dict[str, dict[str, Any]] = {
         "inner": {"type": "topology", "target": {"kind": "topology"}, "payload": {"nodes": {"a": {"type": PLAIN}}}},
         "after": {"type": PLAIN, "depends_on": ["inner"]},
@@ -194,7 +194,7 @@ def test_a_sub_topology_runs_again_with_its_topology_only() -> None:
 
 
 def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
-    """Only what has failed runs again."""
+    """Only failed nodes run again."""
     with Reruns() as graphs:
         succeeded(graphs)
         failing(graphs, "last")
@@ -214,7 +214,7 @@ def test_a_plain_retry_forgets_the_nodes_that_were_chosen_before() -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12))],
 )
 def test_chosen_nodes_run_whatever_happens_before_their_plan(fault: Callable[[Graphs], None]) -> None:
-    """The choice is written with the retry: whoever plans the run, and however often, finds it."""
+    """The choice is stored with the retry: every process that plans the run finds it."""
     with Reruns() as graphs:
         succeeded(graphs)
         fault(graphs)

@@ -1,4 +1,4 @@
-"""How long ended tasks are kept, if it depends on their type."""
+"""The retention of ended tasks, if it depends on their type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def account() -> Iterator[Tasks]:
 
 
 def wait(account: Tasks, days: int) -> None:
-    """Let days pass in which nothing is due, and let items expire."""
+    """Let days pass without due tasks, and let items expire."""
     account.ticking = False
     account.run(days * DAY)
     account.expire()
@@ -73,7 +73,7 @@ def test_an_ended_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_task_and_its_type_show_how_long_it_is_kept(account: Tasks) -> None:
-    """The type in days, an ended task the time; one that has not ended has none, nor has one that is retried."""
+    """The type has it in days, an ended task as a time; an open or retried one has none."""
     account.fail()
     made = account.create(0, PLAIN, retry={"max_attempts": 1})
     path = f"/v1/tasks/{made}"
@@ -109,7 +109,7 @@ def test_a_failed_task_is_kept_as_long_as_its_type_says(account: Tasks) -> None:
 
 
 def test_a_node_is_kept_as_long_as_its_topology() -> None:
-    """A node of a short-lived type stays for as long as the topology shows it."""
+    """A node of a short-lived type is kept as long as the topology shows it."""
     with Graphs() as graphs:
         graphs.environ |= {Variable.RETENTION_DAYS: "20", Variable.RETENTION_DAYS_BY_TYPE: json.dumps({PLAIN: 2})}
         graphs.submit({"first": {"type": PLAIN}, "second": {"type": UNDONE, "depends_on": ["first"]}})

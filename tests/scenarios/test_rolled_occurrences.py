@@ -46,7 +46,7 @@ class Rolled(Schedules):
 
 
 def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_times_around_it() -> None:
-    """The preview says so before, the task is due on the Friday, and the Saturday is explained."""
+    """The preview says so before, the task is due on Friday, and Saturday has an explanation."""
     with Rolled() as schedules:
         schedules.begin(cron="0 18 * * fri,sat")
         first, second = schedules.schedule()["upcoming"][:2]
@@ -64,7 +64,7 @@ def test_what_is_rolled_runs_at_its_time_on_the_other_day_and_knows_the_rolled_t
 
 @pytest.mark.parametrize("how", ["cancel", "pause"])
 def test_a_rolled_occurrence_that_was_stopped_stays_so_over_other_calendars_and_changes(how: str) -> None:
-    """No calendar has its time when the schedule is changed; the one that does is there again before it comes."""
+    """No calendar has its time when the schedule is changed; the original one is back before its time."""
     with Rolled() as schedules:
         schedules.begin(remaining_runs=3)
         stop(schedules, schedules.place(), how)
@@ -90,7 +90,7 @@ def test_what_a_change_takes_back_is_counted_whatever_the_calendar_is_by_then() 
 
 
 def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repeats_nothing() -> None:
-    """The expansion placed the rolled occurrence and died; the next one knows no such time; what was placed runs."""
+    """The expansion placed the rolled occurrence and died; the next one has no such time; the placed one runs."""
     with Rolled() as schedules:
         schedules.begin()
         died = schedules.once(is_save, lambda call: call.machine.die())
@@ -101,7 +101,7 @@ def test_a_calendar_that_is_replaced_before_the_trigger_saved_the_schedule_repea
 
 
 def test_a_calendar_decides_about_the_times_that_come_after_it_was_replaced() -> None:
-    """One that rolls to a time which has passed does not run; one whose day is open again runs, if it ran or not."""
+    """One rolled to a past time does not run; one whose day is open again runs, whether it ran or not."""
     with Rolled() as schedules:
         schedules.begin(cron="5 18 * * sat", catch_up_seconds=3600)
         schedules.put(OPEN)
@@ -124,7 +124,7 @@ def test_a_rolled_time_is_skipped_and_moved_by_itself() -> None:
 
 
 def test_what_was_rolled_is_filled_back() -> None:
-    """Its time came during a pause: a backfill of that day runs it, at the rolled time, and not one of the Saturday."""
+    """Its time was in a pause: a backfill of that day runs it at the rolled time, and none on Saturday."""
     with Rolled() as schedules:
         schedules.begin()
         assert schedules.control("pause").status == 200

@@ -1,4 +1,4 @@
-"""A run knows what it is for: its schedule's time and those around it, why it was placed, its topology and its tags."""
+"""A run has its facts: its schedule's time and those around it, its cause, its topology and its tags."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TEMPLATE = {
 
 
 class Told(Schedules):
-    """An account that keeps what handlers were told.
+    """An account that keeps the facts that handlers got.
 
     Attributes:
         told: the context and the payload of each run, in order.
@@ -33,7 +33,7 @@ class Told(Schedules):
         self.told: list[tuple[Any, Any]] = []
 
     def act(self, phase: str, context: Any, payload: Any) -> Any:  # noqa: ANN401 - as a handler has it
-        """Keep what it was told."""
+        """Keep the facts."""
         self.told.append((context, payload))
         return super().act(phase, context, payload)
 
@@ -64,7 +64,7 @@ def test_an_occurrence_is_told_its_time_and_those_around_it() -> None:
 
 
 def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
-    """Each run has its own past time in its payload, and not when it happens to run; the API says the same."""
+    """Each run has its own past time in its payload, not the time of the run; the API says the same."""
     with Told() as schedules:
         schedules.make(cron="0 * * * *", task=TEMPLATE, overlap="allow_all")
         start = schedules.now // HOUR * HOUR - 3 * HOUR
@@ -81,7 +81,7 @@ def test_a_backfill_is_told_the_times_it_makes_up_for() -> None:
 
 
 def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
-    """It is due later; what it is scheduled for stays the schedule's time."""
+    """It is due later; its scheduled time stays the schedule's."""
     with Told() as schedules:
         schedules.make(cron="*/10 * * * *", jitter_seconds=120, task=TEMPLATE)
         schedules.run(25 * MINUTE)
@@ -93,7 +93,7 @@ def test_jitter_and_calendars_do_not_change_what_a_run_stands_for() -> None:
 
 
 def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
-    """The node is told its topology, its name and the schedule's time, in its context and in its payload."""
+    """The node has its topology, its name and the schedule's time, in its context and in its payload."""
     node = {"type": PLAIN, "payload": ["<duetime.node>", "<duetime.scheduled-at>", "<duetime.topology>"]}
     with Told() as schedules:
         graph = {"nodes": {"a": node, "b": {**node, "depends_on": ["a"]}}}
@@ -109,7 +109,7 @@ def test_a_node_of_a_scheduled_topology_knows_the_schedule() -> None:
 
 
 def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
-    """What it is scheduled for is when it is due."""
+    """Its scheduled time is its due time."""
     with Graphs() as graphs:
         graphs.submit({"a": {"type": PLAIN}})
         graphs.run(MINUTE)
@@ -119,7 +119,7 @@ def test_a_node_of_a_topology_by_itself_has_no_schedule() -> None:
 
 
 def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
-    """The lease has them filled in, for its own attempt; the task as it is read has them as they were written."""
+    """The lease has them filled in, for its own attempt; a read of the task has the original text."""
     with Pulled() as tasks:
         task_id = tasks.create_pulled(payload={"id": "<duetime.task-id>", "n": "<duetime.attempt>"}, tags={"a": "b"})
         lease = tasks.lease_one()
@@ -132,7 +132,7 @@ def test_a_pull_worker_is_given_the_payload_with_its_facts() -> None:
 
 @pytest.mark.parametrize("phase", ["prepare", "run", "clean"])
 def test_every_phase_is_given_the_same_text(phase: str) -> None:
-    """Preparing, working and cleaning up of one attempt see the same payload."""
+    """Preparing, working and cleaning up of one attempt get the same payload."""
     with Told() as tasks:
         tasks.create(kind="simulation-phased", payload="<duetime.task-id>/<duetime.attempt>")
         tasks.run(MINUTE)

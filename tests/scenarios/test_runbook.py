@@ -30,7 +30,7 @@ def outage() -> Outage:
 
 
 def test_a_stopped_trigger(outage: Outage) -> None:
-    """TicksIncomplete: the schedule `EveryMinute` is disabled; once it is enabled, what was due runs, and it ends."""
+    """TicksIncomplete: the schedule `EveryMinute` is disabled; enabled, due tasks run, and the alarm ends."""
     with outage:
         late = outage.create(8 * MINUTE)
         outage.ticking = False
@@ -41,7 +41,7 @@ def test_a_stopped_trigger(outage: Outage) -> None:
 
 
 def test_failing_tasks(outage: Outage) -> None:
-    """TasksFailing: stop the type while its endpoint is down, then retry what has failed."""
+    """TasksFailing: stop the type while its endpoint is down, then retry the failed tasks."""
     with outage:
         works, outage.target = outage.target, _down
         made = [outage.create(retry={"max_attempts": 1}) for _ in range(12)]
@@ -88,7 +88,7 @@ def test_a_queue_that_is_not_read(outage: Outage, alarm: str) -> None:
     with outage:
         outage.receiving = False
         made = [outage.create(number * MINUTE) for number in range(8)]
-        # A recovery scan looks again an hour later.
+        # A recovery scan repeats it an hour later.
         assert outage.run_until(lambda: outage.is_on("OldestDue"), within=75 * MINUTE, step=MINUTE)
         outage.receive_again()
         if alarm == "TasksLate":
@@ -118,7 +118,7 @@ def test_a_wrong_clock(outage: Outage) -> None:
 
 
 def test_missed_occurrences(outage: Outage) -> None:
-    """OccurrencesMissed: the trigger was away; `schedules show` says what was missed, and a backfill runs it."""
+    """OccurrencesMissed: the trigger was away; `schedules show` lists the missed times, and a backfill runs them."""
     with outage:
         schedule = {"name": "often", "rate": "5 minutes", "catch_up_seconds": 0, "task": {"type": PLAIN}}
         assert outage.ask("POST", "/v1/schedules", schedule).status == 201
@@ -131,7 +131,7 @@ def test_missed_occurrences(outage: Outage) -> None:
 
 
 def test_a_table_that_throttles(outage: Outage) -> None:
-    """TableThrottled and TicksIncomplete: they end with their cause, and what was accepted runs."""
+    """TableThrottled and TicksIncomplete: they end with their cause, and accepted tasks run."""
     with outage:
         made = outage.create(12 * MINUTE)
         outage.refuse_calls(_of_table)

@@ -1,4 +1,4 @@
-"""Whatever is done to a schedule, each question about a run before that is answered: explanation, lists and task."""
+"""After any change of a schedule, each question about an earlier run has its answer: explanation, lists and task."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TASK = {"type": PLAIN, "retry": ONCE}
 
 
 class Failing(Schedules):
-    """A schedule of once an hour whose first run has failed.
+    """An hourly schedule whose first run has failed.
 
     Attributes:
         first: the time of that run.
@@ -45,7 +45,7 @@ class Failing(Schedules):
         self.target = lambda _phase, _context: "done"
 
     def why(self, at: Millis | None) -> dict[str, Any]:
-        """What is said of a time, or of the latest one."""
+        """The explanation of a time, or of the latest one."""
         reply = self.ask("GET", f"{PATH}/explain", query="" if at is None else f"at={to_iso(at)}")
         assert reply.status == 200, reply.body
         return dict(reply.body)
@@ -197,7 +197,7 @@ def test_a_calendar_that_is_replaced_after_a_run_does_not_deny_it() -> None:
 
 
 def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -> None:
-    """A schedule of its name is made after it was deleted: that one did not run, and the answer names what did."""
+    """A schedule with its name is created later: that one did not run, and the response names the earlier one."""
     with Failing() as schedules:
         schedules.begin()
         schedules.run(2 * MINUTE)
@@ -213,7 +213,7 @@ def test_the_runs_of_a_deleted_schedule_are_named_as_those_of_an_earlier_one() -
 
 @pytest.mark.parametrize("change", ["nothing", "paused and resumed", "retimed", "run now"])
 def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
-    """That is the one that failed, whatever was done since, and not a run by request."""
+    """It is the failed one, after any change since, and not a run by request."""
     with Failing() as schedules:
         schedules.begin()
         CHANGES[change](schedules)
@@ -223,7 +223,7 @@ def test_without_a_time_the_latest_occurrence_is_explained(change: str) -> None:
 
 
 def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
-    """Without a time there is nothing to explain yet; the answer names the next one."""
+    """Without a time there is nothing to explain yet; the response names the next one."""
     with Failing() as schedules:
         schedules.make(cron="0 * * * *")
         said = schedules.why(None)
@@ -235,7 +235,7 @@ def test_a_schedule_none_of_whose_times_has_come_says_so() -> None:
 @pytest.mark.parametrize("change", ["nothing", "retimed", "paused and resumed"])
 @pytest.mark.parametrize("action", others_slow(["move", "skip", "run_now"]))
 def test_an_occurrence_that_was_changed_by_itself_says_so_afterwards(action: str, change: str) -> None:
-    """At its own time it did not run, by its user, also after another timing; what was moved ran at its new time."""
+    """At its own time its user kept it from running, also after another timing; a moved one ran at its new time."""
     with Failing() as schedules:
         schedules.begin()
         schedules.time.run_until(schedules.first + 65 * MINUTE)
@@ -267,7 +267,7 @@ def test_what_only_a_backfill_ran_says_so() -> None:
 
 
 def test_a_pause_that_had_ended_is_no_reason() -> None:
-    """Of an occurrence between two pauses nothing is claimed; of one within a pause, that, also after a new timing."""
+    """An occurrence between two pauses has no such reason; one within a pause does, also after a new timing."""
     with Failing() as schedules:
         schedules.begin()
         schedules.control("pause", {"reason": "a release"})
@@ -286,7 +286,7 @@ def test_a_pause_that_had_ended_is_no_reason() -> None:
 
 
 def test_earlier_runs_of_a_permanent_schedule_are_known() -> None:
-    """Not its latest one only: each time at which it ran has its run, also after a change."""
+    """Not only its latest one: each time at which it ran has its run, also after a change."""
     with Failing() as schedules:
         schedules.make(permanent={"gap_seconds": 600})
         schedules.run(45 * MINUTE)

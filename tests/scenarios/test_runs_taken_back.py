@@ -1,4 +1,4 @@
-"""A run of a schedule that its user takes back before it begins: the schedule goes on as if it had ended then."""
+"""A run of a schedule that its user cancels before it begins: the schedule continues as if it had ended then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GAP = 20
 
 
 def chained(schedules: Schedules) -> str:
-    """The run of a permanent schedule that is to come, decided before."""
+    """The next run of a permanent schedule, placed before."""
     (found,) = [task.id.text for task in schedules.placed() if task.state == "scheduled"]
     return found
 
@@ -19,7 +19,7 @@ def chained(schedules: Schedules) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["cancel", "force", "delete", "filter", "paused"])
 def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> None:
-    """However it was taken back, the next run begins as long after that as the schedule says, not at some check."""
+    """After any kind of cancellation, the next run begins one gap later, not at some check."""
     with Schedules() as schedules:
         schedules.make(permanent={"gap_seconds": GAP})
         # Between two runs, when the schedule's own timer is far.
@@ -44,7 +44,7 @@ def test_a_chain_goes_on_a_gap_after_its_next_run_was_taken_back(how: str) -> No
 
 
 def test_the_run_that_waits_begins_when_the_one_before_is_taken_back() -> None:
-    """One that was let begin, waits for its retry and is cancelled then makes room at once."""
+    """A permitted one that waits for its retry and is cancelled makes room at once."""
     with Schedules() as schedules:
         retry = {"max_attempts": 3, "initial_seconds": 3600, "multiplier": 1, "max_seconds": 3600}
         schedules.make(overlap="buffer_one", task={"type": PLAIN, "retry": retry})

@@ -1,4 +1,4 @@
-"""The scenarios' own means: what they make happen, happens."""
+"""The scenarios' own helpers: they have the effects that they promise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.scenarios.scenario import MINUTE, PLAIN, SECOND, Scenario
 
 
 def test_a_plain_task_runs_in_a_scenario() -> None:
-    """A task that is created is run once, and nothing is violated."""
+    """A created task runs once, and no invariant is violated."""
     with Scenario() as scenario:
         created = scenario.ask("POST", "/v1/tasks", {"type": PLAIN})
         scenario.run(20 * SECOND)
@@ -14,7 +14,7 @@ def test_a_plain_task_runs_in_a_scenario() -> None:
 
 
 def test_a_call_that_is_slowed_comes_later() -> None:
-    """The claim of the worker waits for as long as it is told to."""
+    """The worker's claim is delayed by the given time."""
     with Scenario() as scenario:
         slowed = scenario.slow(
             lambda call: call.machine.function == "worker" and call.operation == "update_item", 7 * SECOND

@@ -1,4 +1,4 @@
-"""What a schedule's expansion that was interrupted has placed: it is neither lost nor told to have been skipped."""
+"""Occurrences placed by an interrupted expansion of a schedule: they are neither lost nor reported as skipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def puts_occurrence(call: Call, function: str) -> bool:
 
 
 def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_it_could_not_be_placed() -> None:
-    """Of four occurrences the second is not placed, and the trigger is slow: those that ran count as placed."""
+    """The second of four occurrences is not placed, and the trigger is slow: those that ran count as placed."""
     with Scenario() as scenario:
         scenario.faulty = True  # the second one comes late
         puts: list[Call] = []
@@ -44,7 +44,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
         saves: list[Call] = []
 
         def is_read_again(call: Call) -> bool:
-            """The trigger reads the schedule again after it has saved what it adopted."""
+            """The trigger reads the schedule again after saving the ones it found."""
             if call.machine.function != "trigger":
                 return False
             if call.operation == "put_item" and call.request["Item"][schema.SORT_KEY]["S"] == "#minutely":
@@ -66,7 +66,7 @@ def test_an_occurrence_that_ran_is_not_reported_as_skipped_when_the_one_before_i
 
 @pytest.mark.parametrize("dies", others_slow([False, True]))
 def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool) -> None:  # noqa: FBT001 - a parameter
-    """The trigger is away for half an hour, and may die as it places what it finds: ten minutes' worth still runs."""
+    """The trigger is away for half an hour, and may die during its catch-up: ten minutes' worth still runs."""
     with Schedules() as schedules:
         schedules.last(5)
         schedules.make(overlap="buffer_all", catch_up_mode="all", catch_up_seconds=600)
@@ -88,15 +88,15 @@ def test_all_that_was_missed_within_the_window_runs_once_and_in_order(dies: bool
         schedules.run(10 * MINUTE)
         ran = schedules.ran()
         assert set(ran.values()) == {1}
-        # What was placed ahead of the outage ran during it.
+        # Occurrences placed before the outage ran during it.
         ahead = max(at for at in ran if at < back_at - 20 * MINUTE)
         assert ahead <= away_at + 5 * MINUTE
         late = [at for at in ran if ahead < at <= back_at]
-        # The first ticks come some minutes later, and what is then too late is counted as skipped.
+        # The first ticks come some minutes later, and occurrences that are too late then count as skipped.
         assert set(schedules.minutes(back_at - 7 * MINUTE, back_at)) <= set(late)
         assert min(late) >= back_at - 10 * MINUTE
         assert schedules.schedule()["runs_skipped"] == len(schedules.minutes(ahead + 1, back_at)) - len(late)
-        # They come at once, in any order; but for the first that begins they wait in theirs.
+        # They come at once, in any order; except for the first to begin they wait in theirs.
         assert sum(earlier > later for earlier, later in pairwise(late)) <= 2
         causes = {
             task.schedule_ref.nominal: task.schedule_ref.cause for task in schedules.placed() if task.schedule_ref

@@ -32,7 +32,7 @@ def occurrences(scenario: Scenario) -> list[Task]:
 
 
 def ran(scenario: Scenario) -> list[Task]:
-    """Those that succeeded."""
+    """The successful ones."""
     return [task for task in occurrences(scenario) if task.state == "succeeded"]
 
 
@@ -44,7 +44,7 @@ def let_workers_receive(scenario: Scenario) -> None:
 
 
 def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
-    """Make changes ten seconds after the hour, while its occurrence waits on its queue; then go on for 50 minutes."""
+    """Make changes ten seconds after the hour, while its occurrence is queued; then continue for 50 minutes."""
     scenario.faulty = True  # workers are away for a while
     assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
     hour = (scenario.now // HOUR + 1) * HOUR
@@ -60,7 +60,7 @@ def changed_while_queued(scenario: Scenario, *changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("change", NOT_ABOUT_TIMING, ids=lambda change: next(iter(change)))
 def test_a_change_that_is_not_about_timing_drops_no_queued_occurrence(change: dict[str, Any]) -> None:
-    """What was due when the change came runs, once."""
+    """An occurrence that was due at the change runs, once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, change)
         assert len(ran(scenario)) == 1
@@ -76,7 +76,7 @@ def test_a_change_of_the_timing_drops_what_is_queued() -> None:
 
 
 def test_changes_after_changes_drop_no_queued_occurrence() -> None:
-    """Each of them ends a revision; what was due before the first of them still runs, once."""
+    """Each of them ends a revision; an occurrence due before the first of them still runs, once."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *NOT_ABOUT_TIMING)
         assert len(ran(scenario)) == 1
@@ -84,7 +84,7 @@ def test_changes_after_changes_drop_no_queued_occurrence() -> None:
 
 @pytest.mark.parametrize("number", [25, 60])
 def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
-    """However often it is changed within seconds, what was due before runs, once, and nothing else does."""
+    """With any number of changes within seconds, the occurrence due before them runs, once, and no other does."""
     with Scenario() as scenario:
         changed_while_queued(scenario, *({"catch_up_seconds": 100 + each} for each in range(number)))
         assert len(ran(scenario)) == 1
@@ -93,7 +93,7 @@ def test_any_number_of_changes_drops_no_queued_occurrence(number: int) -> None:
 
 @pytest.mark.slow
 def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
-    """Workers are away for half an hour; each change comes between two occurrences, and each of these runs once."""
+    """Workers are away for half an hour; each change is between two occurrences, and each of these runs once."""
     with Scenario() as scenario:
         scenario.faulty = True  # workers are away for a while
         assert scenario.ask("POST", "/v1/schedules", {**BODY, "cron": "* * * * *"}).status == 201
@@ -112,7 +112,7 @@ def test_a_change_every_minute_drops_none_of_what_is_queued_meanwhile() -> None:
 
 
 def test_a_pause_after_such_a_change_drops_what_is_queued() -> None:
-    """A pause holds all that has not begun."""
+    """A pause holds all occurrences that have not begun."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY).status == 201
@@ -140,7 +140,7 @@ def test_what_is_to_come_runs_as_it_was_changed_to() -> None:
 
 @pytest.mark.parametrize("crashes", [False, True], ids=["slow", "dies"])
 def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """The trigger was away for twenty minutes; while it places what was missed, the payload is changed."""
+    """The trigger was away for twenty minutes; while it places the missed ones, the payload is changed."""
     with Scenario() as scenario:
         scenario.faulty = True
         assert scenario.ask("POST", "/v1/schedules", BODY | {"catch_up_seconds": 3600}).status == 201
@@ -164,7 +164,7 @@ def test_a_change_that_is_not_about_timing_drops_no_catch_up_run(crashes: bool) 
 
 
 def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> None:
-    """The chain goes on at the pause it was given, with the new payload; no run is added or dropped."""
+    """The chain continues after the given pause, with the new payload; no run is added or dropped."""
     with Scenario() as scenario:
         body = {"name": "hourly", "permanent": {"gap_seconds": 120}, "task": {"type": PLAIN}}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -181,7 +181,7 @@ def test_a_change_of_a_permanent_schedule_keeps_the_time_of_its_next_run() -> No
 
 
 def test_updates_that_change_nothing_drop_no_occurrence() -> None:
-    """However often a schedule is given the fields that it has, what is queued runs, and its version stays."""
+    """With any number of updates to equal fields, queued occurrences run, and the version stays."""
     with Scenario() as scenario:
         same: list[dict[str, Any]] = [
             {"overlap": "allow_all"},
@@ -215,7 +215,7 @@ def test_of_two_payloads_that_are_given_at_once_the_one_that_is_not_used_expires
 )
 @pytest.mark.parametrize("more", [{}, {"remaining_runs": 4}], ids=["endless", "limited"])
 def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: dict[str, Any]) -> None:
-    """What was placed and is to come is taken back by a change, and so it is from the count of runs."""
+    """A change cancels placed future occurrences, and subtracts them from the number of runs."""
     with Scenario() as scenario:
         body = {**BODY, **more, "cron": "*/2 * * * *" if "cron" in change else "* * * * *"}
         assert scenario.ask("POST", "/v1/schedules", body).status == 201
@@ -231,7 +231,7 @@ def test_a_run_that_is_placed_again_counts_once(change: dict[str, Any], more: di
 
 
 def test_a_paused_schedule_counts_no_run_that_is_held() -> None:
-    """What was placed ahead does not run, and is not counted as if it had."""
+    """Occurrences placed ahead do not run, and are not counted."""
     with Scenario() as scenario:
         scenario.faulty = True
         body = {"name": "hourly", "permanent": {"gap_seconds": 100}, "task": {"type": PLAIN}}

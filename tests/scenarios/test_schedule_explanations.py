@@ -1,4 +1,4 @@
-"""Why a schedule did, or did not, run at a time: one test for each answer."""
+"""The reasons why a schedule did, or did not, run at a time: one test for each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Explained(Schedules):
     """An account with a schedule that is explained."""
 
     def why(self, at: int) -> dict[str, Any]:
-        """What is said of an instant."""
+        """The explanation of an instant."""
         reply = self.ask("GET", f"{PATH}/explain", query=f"at={to_iso(at)}")
         assert reply.status == 200, reply.body
         body: dict[str, Any] = reply.body
@@ -35,7 +35,7 @@ def millis(text: str) -> int:
 
 
 def test_an_occurrence_that_ran_names_its_task() -> None:
-    """It says when the task started, how late, and how it ended; a time between two of them has none."""
+    """It says when the task started, how late, and how it ended; a time between two of them has no task."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(2 * MINUTE)
@@ -49,7 +49,7 @@ def test_an_occurrence_that_ran_names_its_task() -> None:
 
 
 def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None:
-    """Also if the timing has changed since, and its present one has a run twenty seconds later."""
+    """Also if the timing has changed since, and now has a run twenty seconds later."""
     with Explained() as schedules:
         schedules.make()
         at = schedules.next_minute()
@@ -63,7 +63,7 @@ def test_a_run_of_the_very_time_is_named_before_another_of_that_minute() -> None
 
 
 def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
-    """It names the task, whose own explanation says what it waits for."""
+    """It names the task, whose own explanation has the reason of its wait."""
     with Explained() as schedules:
         schedules.last(300)
         schedules.make()
@@ -74,7 +74,7 @@ def test_an_occurrence_whose_task_has_not_ended_is_open() -> None:
 
 
 def test_an_occurrence_to_come_is_planned() -> None:
-    """It says when, and in how long."""
+    """It says when, and how soon."""
     with Explained() as schedules:
         schedules.make(cron="30 1 * * *")
         body = schedules.why(millis("2026-11-22T01:30:00Z"))
@@ -114,7 +114,7 @@ def test_a_local_time_that_the_clock_jumped_over_is_named() -> None:
 
 
 def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
-    """It names the run that was still going."""
+    """It names the run that was active."""
     with Explained() as schedules:
         schedules.last(150)
         schedules.make()
@@ -126,7 +126,7 @@ def test_an_occurrence_during_an_earlier_run_was_skipped() -> None:
 
 
 def test_an_occurrence_during_an_outage_was_missed() -> None:
-    """Of those that were found too late only the latest runs; the others say that they were missed."""
+    """Only the latest of those found too late runs; the others are missed."""
     with Explained() as schedules:
         schedules.make(cron="*/5 * * * *")
         schedules.run(6 * MINUTE)
@@ -163,7 +163,7 @@ def test_an_occurrence_during_a_pause_says_who_paused_it_and_until_when() -> Non
 
 @pytest.mark.parametrize("is_resumed", [False, True])
 def test_a_placed_occurrence_of_a_paused_schedule_runs_only_if_it_is_resumed_before(*, is_resumed: bool) -> None:
-    """The answer says so while its task still waits for its time, and that is what happens."""
+    """The response says so while its task still waits for its time, and that is what happens."""
     with Explained() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -209,7 +209,7 @@ def test_times_outside_of_a_schedules_life_say_so() -> None:
 
 
 def test_an_occurrence_that_jitter_has_moved_is_found_by_when_it_is_due() -> None:
-    """Whoever asks about the minute in which its task was due means that occurrence."""
+    """A question about the minute of its task's due time finds that occurrence."""
     with Explained() as schedules:
         schedules.make(cron="0 * * * *", jitter_seconds=3000)
         nominal = schedules.now - schedules.now % HOUR + HOUR
@@ -231,7 +231,7 @@ def test_a_permanent_schedule_tells_its_latest_run() -> None:
 @pytest.mark.parametrize("timing", [{"cron": "30 1 * * *"}, {"rate": "1 second"}, {"dates": ["2027-01-01T00:00:00Z"]}])
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
 def test_any_time_is_answered(timing: dict[str, Any], zone: str) -> None:
-    """The first and the last instants that can be written have answers, too, in any zone."""
+    """The first and the last possible instants have explanations, too, in any zone."""
     with Explained() as schedules:
         schedules.make(**timing, timezone=zone, jitter_seconds=60)
         for at in ("0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:00Z"):

@@ -1,4 +1,4 @@
-"""What a schedule says of itself at many moments: its latest run, how many have started, and when the next is due."""
+"""A schedule's status at many moments: its latest run, the number of started ones, and when the next is due."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ KINDS: dict[str, tuple[int, dict[str, Any]]] = {
 
 
 class Observed(Schedules):
-    """A schedule that is read again and again, also in the list.
+    """A schedule that is read repeatedly, also in the list.
 
     Attributes:
-        samples: when it was read, and what it said.
-        actions: when its user did something.
+        samples: the time of each read, and the response.
+        actions: the times of its user's actions.
         moments: when its runs were due, and when they ended.
     """
 
@@ -48,7 +48,7 @@ class Observed(Schedules):
         self.moments: list[Millis] = []
 
     def look(self, duration: Millis, every: Millis = 7 * SECOND) -> None:
-        """Read it again and again for so long."""
+        """Read it repeatedly for this long."""
         end = self.now + duration
         while self.now < end:
             self.run(every)
@@ -61,7 +61,7 @@ class Observed(Schedules):
         self.actions.append(self.now)
 
     def check(self) -> None:
-        """Hold what it said against what ran."""
+        """Compare its statements with the runs."""
         runs = {
             task.id.text: task
             for task in self.placed()
@@ -75,11 +75,11 @@ class Observed(Schedules):
         times = sorted(begun.values())
         for at, shown, listed in self.samples:
             if any(abs(at - other) <= SECOND for other in [*times, *self.moments]):
-                # It begins, is to begin or ends while it is asked about.
+                # It begins, is about to begin or ends during the read.
                 continue
             for name in ("next_at", "runs_started", "remaining_runs"):
                 assert shown[name] == listed[name], (at, name)
-            # Its start is more exact once it has ended, perhaps between the two.
+            # Its start is more exact after its end, perhaps between the two.
             told, also = ({**(each["last_run"] or {}), "started_at": None} for each in (shown, listed))
             assert told == also, at
             before = [task_id for task_id, began in begun.items() if began < at]
@@ -88,7 +88,7 @@ class Observed(Schedules):
             assert (told and told["task_id"]) == latest, (at, told, latest)
             if latest is not None:
                 assert abs(instant_of(told["started_at"]) - begun[latest]) <= SECOND
-            # Where nothing counts them those whose time has come are told of, and so what was cancelled or is held.
+            # Without a count, past ones are reported, and so are cancelled or paused ones.
             is_counted = shown["overlap"] != "allow_all" or shown["remaining_runs"] is not None or shown["permanent"]
             stopped = (
                 []
@@ -106,14 +106,14 @@ class Observed(Schedules):
         if not later or any(at <= action <= later[0] for action in self.actions):
             return
         if shown["next_at"] is None:
-            # The next run of a chain is not known before this one has ended.
+            # The next run of a chain is unknown before this one has ended.
             assert shown["permanent"] is not None
             return
         due = instant_of(shown["next_at"])
         if shown["overlap"] == "buffer_one":
-            # One may wait that was due before.
+            # An earlier one may wait.
             return
-        # It is due then; where runs take turns it may be skipped.
+        # It is due then; if runs take turns it may be skipped.
         assert due <= later[0] + SECOND, (at, shown["next_at"], later[0])
         if shown["overlap"] == "allow_all" or shown["permanent"] is not None:
             assert later[0] - due <= SECOND, (at, shown["next_at"], later[0])
@@ -208,7 +208,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("kind", "event"), PAIRS)
 def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, event: str) -> None:
-    """At every moment, in its response and in the list, whatever is placed ahead, cancelled, held or changed."""
+    """At every moment, in its response and in the list, with runs placed ahead, cancelled, paused or changed."""
     lasts, fields = KINDS[kind]
     with Observed() as schedules:
         schedules.last(lasts)
@@ -223,7 +223,7 @@ def test_a_schedule_tells_of_runs_that_have_started_and_of_the_next(kind: str, e
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", ["skip", "allow_all"])
 def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
-    """Of a schedule of once in ten days whose tasks are kept for a week and a day."""
+    """For a schedule that runs once in ten days, whose tasks are kept for a week and a day."""
     with Schedules() as schedules:
         schedules.environ[Variable.RETENTION_DAYS] = "8"
         schedules.make(rate="10 days", overlap=overlap)
@@ -237,7 +237,7 @@ def test_the_latest_run_is_known_when_its_task_is_gone(overlap: str) -> None:
 
 
 def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
-    """Of a schedule of once a second whose runs do not begin: 105 at most in a pass, 60 in other scans."""
+    """For a schedule that runs once a second without workers: 105 at most in a pass, 60 in other scans."""
     with Schedules() as schedules:
         schedules.receiving = False
         schedules.make(rate="1 second", overlap="allow_all")
@@ -255,7 +255,7 @@ def test_an_expansion_pass_reads_few_records_while_no_worker_runs() -> None:
 
 
 def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no_run() -> None:
-    """The deletion tells of the latest run; the next schedule of the name has none."""
+    """The deletion's response has the latest run; the next schedule with the name has none."""
     with Schedules() as schedules:
         schedules.make(rate="20 seconds")
         schedules.run(MINUTE + 5 * SECOND)
@@ -267,7 +267,7 @@ def test_a_deleted_schedule_is_answered_as_it_was_and_another_of_its_name_has_no
 
 
 def test_a_schedule_that_has_not_run_is_read_without_a_search() -> None:
-    """No occurrence before its creation can have run: their tasks are not looked up."""
+    """An occurrence before its creation cannot have run: there is no search for its task."""
     keys: list[object] = []
 
     def noted(call: Call) -> None:

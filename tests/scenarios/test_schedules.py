@@ -1,4 +1,4 @@
-"""Schedules run at their times, once each, whatever is paused, changed or away meanwhile."""
+"""Schedules run at their times, once each, with any pause, change or outage meanwhile."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_schedule_runs_at_each_of_its_times() -> None:
 
 
 def test_an_occurrence_is_a_task_of_the_template() -> None:
-    """Type, payload and limits are the template's, the owner the schedule's, and it says which occurrence it is."""
+    """Type, payload and limits are the template's, the owner the schedule's, and it names its occurrence."""
     with Schedules() as schedules:
         schedules.make(task={"type": PLAIN, "payload": works.LARGE, "timeout_seconds": 7, "name": "nice"})
         schedules.run(2 * MINUTE)
@@ -57,7 +57,7 @@ def test_a_second_after_the_other_keeps_up() -> None:
 
 
 def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
-    """What is due before the trigger's next reading is placed by whoever creates the schedule."""
+    """An occurrence due before the trigger's next read is placed by the creation."""
     with Schedules() as schedules:
         schedules.ticking = False
         start = (schedules.now // SECOND + 2) * SECOND
@@ -67,7 +67,7 @@ def test_an_occurrence_in_two_seconds_needs_no_tick() -> None:
 
 
 def test_far_ahead_nothing_is_placed() -> None:
-    """The occurrence in three hours has no task yet, and its timer lies ahead."""
+    """The occurrence in three hours has no task yet, but a timer."""
     with Schedules() as schedules:
         at = (schedules.now // HOUR + 3) * HOUR
         schedules.make(dates=[to_iso(at).replace(".000Z", "Z")])
@@ -79,7 +79,7 @@ def test_far_ahead_nothing_is_placed() -> None:
 
 @pytest.mark.parametrize("outage", [5 * MINUTE, 2 * HOUR])
 def test_after_an_outage_only_the_latest_missed_one_runs(outage: Millis) -> None:
-    """The trigger stands still: afterwards the latest missed occurrence runs late, the others are told of."""
+    """The trigger stands still: afterwards the latest missed occurrence runs late, the others are reported."""
     with Schedules() as schedules:
         schedules.make(overlap="allow_all")
         schedules.run(10 * MINUTE)
@@ -114,7 +114,7 @@ def test_what_is_too_late_is_not_caught_up() -> None:
 
 @pytest.mark.parametrize("pause", [SECOND, 10 * MINUTE])
 def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Millis) -> None:
-    """Between the two nothing runs; afterwards each occurrence runs again, and those between never do."""
+    """Nothing runs in between; afterwards each occurrence runs again, and those in between never do."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -134,7 +134,7 @@ def test_a_pause_holds_what_is_queued_and_a_resume_catches_nothing_up(pause: Mil
 
 
 def test_what_a_deleted_schedule_placed_is_dropped() -> None:
-    """Its occurrences find no schedule; those of a new one of the same name run."""
+    """Its occurrences find no schedule; those of a new one with the same name run."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)
@@ -160,7 +160,7 @@ def test_only_so_many_run() -> None:
 
 
 def test_nothing_is_missed_after_the_last_run() -> None:
-    """The trigger stands still after it: what the timing would mean meanwhile was not wanted, and is not told of."""
+    """The trigger stands still after it: later times of the timing were not wanted, and are not reported."""
     with Schedules() as schedules:
         schedules.make(remaining_runs=3)
         assert schedules.run_until(lambda: len(schedules.ran()) == 3)
@@ -174,7 +174,7 @@ def test_nothing_is_missed_after_the_last_run() -> None:
 
 
 def test_runs_that_a_change_drops_are_given_back() -> None:
-    """Of five runs two have run when the schedule changes: three more run, though all five were placed."""
+    """Two of five runs have run when the schedule changes: three more run, though all five were placed."""
     with Schedules() as schedules:
         schedules.make(rate="30 seconds", remaining_runs=5)
         schedules.run(45 * SECOND)
@@ -187,7 +187,7 @@ def test_runs_that_a_change_drops_are_given_back() -> None:
 
 
 def test_an_end_is_an_end() -> None:
-    """Nothing runs after it, its own instant does, and what was placed before it runs though the schedule has ended."""
+    """Nothing runs after it, its own instant does, and earlier placed ones run though the schedule has ended."""
     with Schedules() as schedules:
         first = (schedules.now // MINUTE + 2) * MINUTE
         schedules.make(start_at=to_iso(first), end_at=to_iso(first + 2 * MINUTE))
@@ -197,7 +197,7 @@ def test_an_end_is_an_end() -> None:
 
 
 def test_run_by_hand_it_runs_at_once() -> None:
-    """Even of a paused schedule, once, and without touching its timing."""
+    """Also with a paused schedule, once, and without affecting its timing."""
     with Schedules() as schedules:
         schedules.make(cron="0 0 1 * *")
         schedules.control("pause")
@@ -222,7 +222,7 @@ def test_a_changed_number_of_shards_changes_no_id() -> None:
 
 
 def test_a_store_that_is_away_for_a_while_loses_nothing() -> None:
-    """While schedules cannot be read the trigger does not move on; afterwards the minutes are read again."""
+    """While schedules cannot be read the trigger does not advance; afterwards the minutes are read again."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(5 * MINUTE)

@@ -1,4 +1,4 @@
-"""Settings change while tasks run, function by function at random moments: nothing is lost, run twice or late."""
+"""Settings change while tasks run, one function after the other: nothing is lost, run twice or late."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SEEDS = range(4)
 
 @dataclass
 class Figures:
-    """What came of a change.
+    """The result of a change.
 
     Attributes:
         tasks: how many were created.
@@ -51,7 +51,7 @@ class Figures:
 
 
 class Changing(Tasks):
-    """An account whose functions get changed settings at moments of their own.
+    """An account whose functions get changed settings at different moments.
 
     Attributes:
         known: the changed variables of each function's new processes.
@@ -74,7 +74,7 @@ class Changing(Tasks):
             self.environ.update(usual)
 
     def change_setting(self, function: str, *, back: bool) -> None:
-        """Deploy one function with the changed setting, or with the one before; what runs goes on with what it has."""
+        """Deploy one function with the changed setting, or with the one before; running processes keep theirs."""
         self.known[function] = {name: old if back else new for name, old, new in CHANGES[self.setting]}
         if self.setting == "concurrency":
             self.most_workers = 60 if back else 4

@@ -1,4 +1,4 @@
-"""Queues that take long to acknowledge: everything is sent all the same, and nothing is left to chance."""
+"""Queues that are slow to acknowledge: everything is sent nevertheless, and no task is missed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TASKS = 60
 
 
 def _slow_sends(scenario: Scenario, duration: int) -> None:
-    """Each sending of the trigger takes so long."""
+    """Each send of the trigger takes this long."""
 
     def slow(call: Call) -> None:
         if call.machine.function == "trigger" and call.operation == "send_message_batch":
@@ -23,7 +23,7 @@ def _slow_sends(scenario: Scenario, duration: int) -> None:
 
 
 def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
-    """The tasks of a minute, and of those after it, run no later than their own sending takes, each once."""
+    """The tasks of a minute, and of later ones, are late at most by their own send, and run once."""
     with Scenario() as scenario:
         scenario.faulty = True
         batch = [{"type": PLAIN, "delay_seconds": 600} for _ in range(TASKS)]
@@ -44,7 +44,7 @@ def test_sends_that_outlast_two_ticks_delay_nothing_but_themselves() -> None:
 
 
 def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
-    """Every third sending of the trigger is refused for half an hour; every task runs, and the cursors go on."""
+    """Every third send of the trigger is refused for half an hour; every task runs, and the cursors advance."""
     with Scenario() as scenario:
         scenario.faulty = True
         made = [
@@ -63,7 +63,7 @@ def test_sends_that_are_refused_now_and_then_leave_nothing_out() -> None:
         scenario.run(30 * MINUTE)
         assert len(met) > 20
         assert {scenario.record(task_id).state for task_id in made} == {"succeeded"}
-        # The next tick sends again, in time for most. Of some, the second sending is refused, too.
+        # The next tick sends again, in time for most. For some, the second send is refused, too.
         late = [lateness for each in made if (lateness := scenario.record(each).lateness or 0) >= SECOND]
         assert len(late) < TASKS // 6
         assert max(late, default=0) < MINUTE

@@ -1,4 +1,4 @@
-"""A preview tells when a task would start, and names what it would wait for; it creates and changes nothing."""
+"""A preview says when a task would start, and what it would wait for; it creates and changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def preview(tasks: Tasks, **fields: Any) -> Any:  # noqa: ANN401 - JSON
     written: list[str] = []
 
     def watch(call: Call) -> None:
-        # A process that finds no number of shards settles it, whatever it is asked.
+        # A process without a number of shards settles it, for any request.
         is_new = not (call.partition or "").startswith(schema.CURSOR_PREFIX)
         if call.machine.function == "api" and call.operation in _WRITES and is_new:
             written.append(call.operation)
@@ -55,7 +55,7 @@ def test_a_free_task_starts_at_its_due_time() -> None:
 
 
 def test_a_rate_tells_the_turn_of_the_next_task() -> None:
-    """After those that wait, and when the next one does start; one due later than the line's end waits for nothing."""
+    """After the waiting ones, and at the real start time of the next; one due after the line's end does not wait."""
     with Tasks() as tasks:
         for _ in range(4):
             tasks.create(rate=CRM)
@@ -70,7 +70,7 @@ def test_a_rate_tells_the_turn_of_the_next_task() -> None:
 
 
 def test_a_paused_rate_has_no_known_end() -> None:
-    """Nor has it in the explanation of a task that waits for it; a pinned limit is named."""
+    """The explanation of a waiting task has none either; a pinned limit is named."""
     with Tasks() as tasks:
         tasks.ask("POST", "/v1/rates/crm/pause")
         found = preview(tasks, rate=CRM)
@@ -81,14 +81,14 @@ def test_a_paused_rate_has_no_known_end() -> None:
         told = tasks.ask("GET", f"/v1/tasks/{made}/explain").body
         assert "The rate crm has been paused since" in told["text"]
         tasks.ask("PUT", "/v1/rates/crm", {"limit": 7, "per_seconds": 60})
-        # It was checked again, and is put back.
+        # It was checked again and put back.
         tasks.run(3 * SECOND)
         waited = tasks.ask("GET", f"/v1/tasks/{made}/explain").body["gates"][-1]["waits_for"]["rate"]
         assert (waited["limit"], waited["is_pinned"], waited["paused_at"] is None) == (7, True, False)
 
 
 def test_a_lock_names_its_holder() -> None:
-    """When it is given back is not known; nor does anybody else's task know it."""
+    """The time of its release is unknown; other owners' tasks do not know the lock."""
     with Tasks() as tasks:
         tasks.last(30)
         holder = tasks.create(lock={"key": "db"})
@@ -99,7 +99,7 @@ def test_a_lock_names_its_holder() -> None:
 
 
 def test_switches_stop_and_limit() -> None:
-    """A stopped type, and one of which as many tasks run as may."""
+    """A stopped type, and one whose limit of running tasks is reached."""
     with Tasks() as tasks:
         tasks.last(30)
         assert tasks.ask("PUT", f"/v1/switches/type/{PLAIN}", {"max_concurrent": 1}).status == 200
@@ -115,7 +115,7 @@ def test_switches_stop_and_limit() -> None:
 
 @pytest.mark.parametrize("conflict", ["keep", "replace", "refuse"])
 def test_a_held_unique_key_names_the_task_that_would_be_kept(conflict: str) -> None:
-    """Nothing would be created, whatever is done with the other task."""
+    """No task would be created, whatever happens to the other one."""
     with Tasks() as tasks:
         unique = {"key": "customer-17", "on_conflict": conflict}
         assert names(preview(tasks, unique=unique)) == []

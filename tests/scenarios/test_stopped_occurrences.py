@@ -27,7 +27,7 @@ CHANGES: dict[str, list[tuple[str, str, Any]]] = {
 
 def made(schedules: Schedules, **fields: Any) -> None:  # noqa: ANN401 - JSON
     """Create a schedule 45 s before a minute, so that several of its occurrences are placed at once."""
-    schedules.faulty = True  # what is held and what is stopped never runs
+    schedules.faulty = True  # paused and stopped runs never run
     schedules.run(MINUTE - schedules.now % MINUTE + 15 * SECOND)
     schedules.make(**{"overlap": "allow_all", **fields})
     schedules.run(SECOND)
@@ -68,7 +68,7 @@ def test_a_stopped_occurrence_stays_stopped_over_changes_of_its_schedule(how: st
 
 @pytest.mark.parametrize("name", ["payload", "timing", "pause-and-resume"])
 def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_schedule(name: str) -> None:
-    """Its user held that very task, and lets it go on: it runs at its time."""
+    """Its user paused that very task, and resumes it: it runs at its time."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -81,7 +81,7 @@ def test_a_paused_occurrence_runs_once_it_is_resumed_after_a_change_of_its_sched
 
 
 def test_an_occurrence_that_was_run_early_does_not_run_again_after_a_change() -> None:
-    """Its user had it run before its time; the change places only what has not run."""
+    """Its user had it run before its time; the change places only occurrences that have not run."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -124,7 +124,7 @@ def test_an_occurrence_that_its_user_holds_keeps_its_place(name: str) -> None:
 @pytest.mark.parametrize("how", STOPS)
 @pytest.mark.parametrize("body", [{"catch_up_seconds": 70}, {"permanent": {"gap_seconds": 500}}])
 def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dict[str, Any]) -> None:
-    """Its next run lies a whole gap ahead; what its user stopped does not come back at its time."""
+    """Its next run is a whole gap later; a cancelled run does not come back at its time."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 600}, overlap="skip")
         schedules.run(30 * SECOND)
@@ -137,7 +137,7 @@ def test_a_stopped_run_of_a_permanent_schedule_stays_stopped(how: str, body: dic
 
 
 def test_a_paused_run_of_a_permanent_schedule_holds_its_chain_over_changes() -> None:
-    """The chain waits for the run that its user holds, and goes on when that is resumed."""
+    """The chain waits for the paused run, and continues when that is resumed."""
     with Schedules() as schedules:
         made(schedules, permanent={"gap_seconds": 120}, overlap="skip")
         schedules.run(10 * SECOND)
@@ -170,7 +170,7 @@ def test_an_occurrence_that_is_stopped_while_its_schedule_is_changed_stays_stopp
 
 
 def test_the_occurrences_say_what_was_stopped() -> None:
-    """The list of what is to come shows that the instant does not run, and why."""
+    """The list of future ones shows that the instant does not run, and why."""
     with Schedules() as schedules:
         made(schedules)
         second = schedules.placed()[1]
@@ -184,7 +184,7 @@ def test_the_occurrences_say_what_was_stopped() -> None:
 
 @pytest.mark.parametrize("how", STOPS)
 def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(how: str) -> None:
-    """The expansion placed it and died; before the next one comes, its user stops it and changes the schedule."""
+    """The expansion placed it and died; before the next one, its user stops it and changes the schedule."""
     with Schedules() as schedules:
         made(schedules)
         schedules.run(3 * MINUTE)
@@ -205,5 +205,5 @@ def test_what_was_stopped_before_the_trigger_saved_its_schedule_stays_stopped(ho
         wanted = schedules.minutes(schedules.created_at, schedules.now - SECOND)
         assert ran == dict.fromkeys((at for at in wanted if at != last.due_at), 1)
         ahead = [task for task in schedules.placed() if task.state == "scheduled" and task.due_at > schedules.now]
-        # Its time has come, and that of no task ahead.
+        # Its time has come, and no other task ahead is due.
         assert (schedules.schedule()["runs_started"], bool(ahead)) == (len(ran) + 1, True)

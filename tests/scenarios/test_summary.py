@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def counted_by_hand(tasks: list[Task]) -> dict[str, Any]:
-    """What the summary should be, by the records themselves."""
+    """The correct summary, from the records themselves."""
     found = Counter(Group(task.type, task.state, task.priority) for task in tasks if not task.erased)
     states: Counter[str] = Counter()
     types: Counter[str] = Counter()
@@ -26,7 +26,7 @@ def counted_by_hand(tasks: list[Task]) -> dict[str, Any]:
 
 
 def told(summary: dict[str, Any]) -> dict[str, Any]:
-    """The same of what the API tells."""
+    """The same from the API's response."""
     types = {each["type"]: each["total"] for each in summary["types"]}
     return {"states": summary["states"], "types": types, "total": summary["total"]}
 
@@ -37,7 +37,7 @@ def create(account: Scenario, number: int, **fields: Any) -> list[str]:  # noqa:
 
 
 def test_the_summary_follows_the_life_of_tasks() -> None:
-    """By state, type and priority, for their owner alone, and as of the latest change."""
+    """By state, type and priority, for their owner alone, and at the time of the latest change."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3, delay_seconds=3600, priority="high")
@@ -69,7 +69,7 @@ def test_a_batch_that_comes_twice_or_half_is_counted_once() -> None:
 
 
 def test_after_an_outage_of_an_hour_nothing_is_missing() -> None:
-    """The function is dead while tasks live their lives; then it reads what the stream has kept."""
+    """The function is dead while tasks run and end; then it reads the changes from the stream."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 4)
@@ -105,7 +105,7 @@ class CountedSimulation(FaultSimulation):
     """A fault simulation whose table's stream is read, and at whose end somebody reads the summary.
 
     Attributes:
-        read: of each owner, what the summary told, and what it should have.
+        read: for each owner, the summary as read, and the correct one.
     """
 
     reading = 20 * MINUTE
@@ -125,7 +125,7 @@ class CountedSimulation(FaultSimulation):
         self.time.run_until(self.time.now() + self.reading)
 
     def _read_all(self) -> None:
-        # As the rule does every five minutes: a silence of days begins the counts anew.
+        # As the rule does every five minutes: a silence of days would restart the counts.
         for _ in range(10):
             self.wait_for(self.invoke("broadcast", {"recount": "continue"}))
             self.take(MINUTE)

@@ -1,4 +1,4 @@
-"""Tasks that changes do not tell of: those from before the function read them, and those whose changes are lost."""
+"""Tasks without known changes: from before the function read changes, and with lost changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANEW = {"recount": "anew"}
 
 
 def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = None) -> list[bool]:
-    """Have the schedule invoke the function, every five minutes; tells which invocations failed."""
+    """Have the schedule invoke the function, every five minutes; return which invocations failed."""
     failed: list[bool] = []
     for _ in range(times):
         account.time.start_process(
@@ -34,7 +34,7 @@ def recount(account: Scenario, times: int = 1, event: dict[str, str] | None = No
 
 
 def summary_of(account: Scenario, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `ask`
-    """What the API answers."""
+    """The API's response."""
     found: dict[str, Any] = account.ask("GET", "/v1/summary", **more).body
     return found
 
@@ -50,7 +50,7 @@ def is_scan(call: Call) -> bool:
 
 
 def with_older_tasks(number: int = 5) -> Scenario:
-    """An account with tasks that nobody has counted: one is in an hour, the others have run."""
+    """An account with uncounted tasks: one is due in an hour, the others have run."""
     account = Scenario()
     create(account, 1, delay_seconds=1800)
     create(account, number - 1)
@@ -59,7 +59,7 @@ def with_older_tasks(number: int = 5) -> Scenario:
 
 
 def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
-    """Until they are, the summary says that it is not complete; then it says since when it is, and as of when."""
+    """Until then, the summary says that it is incomplete; afterwards it says since when it is complete."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=7200)
@@ -78,7 +78,7 @@ def test_tasks_from_before_the_function_read_changes_are_counted_in() -> None:
 
 
 def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> None:
-    """Their changes count nothing; the next recount finds where they are, until all of them are gone."""
+    """Their changes count nothing; the next recount finds their states, until all of them are removed."""
     with with_older_tasks() as account:
         stream = SimulatedTableStream(account)
         create(account, 2, delay_seconds=600)
@@ -92,7 +92,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
         account.run(40 * DAY)
         assert account.expire()
         assert account.run_until(lambda: stream.is_read)
-        # Nothing read the changes all the time, as far as the function knows: it begins anew, and finds nothing.
+        # As far as the function knows, changes were never read: it starts anew, and finds nothing.
         recount(account, 4)
         found = summary_of(account)
         assert (found["total"], found["states"], found["is_complete"]) == (0, {}, True)
@@ -104,7 +104,7 @@ def test_older_tasks_that_change_are_counted_again_and_never_below_zero() -> Non
 
 
 def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None:
-    """The function is dead for two days: what was written in the first of them is never told."""
+    """The function is dead for two days: the changes of the first are lost."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -125,7 +125,7 @@ def test_what_the_stream_has_forgotten_is_counted_by_reading_the_table() -> None
 
 
 def test_changes_that_are_read_after_most_of_a_day_begin_the_counts_anew() -> None:
-    """Others may be lost by then. The schedule has run all the time, so nothing else shows it."""
+    """Others may be lost by then. The schedule has invoked it all the time, so nothing else shows it."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -168,7 +168,7 @@ def test_a_recount_that_dies_in_a_part_begins_again_and_counts_nothing_twice() -
 
 
 def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
-    """A large table is counted in many runs; a user who asks meanwhile is told that it is not complete."""
+    """A large table is counted in many runs; a request meanwhile says that it is incomplete."""
     with with_older_tasks(9) as account:
         account.environ[Variable.SUMMARY_RECOUNT_MEGABYTES] = "2"
         SimulatedTableStream(account)
@@ -189,7 +189,7 @@ def test_one_run_reads_so_many_pages_of_the_table_and_no_more() -> None:
 
 
 def test_a_new_deployment_counts_everything_by_changes() -> None:
-    """Nothing was there before: the table is read once, for one page, and never again."""
+    """It was empty before: the table is read once, for one page, and never again."""
     with Scenario() as account:
         scans: list[Call] = []
         account.before_call = lambda call: scans.append(call) if is_scan(call) else None
@@ -204,7 +204,7 @@ def test_a_new_deployment_counts_everything_by_changes() -> None:
 
 
 def test_whoever_runs_duetime_can_have_the_counts_begun_anew() -> None:
-    """The runbook's invocation: within minutes, they are a count of the table, whatever they were."""
+    """The runbook's invocation: within minutes, the counts equal the table's, from any earlier state."""
     with Scenario() as account:
         stream = SimulatedTableStream(account)
         create(account, 3)
@@ -259,7 +259,7 @@ def test_the_counts_of_an_ended_generation_expire_once_nobody_uses_them(monkeypa
 
 
 def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
-    """By the owners' names; nobody else does."""
+    """By the owners' names; other callers do not."""
     owners = ["123456789012", "ann", "bob@example.org", "local"]
     with Scenario() as account:
         SimulatedTableStream(account)
@@ -283,7 +283,7 @@ def test_operators_see_the_numbers_of_each_owner_page_by_page() -> None:
 
 
 class RecountedSimulation(CountedSimulation):
-    """A fault simulation in whose midst the stream is first read, and in which the table is recounted all the time."""
+    """A fault simulation in which the stream is first read midway, and the table is recounted all the time."""
 
     reading = 120 * MINUTE
 
@@ -295,7 +295,7 @@ class RecountedSimulation(CountedSimulation):
     def _lose_and_recount(self) -> None:
         self.take(MINUTE - SECOND)
         for shard in self.stream.shards:
-            # What was written so far is lost: the stream begins here.
+            # The writes so far are lost: the stream begins here.
             shard.position = len(shard.records)
         self.dynamodb.page = 40
         while True:

@@ -1,4 +1,4 @@
-"""A worker's process that stands still past its lease, as a suspended machine does, and then goes on."""
+"""A worker's process that stands still past its lease, like a suspended machine, and then continues."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Suspended(Scenario):
     """The first worker's process stands still for a while at its n-th call of AWS, or in the n-th call of its target.
 
     Attributes:
-        made: how many calls the process had made or begun by then.
+        made: the number of calls that the process had made or begun by then.
         begun_late: the phases that it began after it had stood still.
     """
 
     def __init__(self, number: int, *, answered: bool) -> None:
         super().__init__()
-        self.faulty = True  # a worker may end its process, and what it was at comes late
+        self.faulty = True  # a worker may end its process, and its last work is late
         self.number = number
         self.victim: Machine | None = None
         self.made = 0
@@ -52,11 +52,11 @@ class Suspended(Scenario):
 
     @property
     def is_victim(self) -> bool:
-        """Whether what runs just now is in the process that stood still."""
+        """Whether the process that stood still is running now."""
         return self.time.process().home is self.victim
 
     def act_slowly(self, phase: str, _context: Context) -> Any:  # noqa: ANN401 - any JSON
-        """A target; the calls of the process that stood still are noted, those of others are deferred."""
+        """A target; calls from the process that stood still are noted, others are deferred."""
         if self.is_victim and self.went_on_at is not None:
             self.begun_late.append(phase)
         self.take(2 * SECOND)
@@ -66,7 +66,7 @@ class Suspended(Scenario):
 
 
 def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
-    """Everything that is stored but timers, of which one too many does no harm."""
+    """All stored items except timers, as an additional one does no harm."""
     items = {(item[schema.PARTITION_KEY]["S"], item[schema.SORT_KEY]["S"]): item for item in scenario.items()}
     return {key: item for key, item in items.items() if schema.TIMER_MARK not in key[1]}
 
@@ -77,7 +77,7 @@ def _stored(scenario: Scenario) -> dict[tuple[str, str], Any]:
 def test_a_process_that_stood_still_past_its_lease_changes_nothing(
     number: int, lock: dict[str, Any], *, answered: bool
 ) -> None:
-    """Whatever it was at: by then another attempt holds lease and lock, and keeps them."""
+    """At any call: by then another attempt holds lease and lock, and keeps them."""
     with Suspended(number, answered=answered) as scenario:
         body = {"type": PHASED, "lock": lock, "notify_within_seconds": 3600, "retry": {"max_attempts": 5}}
         task = scenario.ask("POST", "/v1/tasks", body).body["id"]
@@ -114,7 +114,7 @@ SAID_LATE: dict[str, object] = {
 @pytest.mark.parametrize("asked", ["nothing", "pause", "cancel"])
 @pytest.mark.parametrize("verb", SAID_LATE)
 def test_what_a_suspended_pull_worker_says_later_is_refused_and_changes_nothing(verb: str, asked: str) -> None:
-    """Another worker holds the lease and the lock by then, and a request of the user is for that one to carry out."""
+    """Another worker holds the lease and the lock by then, and a user's request is for that one."""
     with Scenario() as scenario:
         wanted = {"types": [PULLED], "lease_seconds": 5, "worker": "X", "wait_seconds": 0}
         body = {"type": PULLED, "lock": LOCKS[0]}

@@ -1,4 +1,4 @@
-"""Switches and circuits: what is stopped does not begin, and comes back by itself."""
+"""Switches and circuits: stopped tasks do not begin, and continue by themselves later."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Switched(Tasks):
 
 @pytest.mark.parametrize("path", [ALL, PLAINS, MINE], ids=["all", "type", "owner"])
 def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path: str) -> None:
-    """Checked about once a minute, it spends no attempt, and its record says why; lifted, all of it runs."""
+    """Checked about once a minute, they use no attempt and show the reason; afterwards all of them run."""
     with Switched() as tasks:
         tasks.stop(path)
         made = [tasks.create() for _ in range(4)]
@@ -67,7 +67,7 @@ def test_what_is_stopped_is_postponed_and_comes_back_within_ninety_seconds(path:
 
 
 def test_what_is_not_stopped_runs() -> None:
-    """A stop of another type, and of another owner, holds nothing of this one."""
+    """A stop of another type, or of another owner, holds none of these."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/{UNDONE}")
         tasks.stop(f"{PATH}/owner/you")
@@ -78,7 +78,7 @@ def test_what_is_not_stopped_runs() -> None:
 
 @pytest.mark.parametrize("is_stopped", [True, False], ids=["stopped", "not_stopped"])
 def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped: bool) -> None:
-    """It does not know what is stopped: tasks wait without an attempt spent, and go on within seconds of a reading."""
+    """It does not know the stops: tasks wait without using an attempt, and continue within seconds of a read."""
     with Switched() as tasks:
         if is_stopped:
             tasks.stop(PLAINS)
@@ -104,7 +104,7 @@ def test_a_worker_that_has_never_read_the_switches_begins_nothing(*, is_stopped:
 
 
 def test_a_stop_takes_effect_within_seconds_and_what_runs_goes_on() -> None:
-    """A worker that has read the switches goes by them no longer than their life; no attempt is broken off."""
+    """A worker applies the switches it has read for a limited time only; no attempt is interrupted."""
     with Switched() as tasks:
         tasks.last(60)
         running = tasks.create(timeout_seconds=100)
@@ -138,7 +138,7 @@ def test_a_rollback_is_stopped_too() -> None:
 
 
 def test_a_held_task_can_be_cancelled() -> None:
-    """It is a postponed task like any other."""
+    """It is postponed like any other task."""
     with Switched() as tasks:
         tasks.stop(PLAINS)
         task_id = tasks.create()
@@ -150,7 +150,7 @@ def test_a_held_task_can_be_cancelled() -> None:
 
 
 def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
-    """Of twelve tasks of a second each at most three run together; a task of another type is not held up."""
+    """At most three of twelve tasks of a second each run together; a task of another type is not delayed."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=3)
         running = [0, 0]
@@ -175,7 +175,7 @@ def test_a_cap_holds_a_type_to_so_many_at_once() -> None:
 
 
 def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
-    """A task that began without the cap's lock lives on: its heartbeats count, and it ends as it would."""
+    """A task that began without the limit's lock continues: its heartbeats count, and it ends as usual."""
     with Switched() as tasks:
         tasks.target = lambda _phase, _context: Accepted()
         task_id = tasks.create()
@@ -189,7 +189,7 @@ def test_a_cap_that_is_set_stops_nothing_that_runs() -> None:
 
 
 def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
-    """Those that wait for a place check again by themselves, within the interval of locks."""
+    """Waiting tasks check again by themselves, within the interval of locks."""
     with Switched() as tasks:
         tasks.put(PLAINS, max_concurrent=1)
         tasks.target = lambda _phase, _context: tasks.take(13 * MINUTE if len(tasks.effects) == 1 else 0)
@@ -202,7 +202,7 @@ def test_a_cap_that_is_lifted_lets_all_go_on() -> None:
 
 
 def test_there_may_be_so_many_switches() -> None:
-    """One more is refused; those that are there can still be changed and lifted; what is not there is told."""
+    """One more is refused; existing ones can still be changed and deleted; an unknown one is reported."""
     with Switched() as tasks:
         for number in range(MAX_SWITCHES):
             assert tasks.put(f"{PATH}/type/type-{number}", stopped=True).status == 200
@@ -224,7 +224,7 @@ def test_the_switch_of_everything_always_fits() -> None:
 
 
 def test_two_operators_at_once_both_have_their_way() -> None:
-    """A change that comes between reading and writing is read, not overwritten."""
+    """A change between reading and writing is read, not overwritten."""
     with Switched() as tasks:
         tasks.stop(f"{PATH}/type/first")
 
@@ -241,7 +241,7 @@ def test_two_operators_at_once_both_have_their_way() -> None:
 
 
 def test_a_switch_that_others_change_again_and_again_is_answered_503() -> None:
-    """Before each of its writes another operator's comes: it gives up, and the others' change stands."""
+    """Before each of its writes another operator writes: it gives up, and the other change stands."""
     with Switched() as tasks:
         count = 0
         is_others = False
@@ -286,7 +286,7 @@ def test_an_owner_sees_no_switch_of_another_owner() -> None:
 
 
 def test_an_owner_cannot_lift_what_an_operator_has_stopped() -> None:
-    """Neither by lifting the switch nor by setting it anew; what it has stopped itself, it can lift."""
+    """Neither by deleting the switch nor by setting it anew; its own stop, it can lift."""
     with Switched() as tasks:
         tasks.environ |= {Variable.OPERATORS: "boss", Variable.ADMINS: ""}
         assert tasks.ask("PUT", MINE, {"stopped": True}, headers={"X-Duetime-Owner": "boss"}).status == 200
@@ -318,7 +318,7 @@ def test_tasks_of_a_host_that_is_down_are_postponed_and_come_back() -> None:
 
 
 def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unasked() -> None:
-    """Workers that know no switches let nothing begin until it is repaired; those that do go by the last ones."""
+    """Workers without known switches begin nothing until it is repaired; the others apply the last ones."""
     with Switched() as tasks:
         task_id = tasks.create(2 * MINUTE, retry=ONCE)
         key = (schema.SWITCH_PREFIX, "operators")
@@ -337,7 +337,7 @@ def test_a_damaged_item_of_switches_costs_no_attempt_and_lets_nothing_begin_unas
 
 
 def test_a_worker_that_was_idle_begins_nothing_that_was_stopped_meanwhile() -> None:
-    """It cannot read the switches just when it takes up a task: what it read minutes ago counts no more."""
+    """It cannot read the switches when it claims a task: those it read minutes ago are too old."""
     with Switched() as tasks:
         tasks.create()
         tasks.run(6 * MINUTE)

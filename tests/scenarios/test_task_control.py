@@ -34,7 +34,7 @@ def tasks() -> Tasks:
 
 
 def test_a_paused_task_does_not_run_until_it_is_resumed(tasks: Tasks) -> None:
-    """Held beyond its due time, nothing runs and nothing is lost; resumed, it runs at once."""
+    """Paused beyond its due time, it neither runs nor is lost; resumed, it runs at once."""
     with tasks:
         task_id = tasks.create(5 * MINUTE)
         assert tasks.do(task_id, "pause").body["state"] == "paused"
@@ -59,7 +59,7 @@ def test_a_task_resumed_in_time_keeps_its_due_time() -> None:
 
 @pytest.mark.parametrize("how", ["pause", "cancel"])
 def test_what_is_asked_before_the_claim_wins_over_a_message_under_way(how: str) -> None:
-    """The worker holds the message already: nothing runs, and no message stays behind."""
+    """The worker has the message already: nothing runs, and no message stays behind."""
     with Tasks() as tasks:
         task_id = tasks.create(4 * SECOND)
         tasks.time.run_until(tasks.record(task_id).due_at - 300)
@@ -90,7 +90,7 @@ def test_a_task_can_be_run_now() -> None:
 
 
 def test_a_changed_payload_reaches_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The attempt is given what the record holds at its claim."""
+    """The attempt gets the payload that the record has at its claim."""
     with Tasks() as tasks:
         seen: list[object] = []
         act = tasks.act
@@ -113,7 +113,7 @@ def _contents(tasks: Tasks) -> dict[str, bool]:
 
 
 def test_a_change_that_is_refused_leaves_no_payload_behind() -> None:
-    """It would lie outside the record for ever: no record names it, and nothing lets it expire."""
+    """Otherwise it would stay for ever: no record names it, and it has no expiry."""
     with Tasks() as tasks:
         task_id = tasks.create(MINUTE)
         assert tasks.change(task_id, delay_seconds=11 * 366 * 86_400, payload=works.LARGE).status == 422
@@ -142,7 +142,7 @@ def test_of_two_payloads_the_unused_one_expires() -> None:
 
 
 def test_a_rollback_is_wanted_only_of_an_endpoint_that_offers_it() -> None:
-    """As at its creation: whether the rollback is new or the endpoint is, the field is named; a target is merged."""
+    """As at its creation: if the rollback or the endpoint is new, the field is named; a target is merged."""
     unable: dict[str, Any] = {"kind": "http", "url": URL}
     able = unable | {"phases": ["rollback"]}
     with Tasks() as tasks:
@@ -171,7 +171,7 @@ def _yields(tasks: Tasks, checkpoint: object) -> None:
 
 
 def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks: Tasks) -> None:
-    """Asked at a heartbeat, it leaves a checkpoint; the attempt that goes on is given it, and none is counted."""
+    """Asked at a heartbeat, it leaves a checkpoint; the next attempt gets it, and none is counted."""
     with tasks:
         _yields(tasks, {"row": 17})
         task_id = tasks.create(timeout_seconds=600, retry=ONCE)
@@ -189,7 +189,7 @@ def test_a_running_task_pauses_when_it_can_and_goes_on_from_its_checkpoint(tasks
 
 
 def test_a_checkpoint_that_is_too_large_fails_the_attempt(tasks: Tasks) -> None:
-    """The limit is told, and nothing of it is kept."""
+    """The error has the limit, and nothing of the checkpoint is kept."""
     with tasks:
         _yields(tasks, "x" * MAX_CHECKPOINT_BYTES)
         task_id = tasks.create(timeout_seconds=600)
@@ -214,7 +214,7 @@ def test_a_pause_that_is_taken_back_changes_nothing(tasks: Tasks) -> None:
 
 
 def test_a_request_outlives_the_worker_that_was_asked(tasks: Tasks) -> None:
-    """The worker dies before it hears of the pause: whoever takes the task over respects it before it runs anything."""
+    """The worker dies before it sees the pause: the next one obeys it before it runs anything."""
     with tasks:
         tasks.hang(9)
         task_id = tasks.create(timeout_seconds=600)
@@ -251,7 +251,7 @@ def test_a_pause_outlives_the_attempt_that_failed_under_it(tasks: Tasks) -> None
 
 
 def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
-    """The attempt that was asked to pause has failed: resumed before its retry respects the request, it runs on."""
+    """The attempt that was asked to pause has failed: resumed before its retry obeys the request, it continues."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         waiting = tasks.record(task_id)
@@ -264,7 +264,7 @@ def test_a_pause_is_taken_back_while_the_retry_waits(tasks: Tasks) -> None:
 
 
 def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks) -> None:
-    """Its retry waited with the request: held meanwhile and resumed, it runs on, and is not paused again."""
+    """Its retry waited with the request: paused meanwhile and resumed, it continues, and is not paused again."""
     with tasks:
         task_id = _failed_while_asked_to_pause(tasks)
         tasks.do(task_id, "pause")
@@ -275,7 +275,7 @@ def test_a_task_that_is_paused_while_it_is_asked_to_is_paused_once(tasks: Tasks)
 
 
 def test_a_target_that_stopped_on_request_ends_as_cancelled() -> None:
-    """The attempt says so itself, and what was asked is no longer open."""
+    """The attempt says so itself, and the request is no longer open."""
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
@@ -313,7 +313,7 @@ def _notify(tasks: Tasks, task_id: str, end: object, fence: int = 1) -> int:
 
 
 def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(tasks: Tasks) -> None:
-    """It is retried by the policy; notified again it is answered, notified otherwise it is refused."""
+    """It is retried by the policy; the same notification gets its response again, another is refused."""
     with tasks:
         task_id = _deferred(tasks, retry={"max_attempts": 2, "initial_seconds": 1})
         for _ in range(2):
@@ -328,7 +328,7 @@ def test_a_failure_that_was_notified_is_known_again_while_the_next_attempt_runs(
 
 
 def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Tasks) -> None:
-    """Its user had it rolled back before the target heard that it was notified: the same is answered all the same."""
+    """Its user rolled it back before the target got its response: a repeat gets the same response nevertheless."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE)
         tasks.last(10)
@@ -340,7 +340,7 @@ def test_a_success_that_was_notified_is_known_again_while_it_is_undone(tasks: Ta
 
 
 def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> None:
-    """Only a worker knows that the handler can: it is asked to, if that was wanted, and the error stays readable."""
+    """Only a worker knows that the handler can: it is rolled back if requested, and the error stays readable."""
     with tasks:
         task_id = _deferred(tasks, kind=UNDONE, rollback_on_failure=True, retry=ONCE)
         tasks.target = lambda _phase, _context: "done"
@@ -353,7 +353,7 @@ def test_a_failure_of_a_handler_that_was_notified_is_undone(tasks: Tasks) -> Non
 
 
 def test_a_failure_stays_as_it_is_where_the_handler_turns_out_to_offer_no_rollback(tasks: Tasks) -> None:
-    """It fails with its own error and its own attempts; asked for by its user, the rollback fails by itself."""
+    """It fails with its own error and its own attempts; on its user's request, the rollback fails separately."""
     with tasks:
         task_id = _deferred(tasks, rollback_on_failure=True, retry={"max_attempts": 2, "initial_seconds": 0})
         for fence in (1, 2):

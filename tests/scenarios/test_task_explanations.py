@@ -1,4 +1,4 @@
-"""Why a task waits, and where its time went: one test for each thing that a task can wait for."""
+"""The reasons of a task's wait, and its times: one test for each reason."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Explained(Tasks):
 
 
 def why(scenario: Scenario, task_id: str) -> dict[str, Any]:
-    """The explanation of a task, whose parts must sum to the whole, one after the other without a gap."""
+    """The explanation of a task, whose parts must sum up to the whole, one after the other without a gap."""
     reply = scenario.ask("GET", f"/v1/tasks/{task_id}/explain")
     assert reply.status == 200, reply.body
     body: dict[str, Any] = reply.body
@@ -61,7 +61,7 @@ def why(scenario: Scenario, task_id: str) -> dict[str, Any]:
 
 
 def millis(text: str) -> int:
-    """An instant of an answer."""
+    """An instant in a response."""
     return round(datetime.fromisoformat(text).timestamp() * SECOND)
 
 
@@ -78,7 +78,7 @@ def ahead(body: dict[str, Any]) -> list[str]:
 
 
 def spent(body: dict[str, Any]) -> dict[str, int]:
-    """How long a task was at each gate, in milliseconds."""
+    """The time of a task at each gate, in milliseconds."""
     found: Counter[str] = Counter()
     for gate in body["gates"]:
         found[gate["name"]] += gate["duration_ms"] or 0
@@ -86,7 +86,7 @@ def spent(body: dict[str, Any]) -> dict[str, int]:
 
 
 def test_a_task_that_is_not_due_waits_for_its_time() -> None:
-    """It says when that is, and how long until then."""
+    """It says when that is, and how soon."""
     with Explained() as tasks:
         task_id = tasks.create(2 * HOUR)
         gate = waiting(body := why(tasks, task_id))
@@ -95,7 +95,7 @@ def test_a_task_that_is_not_due_waits_for_its_time() -> None:
 
 
 def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
-    """A task of tomorrow whose type is stopped, and whose lock is held: both are ahead of it, with who and why."""
+    """A task for tomorrow whose type is stopped, and whose lock is taken: both are listed, with actor and reason."""
     with Explained() as tasks:
         tasks.last(600)
         holder = tasks.create(lock=LOCK, timeout_seconds=800)
@@ -112,7 +112,7 @@ def test_what_would_hold_a_task_later_is_said_before_it_is_due() -> None:
 
 
 def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> None:
-    """While the trigger does not run, that is what is late, and it says when the task is found at the latest."""
+    """While the trigger does not run, it is the reason, and the explanation has the latest time of the start."""
     with Explained() as tasks:
         tasks.ticking = False
         task_id = tasks.create(HOUR)
@@ -125,7 +125,7 @@ def test_a_due_task_that_the_trigger_has_not_read_waits_for_the_trigger() -> Non
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
 def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
-    """Its message was sent; the explanation names the queue, its fair key, and when the message is sent again."""
+    """Its message was sent; the explanation names the queue, its fair key, and the time of the next message."""
     with Explained() as tasks:
         tasks.receiving = False
         task_id = tasks.create(delay, priority="high")
@@ -141,7 +141,7 @@ def test_a_task_that_no_worker_claims_waits_on_its_queue(delay: int) -> None:
 
 
 def test_a_late_start_was_the_triggers_or_the_queues() -> None:
-    """A task that started late tells how long its message had not been sent, and how long nobody received it."""
+    """A task that started late shows how long its message had not been sent, and how long it was not received."""
     with Explained() as tasks:
         tasks.ticking = False
         task_id = tasks.create(HOUR)
@@ -161,7 +161,7 @@ def test_a_late_start_was_the_triggers_or_the_queues() -> None:
 
 @pytest.mark.parametrize("delay", [0, 10 * MINUTE], ids=["sent by the API", "sent by the trigger"])
 def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int) -> None:
-    """Its first message vanishes from the queue: the time until the next one is that of a message that was lost."""
+    """Its first message vanishes from the queue: the time until the next one counts as that of a lost message."""
     with Explained() as tasks:
         tasks.receiving = False
         task_id = tasks.create(delay)
@@ -177,7 +177,7 @@ def test_a_start_after_a_lost_message_does_not_deny_that_it_was_sent(delay: int)
 
 
 def test_a_task_that_was_due_before_it_was_created_was_late_from_the_first() -> None:
-    """The time before its creation is nobody's here."""
+    """The time before its creation belongs to no part."""
     with Explained() as tasks:
         task_id = tasks.ask("POST", "/v1/tasks", {"type": PLAIN, "due_at": to_iso(tasks.now - HOUR)}).body["id"]
         assert tasks.run_until(lambda: tasks.record(task_id).finished_at)
@@ -204,7 +204,7 @@ def test_a_reason_that_this_version_does_not_know_is_told_in_its_words() -> None
 
 
 def test_a_task_that_waits_for_its_turn_says_of_which_rate() -> None:
-    """As many of its key have started as may in a minute."""
+    """The limit of starts of its key in a minute is reached."""
     with Explained() as tasks:
         rate = {"key": "crm", "limit": 1, "per_seconds": 60}
         tasks.create(rate=rate)
@@ -227,7 +227,7 @@ def test_a_task_that_waits_for_a_person_says_until_when() -> None:
 
 
 def test_a_task_that_waits_for_a_signal_says_its_condition() -> None:
-    """Somebody who has sent a signal sees why it did not end the task."""
+    """The sender of a signal sees why it did not end the task."""
     with Explained() as tasks:
         target = {"kind": "wait_for_event", "event": "order.paid", "when": "payload.amount > `10`"}
         task_id = tasks.create(target=target)
@@ -281,7 +281,7 @@ def test_each_gate_has_its_test_here() -> None:
 
 
 def test_a_start_on_time_is_not_taken_apart() -> None:
-    """The record of an ordinary task holds nothing of it: it stays as small as it is."""
+    """The record of an ordinary task has no data for it, and stays small."""
     with Explained() as tasks:
         task_id = tasks.create(MINUTE)
         tasks.run(2 * MINUTE)
@@ -290,7 +290,7 @@ def test_a_start_on_time_is_not_taken_apart() -> None:
 
 
 def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
-    """It says that no pull worker of its type has come."""
+    """It says that there is no pull worker of its type."""
     with Explained() as tasks:
         task_id = tasks.create(kind=PULLED)
         tasks.run(30 * SECOND)
@@ -300,7 +300,7 @@ def test_a_pulled_task_that_nobody_leases_waits_on_its_queue() -> None:
 
 
 def test_a_task_waits_for_its_lock() -> None:
-    """It says who holds the lock since when, and the place in the line; afterwards, how long the lock took."""
+    """It names the lock's holder and since when, and the place in the line; afterwards, how long the lock took."""
     with Explained() as tasks:
         tasks.last(60)
         ids = []
@@ -327,7 +327,7 @@ def test_a_task_waits_for_its_lock() -> None:
 
 
 def test_a_task_waits_for_a_switch() -> None:
-    """It says who stopped it, when and why; afterwards, how long it was stopped."""
+    """It names the actor, time and reason of the stop; afterwards, how long it was stopped."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"stopped": True, "reason": "an incident"})
         set_at, task_id = tasks.now, tasks.create()
@@ -349,7 +349,7 @@ def test_a_task_waits_for_a_switch() -> None:
 
 
 def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
-    """It says which limit, how many run and the place in the line, and names no task of anybody."""
+    """It names the limit, the number that run and the place in the line, but no task."""
     with Explained() as tasks:
         tasks.ask("PUT", STOP, {"max_concurrent": 1, "reason": "a small database"})
         tasks.run(10 * SECOND)
@@ -366,7 +366,7 @@ def test_a_task_waits_for_a_limit_of_running_tasks() -> None:
 
 
 def test_a_task_waits_for_the_circuit_of_its_host() -> None:
-    """It says which host, since when, until when, and what it failed with."""
+    """It names the host, the start and the end of the pause, and the errors."""
     with Explained() as tasks:
 
         def fail(_phase: str, _context: object) -> str:
@@ -389,7 +389,7 @@ def test_a_task_waits_for_the_circuit_of_its_host() -> None:
 
 
 def test_a_task_waits_for_its_next_attempt() -> None:
-    """It says which attempt, when, and why the last one failed; afterwards, how long the pauses and the runs took."""
+    """It names the attempt, its time, and the last one's error; afterwards, how long pauses and runs took."""
     with Explained() as tasks:
         tasks.fail(attempts=1)
         task_id = tasks.create(retry=PATIENT)
@@ -408,7 +408,7 @@ def test_a_task_waits_for_its_next_attempt() -> None:
 
 
 def test_a_task_that_runs_says_who_runs_it() -> None:
-    """Its worker, until when its lease is, its progress, and what it has been asked to do."""
+    """Its worker, the end of its lease, its progress, and the requests to it."""
     with Explained() as tasks:
         tasks.last(50)
         task_id = tasks.create()
@@ -436,7 +436,7 @@ def test_a_task_whose_target_accepted_it_waits_for_the_report() -> None:
 
 
 def test_a_task_whose_worker_is_lost_waits_to_be_taken_over() -> None:
-    """It says since when, and when another worker takes it over; afterwards, how long that took."""
+    """It says since when, and when another worker takes over; afterwards, how long that took."""
     with Explained() as tasks:
         tasks.hang()
         task_id = tasks.create(timeout_seconds=800)
@@ -527,7 +527,7 @@ def test_a_run_waits_for_an_earlier_run_of_its_schedule() -> None:
 
 
 def test_a_run_of_a_paused_schedule_will_be_skipped() -> None:
-    """What was placed already says that its schedule is paused, since when and why."""
+    """An occurrence that is already placed says that its schedule is paused, since when and why."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(10 * SECOND)
@@ -559,7 +559,7 @@ def test_where_the_lateness_of_an_ended_task_went() -> None:
 
 
 def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
-    """The time between its failure and the retry is told as such."""
+    """The time between its failure and the retry is a separate part."""
     with Explained() as tasks:
         tasks.target = lambda _phase, _context: 1 / 0
         task_id = tasks.create(retry=ONCE)
@@ -574,7 +574,7 @@ def test_a_task_that_is_retried_by_its_user_had_ended_in_between() -> None:
 
 
 def test_more_attempts_than_the_record_keeps_are_told_all() -> None:
-    """The parts of attempts whose lines lie outside the record are there too."""
+    """Attempts whose lines are outside the record have their parts too."""
     with Explained() as tasks:
         tasks.fail(attempts=8)
         task_id = tasks.create(retry={"max_attempts": 10, "initial_seconds": 5, "max_seconds": 5})
@@ -629,7 +629,7 @@ def test_an_explanation_reads_little_and_writes_nothing() -> None:
 
 
 def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says why the package cannot be imported; afterwards, how long that took."""
+    """It has the import error of the package; afterwards, how long that took."""
     with Explained() as tasks:
         tasks.environ[Variable.HANDLERS] = PACKAGE
         task_id = tasks.create()
@@ -644,7 +644,7 @@ def test_a_task_waits_for_handlers_that_cannot_be_imported(monkeypatch: pytest.M
 
 
 def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
-    """A queue that throttles: it says which request was refused, and by what; afterwards, how long that took."""
+    """A queue that throttles: it names the refused request and the service; afterwards, how long that took."""
     with Explained() as tasks:
         tasks.refuse(lambda call: call.operation == "send_message")
         task_id = tasks.create(target={"kind": "sqs", "arn": SINK})
@@ -658,7 +658,7 @@ def test_a_task_waits_for_a_target_that_takes_no_more_calls() -> None:
 
 
 def test_a_topology_waits_for_its_state_machine() -> None:
-    """Step Functions does not answer: it says so; afterwards, how long that took."""
+    """Step Functions does not respond: it says so; afterwards, how long that took."""
     with Graphs() as graphs:
         graphs.faulty = True
 
@@ -678,7 +678,7 @@ def test_a_topology_waits_for_its_state_machine() -> None:
 
 
 def test_a_late_start_was_its_workers() -> None:
-    """Its message was received in time, and the queue took twenty seconds to answer before the claim."""
+    """Its message was received in time, and the queue took twenty seconds to respond before the claim."""
     with Explained() as tasks:
         task_id = tasks.create(10 * SECOND)
         tasks.slow(lambda call: call.operation == "change_message_visibility_batch", 20 * SECOND)
@@ -690,7 +690,7 @@ def test_a_late_start_was_its_workers() -> None:
 
 
 def test_an_ended_task_waits_for_what_follows_its_outcome() -> None:
-    """Cleaning up takes four seconds: it says so meanwhile, and afterwards, how long that took."""
+    """The cleanup takes four seconds: it says so meanwhile, and afterwards, how long that took."""
     with Explained() as tasks:
         tasks.target = lambda phase, _context: tasks.take(4 * SECOND) if phase == "clean" else "done"
         task_id = tasks.create(kind=PHASED)

@@ -1,4 +1,4 @@
-"""The life of a task on record: what was done to it, by whom, when and why, among its attempts."""
+"""The recorded history of a task: actions with actor, time and reason, among its attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def history(scenario: Scenario, task_id: str) -> dict[str, Any]:
-    """The answer that lists the events of a task."""
+    """The response with the events of a task."""
     answer = scenario.ask("GET", f"/v1/tasks/{task_id}/events")
     assert answer.status == 200, answer.body
     body: dict[str, Any] = answer.body
@@ -41,7 +41,7 @@ def events(scenario: Scenario, task_id: str) -> list[dict[str, Any]]:
 
 
 def types(scenario: Scenario, task_id: str) -> list[str]:
-    """What happened to a task, in order."""
+    """The events of a task, in order."""
     return [each["type"] for each in events(scenario, task_id)]
 
 
@@ -81,7 +81,7 @@ def test_the_life_of_a_task_is_on_record() -> None:
 
 
 def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
-    """Its events follow from what the record has anyway."""
+    """Its events follow from other data of the record."""
     with Tasks() as tasks:
         task_id = tasks.create()
         tasks.run(MINUTE)
@@ -92,7 +92,7 @@ def test_a_task_that_nobody_acts_on_has_no_history_in_its_record() -> None:
 
 @pytest.mark.parametrize("condition", [{}, {"If-Match": '"1"'}])
 def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
-    """Before it starts it is one write, without a look at the record: its version is known only if it was named."""
+    """Before the start it is one write, without a read of the record: its version is known only if it was named."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         body = {"reason": "no longer needed"}
@@ -106,7 +106,7 @@ def test_a_cancel_says_who_and_why(condition: dict[str, str]) -> None:
 
 
 def test_a_running_task_that_is_stopped_says_who_asked() -> None:
-    """The request is an event of its own, before the end of the attempt; a repeat changes nothing."""
+    """The request is a separate event, before the end of the attempt; a repeat changes nothing."""
     with Tasks() as tasks:
 
         def stop_when_asked(_phase: str, context: Context) -> str:
@@ -135,7 +135,7 @@ def test_a_running_task_that_is_stopped_says_who_asked() -> None:
 
 
 def test_a_retry_and_a_rollback_keep_what_came_before() -> None:
-    """What a failed task went through stays listed after its user had it retried, and rolled back."""
+    """The events of a failed task stay listed after a retry and a rollback by its user."""
     with Tasks() as tasks:
         outcomes = itertools.chain([ValueError("no")], itertools.repeat(None))
 
@@ -166,7 +166,7 @@ def test_a_retry_and_a_rollback_keep_what_came_before() -> None:
 
 
 def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
-    """However often a task is paused and resumed, its record stays small, and its history says what it lacks."""
+    """However often a task is paused and resumed, its record stays small; the history counts missing events."""
     with Tasks() as tasks:
         task_id = tasks.create(30 * HOUR)
         for number in range(20):
@@ -186,7 +186,7 @@ def test_many_actions_drop_the_oldest_and_say_how_many() -> None:
 
 
 def test_a_topology_says_why_its_nodes_were_held() -> None:
-    """Each node that was paused with the whole says that the topology did it, for the reason of its user."""
+    """Each node paused with the whole names the topology as the actor, with its user's reason."""
     with Graphs() as graphs:
         # Nodes that are held begin late.
         graphs.faulty = True
@@ -214,7 +214,7 @@ def test_a_topology_says_why_its_nodes_were_held() -> None:
 
 
 def test_a_schedule_says_what_it_did_to_its_runs() -> None:
-    """A run is created by its schedule; one that is skipped because the schedule was deleted says so."""
+    """A run is created by its schedule; one skipped because of the schedule's deletion says so."""
     with Schedules() as schedules:
         schedules.make()
         schedules.run(90 * SECOND)
@@ -230,7 +230,7 @@ def test_a_schedule_says_what_it_did_to_its_runs() -> None:
 
 @pytest.mark.parametrize("count", [3, 400])
 def test_an_action_by_filter_names_its_operation(count: int) -> None:
-    """Each task that was changed says by whom, why, and by which operation, also what was done after the answer."""
+    """Each changed task names actor, reason, and operation, also for changes after the response."""
     with Tasks() as tasks:
         made = [tasks.create(5 * HOUR) for _ in range(min(count, 30))]
         body = {"filter": {"type": PLAIN}, "reason": "clean up", **({"per_second": 0.5} if count > 3 else {})}
@@ -260,7 +260,7 @@ def test_a_reason_is_a_short_text(reason: object) -> None:
 
 
 def test_an_erased_task_has_no_history() -> None:
-    """Nothing of what was said of it is left in its place."""
+    """None of its reasons is left."""
     with Tasks() as tasks:
         task_id = tasks.create(HOUR)
         tasks.do(task_id, "pause", {"reason": "a secret reason"})

@@ -1,4 +1,4 @@
-"""Lists of tasks over the whole system: whatever faults happened, a filter lists the tasks that match."""
+"""Lists of tasks over the whole system: after any faults, a filter lists the matching tasks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def filters(tasks: list[Task]) -> Iterator[tuple[str, TaskFilter]]:
 
 
 class ListedSimulation(FaultSimulation):
-    """A fault simulation whose table's stream is read, and at whose end somebody lists tasks.
+    """A fault simulation whose table's stream is read, with a list of tasks at its end.
 
     Attributes:
         read: of each owner and query, the ids that were listed, and those that should be.
@@ -94,7 +94,7 @@ class ListedSimulation(FaultSimulation):
 
 
 def listed_after(seed: int, theme: Theme) -> None:
-    """Simulate, and compare what is listed with the records."""
+    """Simulate, and compare the list with the records."""
     simulation = ListedSimulation(seed, theme)
     simulation.simulate(3 * MINUTE)
     assert simulation.read
@@ -119,7 +119,7 @@ def test_after_any_faults_a_filter_lists_the_tasks_that_match(seed: int, theme: 
 
 
 def test_a_state_is_listed_within_two_seconds_of_the_change() -> None:
-    """With a window of one second, as where people watch; the page says how far the lists are."""
+    """With a window of one second, as for live views; the page has the time of the lists' data."""
     with Scenario() as account:
         SimulatedTableStream(account)
         for _ in range(3):

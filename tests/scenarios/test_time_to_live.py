@@ -66,19 +66,19 @@ def _removed_at(item: Mapping[str, Any]) -> Millis:
 
 
 def test_all_who_write_the_attribute_keep_a_rule() -> None:
-    """A new writer of the attribute, and whoever decides on its value, states until when its items are needed."""
+    """Every writer of the attribute, and all code that decides on its value, states until when its items are needed."""
     assert time_to_live.writers() == set(time_to_live.WRITERS)
     assert time_to_live.deciders() == set(time_to_live.DECIDERS)
 
 
 def test_all_rules_are_shown_by_a_test() -> None:
-    """A rule that nothing shows is none."""
+    """There is no rule without a test."""
     rules = {*time_to_live.WRITERS.values(), *time_to_live.DECIDERS.values()}
     assert {rule.shown_by for rule in rules} <= time_to_live.tests()
 
 
 STEPS = st.lists(
-    # What is done with a lock, by which task, for how long it is held then, and how much later.
+    # An action on a lock, its task, the length of its hold, and the time until the next.
     st.tuples(
         st.sampled_from(["take", "renew", "renew", "give back"]),
         st.integers(0, len(TASKS) - 1),
@@ -93,7 +93,7 @@ STEPS = st.lists(
 @given(STEPS)
 @example([("take", 0, 30 * SECOND, SECOND), ("renew", 0, 30 * SECOND, 10 * MINUTE), ("take", 1, MINUTE, SECOND)])
 def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Millis, Millis]]) -> None:
-    """However it is taken, renewed and given back by several holders, over days: TTL strikes as soon as it may."""
+    """Taken, renewed and released by several holders, over days: TTL deletes as soon as it may."""
     fake, now = FakeDynamoDB(), NOW
     store = DynamoLockStore(fake, new_table(fake), EXECUTOR)  # type: ignore[arg-type]  # stands in for a client
     (table,) = fake.tables.values()
@@ -115,7 +115,7 @@ def test_a_lock_is_never_removed_while_it_is_held(steps: list[tuple[str, int, Mi
             is_renewed = store.renew(NAME, held, Lock.renewal_expires_at(now, held.expires_at))
             assert is_renewed or held.task_id not in expected
             if is_renewed:
-                # One whose hold was over has it again, if nobody was faster.
+                # A holder whose time was over has it again, if nobody was faster.
                 expected[held.task_id] = max(held.expires_at, expected.get(held.task_id, 0))
         else:
             left = lock.without(held.task_id, 1)
@@ -134,7 +134,7 @@ def test_a_timer_outlives_any_absence_of_the_trigger(at: Millis) -> None:
 
 
 def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None:
-    """Its holder has thirty days to notify, and lets in whoever waits then."""
+    """Its holder has thirty days to notify, and then lets a waiting one in."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: Accepted()
         body = {"type": PLAIN, "lock": {"key": "db-17"}, "notify_within_seconds": MAX_DEADLINE_SECONDS}
@@ -147,7 +147,7 @@ def test_a_place_in_a_line_is_kept_for_as_long_as_the_lock_can_be_held() -> None
 
 
 def test_a_key_is_kept_for_its_promised_time() -> None:
-    """A day, by the clock of whoever asks again."""
+    """A day, by the clock of the repeat's receiver."""
     with Scenario() as scenario:
         scenario.ask("POST", "/v1/tasks", {"type": PLAIN}, headers={"Idempotency-Key": "one"})
         (item,) = scenario.items(schema.KEY_PREFIX)
@@ -195,7 +195,7 @@ def test_a_circuit_is_kept_for_longer_than_it_is_open() -> None:
 
 
 def test_a_rate_is_remembered_for_longer_than_anybody_waits_for_it() -> None:
-    """At each write of its item, whoever writes: nothing that it counts in microseconds lies behind its expiry."""
+    """At each write of its item, by any writer: none of its times in microseconds is after its expiry."""
     with Scenario() as scenario:
         for priority in ("low", "high", "normal"):
             rate = {"key": "crm", "limit": 1, "per_seconds": 86_400, "burst": 2}
@@ -252,7 +252,7 @@ def _act(ending: str, phase: str) -> str:
 
 
 def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
-    """Its head, the counts of its nodes and their tokens."""
+    """Its head, its nodes' counts and their tokens."""
     with Scenario() as scenario:
         scenario.target = lambda _phase, _context: "done"
         parents = [f"n{number}" for number in range(EDGES_PER_GROUP + 1)]
@@ -266,7 +266,7 @@ def test_what_a_topology_counts_by_is_kept_for_its_longest_run() -> None:
 
 
 def test_a_deletion_marker_outlives_every_write_that_may_still_come() -> None:
-    """Of a schedule, its activity and a calendar: the longest process, and a write that is under way when it ends."""
+    """For a schedule, its activity and a calendar: the longest process, and its last write under way."""
     longest = max(TIMEOUTS.values()) + LATEST_ARRIVAL + MAX_CLOCK_DIFFERENCE
     with Scenario() as scenario:
         task = {"type": PLAIN}

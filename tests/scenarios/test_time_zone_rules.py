@@ -1,4 +1,4 @@
-"""A deployment brings newer rules of time zones: what is to come follows them, and runs once."""
+"""A deployment brings newer rules of time zones: future occurrences follow them, and run once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rules:
         self._monkeypatch = monkeypatch
 
     def deploy(self, version: str, like: str) -> None:
-        """Rules by which the zone has the clock of another one."""
+        """Rules that give the zone another one's clock."""
 
         def read(name: str) -> ZoneInfo:
             return _read(like if name == ZONE else name)
@@ -43,7 +43,7 @@ class Rules:
 
 @pytest.fixture
 def rules() -> Iterator[Rules]:
-    """Rules that a test may deploy; afterwards they are those of the package again."""
+    """Rules that a test may deploy; afterwards, the package's rules are back."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         yield Rules(monkeypatch)
     time_zones._periods.cache_clear()
@@ -62,7 +62,7 @@ def test_the_next_occurrence_follows_newer_rules(
         schedules.make(cron="0 9 * * *", timezone=ZONE, catch_up_seconds=catch_up_seconds)
         assert schedules.schedule()["tzdata"] == "2026a"
         schedules.run(MINUTE)
-        # Hours in which there is nothing to do.
+        # Hours without work.
         schedules.ticking = False
         schedules.time.run_until(midnight + 8 * HOUR)
         rules.deploy("2026b", clocks[new])

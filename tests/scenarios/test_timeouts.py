@@ -1,4 +1,4 @@
-"""`timeout_seconds` is for an attempt as a whole, and no attempt outlives the function that makes it."""
+"""`timeout_seconds` applies to an attempt as a whole, and no attempt outlives its function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Timed:
-    """A target whose phases take a while each; it knows which of them came to their ends."""
+    """A target whose phases take some time each; it notes which of them ended."""
 
     def __init__(self, scenario: Scenario, took: dict[str, Millis]) -> None:
         self.scenario = scenario
@@ -42,7 +42,7 @@ def _functions_timed_out(scenario: Scenario) -> list[Any]:
 
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
-    """To prepare for 500 s and run for 500 s of 600 s is a `Timeout` after 600 s, in each attempt, and none is lost."""
+    """Preparing for 500 s and running for 500 s of 600 s is a `Timeout` after 600 s, in each attempt."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 500 * SECOND, "run": 500 * SECOND})
         task_id = _created(scenario, 600, attempts)
@@ -57,7 +57,7 @@ def test_the_timeout_is_for_all_phases_of_an_attempt(attempts: int) -> None:
 
 
 def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
-    """To prepare for 500 s and run for 300 s of 840 s is in time."""
+    """Preparing for 500 s and running for 300 s of 840 s is in time."""
     with Scenario() as scenario:
         _Timed(scenario, {"prepare": 500 * SECOND, "run": 300 * SECOND})
         task_id = _created(scenario, 840)
@@ -67,7 +67,7 @@ def test_phases_that_fit_into_the_timeout_together_succeed() -> None:
 
 
 def test_what_has_no_time_left_to_run_is_not_run() -> None:
-    """An attempt whose preparation ends in the moment its time is over fails, and its target is not called again."""
+    """An attempt whose preparation ends exactly at its limit fails, and its target is not called again."""
     with Scenario() as scenario:
         target = _Timed(scenario, {"prepare": 30 * SECOND})
         task_id = _created(scenario, 30)
@@ -80,7 +80,7 @@ def test_what_has_no_time_left_to_run_is_not_run() -> None:
 
 @pytest.mark.parametrize("clean", [30, 800])
 def test_cleaning_up_has_the_whole_timeout_again_in_a_function_with_room_for_it(clean: int) -> None:
-    """What is left of the function's time after a long attempt is too short to clean up in: another one does it."""
+    """The function's remaining time after a long attempt is too short for the cleanup: another function does it."""
     with Scenario() as scenario:
         took = {"prepare": 400 * SECOND, "run": 400 * SECOND, "clean": clean * SECOND}
         target = _Timed(scenario, took)

@@ -1,7 +1,7 @@
 """The deployed state machine around the unmodified functions, in virtual time.
 
 The definition is interpreted as it is written (`testing/duetime_testing/simulation/state_machine.py`). Its quotas are
-asserted on the definition (`tests/infra/test_topologies.py`), and the deployed tests run it under another interpreter.
+asserted on the definition (`tests/infra/test_topologies.py`), and the deployed tests run it with another interpreter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_a_diamond_is_planned_waited_for_and_finished() -> None:
 
 
 def test_an_execution_waits_for_what_no_child_outlasts() -> None:
-    """Under `always`, `one_success` and `one_failed` a child may end before its parents: these are waited for, too."""
+    """With `always`, `one_success` and `one_failed` a child may end before its parents: these are awaited, too."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             30 * SECOND if graphs.key_of(context.task_id) == "slow" else SECOND
@@ -57,7 +57,7 @@ def test_an_execution_waits_for_what_no_child_outlasts() -> None:
 
 @pytest.mark.parametrize(("lasts", "finishes"), [(1, 0), (3, 0), (20, 1)])
 def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
-    """The run has ended before its execution has asked whether it is over; only among many last nodes it asks first."""
+    """The run has ended before its execution checks it; only with many last nodes the execution is first."""
     with Graphs() as graphs:
         nodes = {f"n{number}": {"type": PLAIN, "depends_on": ["first"]} for number in range(lasts)}
         graphs.submit({"first": {"type": PLAIN}, **nodes})
@@ -71,7 +71,7 @@ def test_the_last_node_ends_a_run_itself(lasts: int, finishes: int) -> None:
 
 
 def test_a_topology_that_failed_ends_with_its_last_node() -> None:
-    """A failure dismisses what the execution waits for; the node that runs longest has the whole end, not a check."""
+    """A failure ends the execution's waits; the longest node's end is the whole's end, without a check."""
     with Graphs() as graphs:
 
         def behave(_phase: str, context: Context) -> str:
@@ -94,7 +94,7 @@ def test_a_topology_that_failed_ends_with_its_last_node() -> None:
 
 @pytest.mark.slow
 def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
-    """A distributed map: a child for each forty last nodes, all under the one execution."""
+    """A distributed map: a child for forty last nodes each, all in the one execution."""
     with Graphs() as graphs:
         nodes = {f"n{i}": {"type": PLAIN, "depends_on": ["n0"] if i else []} for i in range(2 * WAITS_AT_ONCE + 5)}
         graphs.submit(nodes)
@@ -108,7 +108,7 @@ def test_a_graph_beyond_one_execution_is_waited_for_by_several() -> None:
 
 @pytest.mark.parametrize("state", ["plan", "wait", "finish"])
 def test_a_state_that_breaks_is_entered_again(state: str) -> None:
-    """What the function raises costs a try of that state, and nothing else."""
+    """An error of the function costs one try of that state, and nothing else."""
     with Graphs() as graphs:
         failures = 2
 
@@ -150,7 +150,7 @@ def test_a_state_machine_that_is_away_for_an_hour_costs_no_attempt() -> None:
 
 @pytest.mark.slow
 def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> None:
-    """A check ends the whole; the wait begins anew after its heartbeat, finds that the node has ended, and goes on."""
+    """A check ends the whole; the wait is repeated after its heartbeat, finds the node's end, and continues."""
     with Graphs() as graphs:
         lost: list[int] = []
 
@@ -159,7 +159,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
             return len(lost) == 1
 
         graphs.states.forgets = forget
-        # It ends long after its wait has begun: nobody but its worker answers the token.
+        # It ends long after its wait has begun: only its worker answers the token.
         graphs.target = lambda _phase, _context: graphs.take(20 * SECOND)
         graphs.submit({"only": {"type": PLAIN}})
         assert graphs.run_until_ended(within=SHORTEST_CHECK_INTERVAL + MINUTE).state == "succeeded"
@@ -172,7 +172,7 @@ def test_a_lost_token_delays_neither_the_end_nor_the_execution_for_ever() -> Non
 
 @pytest.mark.parametrize("running", list(DIAMOND))
 def test_a_broken_execution_is_replaced_by_another(running: str) -> None:
-    """Whichever node runs then: a check finds it gone, the next attempt's takes the run up, no node runs again."""
+    """With any running node: a check notices the loss, the next attempt's execution continues, no node runs again."""
     with Graphs() as graphs:
         graphs.target = lambda _phase, context: graphs.take(
             8 * MINUTE if graphs.key_of(context.task_id) == running else SECOND
@@ -224,7 +224,7 @@ def test_a_broken_execution_whose_nodes_have_all_ended_needs_no_other() -> None:
 
 
 def test_an_aborted_execution_cancels_its_topology() -> None:
-    """A person who stops it in the console has cancelled it: what waits is taken back, what runs is asked to stop."""
+    """Stopping it in the console is a cancel: waiting nodes are cancelled, running ones are asked to stop."""
     with Graphs() as graphs:
         nodes: dict[str, dict[str, Any]] = {
             "runs": {"type": PLAIN, "timeout_seconds": 600},
@@ -244,7 +244,7 @@ def test_an_aborted_execution_cancels_its_topology() -> None:
 
 
 def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> None:
-    """No node is made, and no other execution begins."""
+    """No node is created, and no other execution begins."""
     with Graphs() as graphs:
 
         def refuse(call: Call) -> None:
@@ -263,7 +263,7 @@ def test_an_execution_that_is_aborted_before_its_plan_cancels_its_topology() -> 
 
 
 def test_a_failure_rolls_back_from_below() -> None:
-    """The machine asks again and again until the last rollback has ended."""
+    """The machine asks repeatedly until the last rollback has ended."""
     with Graphs() as graphs:
 
         def fail(phase: str, context: Context) -> str:

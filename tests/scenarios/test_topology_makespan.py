@@ -1,7 +1,7 @@
-"""How long graphs take in virtual time, against the least that any number of workers would need.
+"""The duration of graphs in virtual time, compared with the least possible with any number of workers.
 
-Virtual time has no noise: every call of AWS takes its few milliseconds, and nothing waits for a processor. So what a
-graph takes beyond its critical path is what duetime itself does between two nodes, and it is the same in every run.
+Virtual time has no noise: every call of AWS takes its few milliseconds, and nothing waits for a processor. So a graph's
+time beyond its critical path is duetime's own work between two nodes, the same in every run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEVELS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize(("nodes", "calls"), [(FAN, 13), (LEVELS, 14)], ids=["fan", "levels"])
 def test_a_graph_takes_little_more_than_its_critical_path(nodes: dict[str, dict[str, Any]], calls: float) -> None:
-    """At most a tenth more with nodes of two seconds, and so many calls of the functions for each node."""
+    """At most a tenth more with nodes of two seconds, and a limited number of calls for each node."""
     found = measured(nodes, dict.fromkeys(nodes, 2.0))
     assert found.ratio <= 1.1
     assert found.calls / len(nodes) <= calls

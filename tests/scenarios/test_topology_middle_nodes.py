@@ -1,4 +1,4 @@
-"""The execution of a run waits for last nodes only: whatever happens to another, the run comes to its end in time."""
+"""The execution of a run waits for last nodes only: after any event at another node, the run ends in time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def waits(graphs: Graphs) -> None:
 
 
 def has_ended(graphs: Graphs, key: str) -> None:
-    """Let time pass until a node has ended, and what follows that is done."""
+    """Let time pass until a node has ended with its follow-up."""
     assert graphs.run_until(lambda: key in graphs.ran and graphs.node(key).finished_at is not None)
 
 
@@ -62,20 +62,20 @@ def is_cancelled(graphs: Graphs) -> None:
 
 
 def is_retried(graphs: Graphs) -> None:
-    """It fails, and its user has it tried again while the run goes on."""
+    """It fails, and its user retries it while the run continues."""
     fails(graphs)
     has_ended(graphs, "middle")
     ask(graphs, "middle", "retry")
 
 
 def is_rolled_back(graphs: Graphs) -> None:
-    """It has succeeded, and its user has it rolled back while the node beside it runs."""
+    """It has succeeded, and its user rolls it back while the node beside it runs."""
     has_ended(graphs, "middle")
     ask(graphs, "middle", "rollback")
 
 
 def is_paused(graphs: Graphs) -> None:
-    """Its user pauses it before it runs, and resumes it long after all nodes have ended that do not follow it."""
+    """Its user pauses it before it runs, and resumes it long after all independent nodes have ended."""
     waits(graphs)
     ask(graphs, "middle", "pause")
     has_ended(graphs, "beside")
@@ -126,7 +126,7 @@ def test_a_run_ends_soon_after_its_last_node(
             {"middle": 20, "beside": 80}.get(graphs.key_of(context.task_id), 1) * SECOND
         )
         graphs.submit(NODES, on_failure=policy)
-        # What is held up by hand begins long after its parents have ended.
+        # A node held up by hand begins long after its parents have ended.
         graphs.topologies.controlled.add(graphs.topology)
         happens(graphs)
         whole = graphs.run_until_ended()

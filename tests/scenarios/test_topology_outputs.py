@@ -32,12 +32,12 @@ class Outputs(Graphs):
         return self.results.get(self.key_of(context.task_id))
 
     def result(self) -> Any:  # noqa: ANN401 - any JSON
-        """What the topology's task has as its result."""
+        """The result of the topology's task."""
         return self.ask("GET", f"/v1/tasks/{self.topology}").body["result"]
 
 
 def test_a_topology_has_the_outputs_of_its_nodes() -> None:
-    """Of any size that a result may have, and null for a node that did not run; others are left out."""
+    """Of any allowed size, and null for a node that did not run; others are left out."""
     with Outputs() as graphs:
         graphs.submit(NODES, outputs=["rows", "never"])
         assert graphs.run_until_ended().state == "succeeded"
@@ -46,7 +46,7 @@ def test_a_topology_has_the_outputs_of_its_nodes() -> None:
 
 
 def test_outputs_that_are_too_large_fail_the_topology() -> None:
-    """Two results that each may be together may not: the error says so, and all nodes have succeeded."""
+    """Two results may be too large only together: the error says so, and all nodes have succeeded."""
     with Outputs() as graphs:
         graphs.results = {"count": "x" * 200_000, "rows": "y" * 200_000}
         graphs.submit(NODES, outputs=["count", "rows"])

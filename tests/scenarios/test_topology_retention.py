@@ -35,7 +35,7 @@ def graphs() -> Iterator[Graphs]:
     """Ended tasks are kept for a day; the node `long` is deferred, `first` has a large result."""
     with Graphs() as made:
         made.environ[Variable.RETENTION_DAYS] = "1"
-        # A retry is late by what came between.
+        # A retry is late by the time in between.
         made.faulty = True
         made.target = lambda _phase, context: Accepted() if made.key_of(context.task_id) == "long" else LARGE
         yield made
@@ -49,14 +49,14 @@ def notify(graphs: Graphs, key: str, **told: Any) -> None:  # noqa: ANN401 - JSO
 
 
 def expire_for(graphs: Graphs, days: int) -> None:
-    """Let days pass; TTL removes whatever it may, every few hours."""
+    """Let days pass; TTL removes all that it may, every few hours."""
     for _ in range(days * 3):
         graphs.run(8 * HOUR)
         graphs.expire()
 
 
 def check_all_expire(graphs: Graphs) -> None:
-    """A while after its end nothing is left of the topology but what is kept of it besides tasks."""
+    """Some time after its end, only the data kept besides tasks is left of the topology."""
     graphs.ticking = False
     graphs.time.run_until(graphs.now + 10 * DAY)
     graphs.expire()
@@ -66,7 +66,7 @@ def check_all_expire(graphs: Graphs) -> None:
 
 @pytest.mark.slow
 def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None:
-    """Its first node ended days before the last, with a retention of a day: it is there until the whole has ended."""
+    """Its first node ended days before the last, with a retention of a day: it is kept until the whole has ended."""
     graphs.submit(NODES, timeout_seconds=15 * 86_400)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     assert graphs.node("first").expires_at is None
@@ -83,7 +83,7 @@ def test_a_topology_that_outlasts_the_retention_succeeds(graphs: Graphs) -> None
 
 @pytest.mark.slow
 def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None:
-    """Accepted at the end of the retention, it finds what had succeeded, and what it keeps lives with the new run."""
+    """Accepted at the end of the retention, it finds the succeeded nodes, and kept ones live as long as the new run."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
@@ -109,7 +109,7 @@ def test_a_retry_keeps_its_nodes_for_as_long_as_it_takes(graphs: Graphs) -> None
 
 
 def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
-    """Its plan came only when TTL had removed what had succeeded: that runs again."""
+    """Its plan came only after TTL had removed the succeeded nodes: they run again."""
     graphs.submit(NODES)
     assert graphs.run_until(lambda: graphs.has_node("long") and graphs.node("long").awaiting_notification, MINUTE)
     notify(graphs, "long", outcome="failed", error={"type": "X", "message": "no"}, retriable=False)
@@ -125,7 +125,7 @@ def test_a_retry_runs_again_what_has_expired(graphs: Graphs) -> None:
 
 
 def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
-    """Nobody else would see to it: the whole was ended before by hand."""
+    """No other code would do that: the whole was ended before by hand."""
     graphs.target = lambda _phase, _context: graphs.take(5 * MINUTE)
     graphs.submit({"slow": {"type": PLAIN, "timeout_seconds": 600}, "next": {"type": PLAIN, "depends_on": ["slow"]}})
     assert graphs.run_until(lambda: graphs.ran)
@@ -134,14 +134,14 @@ def test_a_node_that_ends_after_its_topology_expires(graphs: Graphs) -> None:
     graphs.run(HOUR)
     nodes = [graphs.node("slow"), graphs.node("next")]
     assert all(node.is_terminal for node in nodes)
-    # Whoever's clock is behind: the nodes are kept longer by more than clocks differ.
+    # With a late clock, the nodes are kept longer by more than the difference of clocks.
     whole = graphs.whole().expires_at or 0
     assert all((node.expires_at or 0) > whole + DAY for node in nodes)
     check_all_expire(graphs)
 
 
 def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graphs: Graphs) -> None:
-    """By its worker's clock, which is behind, it ended before the whole: it expires after the whole all the same."""
+    """By its worker's late clock, it ended before the whole: it expires after the whole nevertheless."""
     is_over: list[bool] = []
 
     def target(_phase: str, _context: Context) -> str:
@@ -163,7 +163,7 @@ def test_a_node_that_ends_just_after_its_topology_is_not_removed_before_it(graph
 
 @pytest.mark.slow
 def test_whoever_comes_last_lets_a_node_expire() -> None:
-    """The worker of a node stands still at any of its calls while the whole ends."""
+    """A node's worker stands still at any of its calls while the whole ends."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.environ[Variable.RETENTION_DAYS] = "1"
@@ -192,7 +192,7 @@ INNER = {"nodes": {"x": {"type": PLAIN}, "y": {"type": PLAIN, "depends_on": ["x"
 @pytest.mark.parametrize("dies", others_slow(["before its nodes expire", "just before it is finished"]))
 @pytest.mark.parametrize("which", others_slow(["outer", "inner"]))
 def test_a_topology_that_is_finished_days_late_expires_before_its_nodes(which: str, dies: str, days: int) -> None:
-    """The worker that follows up its end dies, and nothing runs for days: its nodes still outlive it."""
+    """The worker of its follow-up dies, and nothing runs for days: its nodes still outlive it."""
     with Graphs() as graphs:
         graphs.submit(
             {

@@ -1,4 +1,4 @@
-"""A retry of a topology that was answered 200 runs, whatever happens between its acceptance and its plan."""
+"""A retry of a topology with 200 runs, whatever happens between its acceptance and its plan."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def failing(graphs: Graphs, *keys: str) -> None:
 
 
 def failed(graphs: Graphs, nodes: dict[str, dict[str, Any]] = NODES) -> None:
-    """Run a topology whose node `a` fails, to its end; from then on none fails."""
+    """Run a topology to its end whose node `a` fails; from then on none fails."""
     failing(graphs, "a")
     graphs.submit(nodes)
     assert graphs.run_until_ended().state == "failed"
@@ -96,7 +96,7 @@ def not_started(graphs: Graphs) -> None:
     ids=["died", "not_started", "slowed", *(f"refused_{times}" for times in (1, 9, 12, 13, 40))],
 )
 def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable[[Graphs], None]) -> None:
-    """The last run's end is not taken for this one's: what had failed runs again, and the run succeeds."""
+    """The last run's end is not mistaken for this one's: failed nodes run again, and the run succeeds."""
     with Graphs() as graphs:
         failed(graphs)
         fault(graphs)
@@ -107,7 +107,7 @@ def test_an_accepted_retry_runs_whatever_happens_before_its_plan(fault: Callable
 
 
 def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
-    """After a lost answer: whether it has begun, runs or has succeeded meanwhile; one that fails again is retried."""
+    """After a lost response: before its start, while it runs or after its success; a failure is retried."""
     with Graphs() as graphs:
         failed(graphs)
         retry(graphs)
@@ -123,8 +123,8 @@ def test_a_retry_that_is_asked_for_again_is_one_retry() -> None:
 
 
 def test_a_node_of_a_retry_counts_the_parents_that_were_kept() -> None:
-    """It starts as soon as its other parent has succeeded, and does not wait for the next check of the topology."""
-    # A group of edges of its own, of which no node of the retry ends.
+    """It starts as soon as its other parent has succeeded, without waiting for the topology's next check."""
+    # A separate group of edges, of which no node of the retry ends.
     kept = [f"kept-{number}" for number in range(EDGES_PER_GROUP)]
     nodes = {**{key: {"type": PLAIN} for key in kept}, **NODES, "b": {"type": PLAIN, "depends_on": [*kept, "a"]}}
     with Graphs() as graphs:
@@ -150,7 +150,7 @@ def test_a_topology_that_never_failed_is_not_retried() -> None:
 
 @pytest.mark.parametrize("minutes", [3, 10, pytest.param(240, marks=pytest.mark.slow)])
 def test_a_retry_waits_for_a_node_that_was_retried_by_hand(minutes: int) -> None:
-    """However long that takes: the run begins when the node has ended, keeps it, and no attempt is spent."""
+    """However long that takes: the run begins when the node has ended, keeps it, and uses no attempt."""
     with Graphs() as graphs:
         failed(graphs, {**NODES, "a": {**NODES["a"], "notify_within_seconds": 5 * 3600}})
         graphs.target = lambda _phase, _context: Accepted()
@@ -185,7 +185,7 @@ def retry_when_it_may(graphs: Graphs) -> None:
 
 
 def check_all_ran(graphs: Graphs) -> None:
-    """The retry has come to its end, every node with it, and nothing of the first run is left."""
+    """The retry has ended with every node, and nothing of the first run is left."""
     ended = graphs.run_until_ended(6 * HOUR)
     graphs.run(10 * MINUTE)
     assert ended.state == "succeeded", ended.error
@@ -194,7 +194,7 @@ def check_all_ran(graphs: Graphs) -> None:
 
 
 def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call], bool]) -> list[str]:
-    """Have one of the calls that are meant wait; the list gets the operations of all that came."""
+    """Delay one of the matching calls; the operations of all matching calls are added to the list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -204,13 +204,13 @@ def stalled(graphs: Graphs, number: int, duration: int, is_meant: Callable[[Call
                 graphs.take(duration)
 
     graphs.before_call = before
-    # What a stalled call delays is late.
+    # Work delayed by a stalled call is late.
     graphs.faulty = True
     return calls
 
 
 def follow_up(graphs: Graphs, ended: Task) -> Strand:
-    """Have the end of a task followed up once more, by a worker that had stood still."""
+    """Have the follow-up of a task's end repeated, by a worker that had stood still."""
     # One of its own: nothing else ends its process.
     worker = Machine(graphs, "worker", 0, 0, graphs.generation, dict(graphs.environ))
 
@@ -222,7 +222,7 @@ def follow_up(graphs: Graphs, ended: Task) -> Strand:
 
 @pytest.mark.slow
 def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
-    """It stands still before any of its calls, and goes on when the next run has been planned."""
+    """It stands still before any of its calls, and continues when the next run has been planned."""
     for number in count(1):
         with Graphs() as graphs:
             calls = stalled(graphs, number, 4 * MINUTE, lambda call: call.machine.function == "topology")
@@ -238,7 +238,7 @@ def test_a_slow_plan_of_the_last_run_leaves_the_next_one_alone() -> None:
 
 @pytest.mark.slow
 def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
-    """A second worker has followed up the end; the first one goes on at any of its calls when the next run runs."""
+    """A second worker has done the follow-up; the first one continues at any of its calls when the next run runs."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(30 * SECOND)
@@ -260,7 +260,7 @@ def test_a_slow_follow_up_of_the_last_run_leaves_the_next_one_alone() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("is_over", [True, False], ids=["after_its_run", "while_it_runs"])
 def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
-    """A slow first worker goes on at any of its calls, in the same run or beside the next one: nothing runs early."""
+    """A slow first worker continues at any of its calls, in the same run or beside the next one: nothing runs early."""
     for number in count(1):
         with Graphs() as graphs:
             failing(graphs, "a")
@@ -279,7 +279,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
             graphs.run(SECOND)
             graphs.target = lambda _phase, _context: graphs.take(14 * MINUTE)
             retry_when_it_may(graphs)
-            # Who runs before whom is checked at each call of a target.
+            # The order is checked at each call of a target.
             graphs.run_until_ended(6 * HOUR)
             graphs.run(10 * MINUTE)
             assert [task.id for task in graphs.watching.unfinished()] == []
@@ -289,7 +289,7 @@ def test_the_end_of_a_node_is_followed_up_twice(*, is_over: bool) -> None:
 
 @pytest.mark.parametrize("by", ["hand", "filter"])
 def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topology_goes_on(by: str) -> None:
-    """Its children keep what its first end decided; the topology waits for it, and a retry runs what was skipped."""
+    """Its children keep the decision of its first end; the topology waits for it, and a retry runs skipped ones."""
     once = {"max_attempts": 1}
     nodes: dict[str, dict[str, Any]] = {
         "a": {"type": PLAIN, "retry": once},
@@ -325,7 +325,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
         assert (whole.state, sorted(graphs.ran)) == ("failed", ["a", "a", "beside", "handler", "last"])
         graphs.run(MINUTE)
         graphs.ran.clear()
-        # What runs now begins long after its parents have ended.
+        # These nodes begin long after their parents have ended.
         graphs.topologies.controlled.add(graphs.topology)
         retry(graphs)
         assert graphs.run_until_ended().state == "succeeded"
@@ -334,7 +334,7 @@ def test_what_followed_a_failure_stands_when_its_node_is_retried_while_the_topol
 
 @pytest.mark.parametrize("parents", [2, 6])
 def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) -> None:
-    """It succeeds when its user has it tried again; its child goes by its first end, however many parents it has."""
+    """It succeeds after its user's retry; its child follows its first end, with any number of parents."""
     keys = ["a", *(f"b{number}" for number in range(parents - 1))]
     nodes: dict[str, dict[str, Any]] = {key: {"type": PLAIN, "timeout_seconds": 600} for key in keys}
     nodes["child"] = {"type": PLAIN, "depends_on": keys, "trigger_rule": "one_success"}
@@ -357,7 +357,7 @@ def test_a_child_that_still_waits_counts_a_retried_node_as_failed(parents: int) 
 
 
 def test_a_retry_counts_the_parents_that_it_keeps() -> None:
-    """Of a node with five parents, four are kept: none of them ends again, and the fifth is in another group."""
+    """Four of a node's five parents are kept: none of them ends again, and the fifth is in another group."""
     with Graphs() as graphs:
         failing(graphs, "b")
         parents = [*(f"a{number}" for number in range(4)), "b"]

@@ -1,4 +1,4 @@
-"""What was stopped does not start, and what is rolled back is rolled back from below."""
+"""Stopped nodes do not start, and a rollback goes from below."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
-    """Have one call of these functions wait for a while; the list gets the operations of all that came."""
+    """Delay one call of these functions; the operations of all calls are added to the list."""
     calls: list[str] = []
 
     def before(call: Call) -> None:
@@ -32,14 +32,14 @@ def stalled(graphs: Graphs, number: int, functions: set[str]) -> list[str]:
                 graphs.take(20 * SECOND)
 
     graphs.before_call = before
-    # What a stalled call delays is late.
+    # Work delayed by a stalled call is late.
     graphs.faulty = True
     return calls
 
 
 @pytest.mark.slow
 def test_no_node_starts_after_its_topology_was_cancelled() -> None:
-    """Any call of the functions that run it stands still while a cancel is answered: nothing begins after that."""
+    """Any call of its functions stands still during a cancel: nothing begins after that."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
@@ -56,7 +56,7 @@ def test_no_node_starts_after_its_topology_was_cancelled() -> None:
 
 @pytest.mark.slow
 def test_no_node_starts_after_its_topology_was_paused() -> None:
-    """Any call of the functions that run it stands still while a pause is answered: nothing begins until a resume."""
+    """Any call of its functions stands still during a pause: nothing begins until a resume."""
     for number in count(1):
         with Graphs() as graphs:
             graphs.target = lambda _phase, _context: graphs.take(3 * SECOND)
@@ -107,7 +107,7 @@ def test_a_rollback_keeps_its_order_whatever_stands_still() -> None:
 
 
 def unwritten(graphs: Graphs) -> None:
-    """Break the only execution of a topology whose plan stores nothing; from then on the plan stores nothing either."""
+    """Break the only execution of a topology whose plan stores nothing; later plans store nothing either."""
 
     def refuse(call: Call) -> None:
         if call.machine.function == "topology" and call.operation == "put_item":
@@ -152,7 +152,7 @@ FIRST_NODES: dict[str, dict[str, Any]] = {f"n{number}": {"type": PLAIN} for numb
 
 
 def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
-    """Have the plan wait before it makes the last of the nodes that wait for no other: one more than a batch holds."""
+    """Delay the plan before it creates the last of the nodes without parents: one more than a batch holds."""
     batches = count()
 
     def is_wanted(call: Call) -> bool:
@@ -165,7 +165,7 @@ def plan_stands_still(graphs: Graphs, duration: Millis) -> list[Call]:
 
 @pytest.mark.parametrize("policy", ["stop", "rollback"])
 def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
-    """A plan stands still until those that it has made were found, and have failed: the last one stays where it is."""
+    """A plan stands still until its earlier nodes were found, and have failed: the last one does not start."""
     with Graphs() as graphs:
 
         def fail(_phase: str, _context: Context) -> None:
@@ -184,7 +184,7 @@ def test_no_first_node_starts_after_another_has_failed(policy: str) -> None:
 
 
 def test_no_first_node_starts_after_a_pause_that_its_plan_has_not_heard_of() -> None:
-    """The pause is answered while the plan makes its task, due at once: it is held, and runs when all is resumed."""
+    """The pause comes while the plan creates its task, due at once: it is held, and runs after a resume."""
     with Graphs() as graphs:
         stalls = plan_stands_still(graphs, 20 * SECOND)
         graphs.submit(FIRST_NODES)

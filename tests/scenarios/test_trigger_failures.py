@@ -44,7 +44,7 @@ def test_a_tick_that_cannot_read_its_minutes_fails(operation: str) -> None:
 
 
 def test_a_tick_that_reads_everything_does_not_fail() -> None:
-    """Only what is wrong is an error."""
+    """Only errors are failures."""
     with Scenario() as scenario:
         scenario.run(2 * MINUTE)
         scenario.ticking = False
@@ -53,7 +53,7 @@ def test_a_tick_that_reads_everything_does_not_fail() -> None:
 
 
 def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
-    """One shard that cannot be read makes the tick fail, and delays no task of another; the next tick reads it."""
+    """An unreadable shard makes the tick fail, and delays no task of another; the next tick reads it."""
     with Scenario() as scenario:
         made = [scenario.ask("POST", "/v1/tasks", {"type": PLAIN, "delay_seconds": 600}).body["id"] for _ in range(20)]
         scenario.run(2 * MINUTE)
@@ -77,5 +77,5 @@ def test_what_a_failed_tick_has_read_is_sent_and_kept() -> None:
 
 
 def _waiting(scenario: Scenario) -> int:
-    """How many messages lie on the queues of work."""
+    """The number of messages on the work queues."""
     return sum(len(queue.messages) for queue in scenario.sqs.queues.values())

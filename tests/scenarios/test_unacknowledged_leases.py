@@ -30,14 +30,14 @@ def _wanted(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def _vanish(tasks: Pulled, **more: Any) -> None:  # noqa: ANN401 - JSON
-    """Have a worker ask for a lease and be gone when the answer comes."""
+    """Have a worker ask for a lease and vanish before the response."""
     answers = tasks.send("POST", "/v1/leases", _wanted(**more))
     assert tasks.run_until(lambda: answers)
     assert answers[0].body["leases"]
 
 
 def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The lease of a worker that asks again and again."""
+    """The lease of a worker that asks repeatedly."""
     until = tasks.now + MINUTE
     while tasks.now < until:
         for lease in tasks.ask("POST", "/v1/leases", _wanted(**more)).body["leases"]:
@@ -50,7 +50,7 @@ def _lease(tasks: Pulled, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
     tasks: Pulled, retry: Mapping[str, Any]
 ) -> None:
-    """Whoever asks next runs the first attempt, although only one is allowed; the history has nothing else."""
+    """The next worker runs the first attempt, although only one is allowed; the history has nothing else."""
     with tasks:
         task_id = tasks.create_pulled(2 * SECOND, **({"retry": retry} if retry else {}))
         _vanish(tasks)
@@ -64,7 +64,7 @@ def test_a_worker_that_vanishes_while_it_polls_takes_no_attempt_with_it(
 
 
 def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) -> None:
-    """A task that nobody received is another worker's within seconds; one that was acknowledged is not."""
+    """Another worker gets an unacknowledged task within seconds; an acknowledged one is not available."""
     with tasks:
         tasks.create_pulled()
         _vanish(tasks, acknowledge_within_seconds=WITHIN)
@@ -79,7 +79,7 @@ def test_a_lease_that_is_to_be_acknowledged_is_short_until_it_is(tasks: Pulled) 
 
 
 def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
-    """It need not acknowledge anything: ten minutes after a lease of fifteen it reports its result."""
+    """It need not acknowledge: ten minutes after a lease of fifteen it reports its result."""
     with tasks:
         task_id = tasks.create_pulled(timeout_seconds=900)
         lease = _lease(tasks, lease_seconds=900)
@@ -92,7 +92,7 @@ def test_a_worker_without_heartbeats_has_its_whole_lease(tasks: Pulled) -> None:
 
 @pytest.mark.parametrize("sign", ["heartbeat", "progress of the task"])
 def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, sign: str) -> None:
-    """After a sign of life its worker has begun it: the next lease is the second attempt."""
+    """After a heartbeat its worker has begun it: the next lease is the second attempt."""
     with tasks:
         task_id = tasks.create_pulled()
         lease = _lease(tasks)
@@ -108,7 +108,7 @@ def test_an_attempt_that_was_acknowledged_counts_when_it_is_lost(tasks: Pulled, 
 
 
 def test_a_task_that_ends_each_worker_before_it_is_heard_of_comes_to_its_end(tasks: Pulled) -> None:
-    """So many leases in a row are no attempts; the next ones are, until none is left."""
+    """A limited number of such leases are no attempts; the next ones are, until none is left."""
     with tasks:
         task_id = tasks.create_pulled(retry={"max_attempts": 2, "initial_seconds": 0})
         attempts = []
@@ -134,7 +134,7 @@ def test_an_acknowledged_lease_begins_the_count_of_unacknowledged_ones_anew(task
 
 
 def test_a_task_whose_lease_nobody_received_expires_as_if_it_had_not_started(tasks: Pulled) -> None:
-    """The claim that was for nothing was no start: its user's time to start it is over."""
+    """The unused claim was no start: the limit for the start is over."""
     with tasks:
         task_id = tasks.create_pulled(expires_seconds=20)
         _vanish(tasks)
@@ -156,7 +156,7 @@ def test_a_cancel_that_nobody_received_the_lease_for_is_done_at_the_next_claim(t
 
 
 def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: Pulled) -> None:
-    """While it is nobody's, and afterwards in the account of its time."""
+    """While it has no worker, and afterwards in its times."""
     with tasks:
         task_id = tasks.create_pulled()
         _vanish(tasks)
@@ -168,7 +168,7 @@ def test_the_reasons_of_a_late_start_name_the_lease_that_nobody_received(tasks: 
 
 
 def test_a_time_to_acknowledge_beyond_the_lease_is_refused(tasks: Pulled) -> None:
-    """The answer names the field."""
+    """The response names the field."""
     with tasks:
         refused = tasks.ask("POST", "/v1/leases", _wanted(acknowledge_within_seconds=31))
         assert refused.status == 422

@@ -1,4 +1,4 @@
-"""Owners see which of their tasks hold unique keys."""
+"""Owners see which of their tasks have unique keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tests.scenarios.tasks import Tasks
 
 
 def test_a_key_names_its_task_until_it_is_free() -> None:
-    """By `unique` or `debounce`; after the end of its task nobody holds it."""
+    """By `unique` or `debounce`; after the end of its task the key is free."""
     with Tasks() as tasks:
         unique = tasks.create(SECOND, unique={"key": "customer/17"})
         body = {"type": PLAIN, "debounce": {"key": "rebuild", "seconds": 3_600}}
@@ -26,7 +26,7 @@ def test_a_key_names_its_task_until_it_is_free() -> None:
 
 
 def test_a_long_list_of_keys_has_pages() -> None:
-    """Each key once, in the order of due times, whatever lies between them."""
+    """Each key once, in the order of due times, with any items in between."""
     with Tasks() as tasks:
         for number in range(7):
             tasks.create(HOUR + number * SECOND, unique={"key": f"k{number}"})

@@ -1,4 +1,4 @@
-"""Of the tasks with one unique key, one at a time holds it: later creations keep it, replace it or are refused."""
+"""Only one task at a time has a unique key: later creations keep it, replace it or are refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = "customer-17"
 FREQUENT = [(100, 150), (50, 150), (100, 60), (25, 300)]
-"""Uses of a key, and deliveries, that come every so many milliseconds: hundreds of requests a case."""
+"""Uses of a key, and deliveries, that come every this many milliseconds: hundreds of requests a case."""
 
 
 def unique(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
@@ -38,12 +38,12 @@ def make(tasks: Tasks, delay: int = 0, *, idempotency: str | None = None, **fiel
 
 
 def held(reply: Reply) -> str | None:
-    """What an answer says was done with the task that holds the key."""
+    """A response's statement on the task with the key."""
     return reply.headers.get("Duetime-On-Conflict")
 
 
 def storm(tasks: Tasks, every: Millis, duration: Millis, *bodies: dict[str, Any]) -> None:
-    """Ask for the tasks in turn, one each so many milliseconds, whether or not the requests before are answered."""
+    """Request the tasks one after the other, one every this many milliseconds, without waiting for responses."""
     until, turns = tasks.now + duration, cycle(bodies)
 
     def go() -> None:
@@ -60,7 +60,7 @@ def writes_with_key(call: Call) -> bool:
 
 
 def test_a_key_is_kept_until_its_task_has_ended() -> None:
-    """Creations in between get the task that there is; the next one after its end makes a new one."""
+    """Creations in between return the existing task; the next one after its end creates a new one."""
     with Tasks() as tasks:
         tasks.last(30)
         first = make(tasks, **unique(), payload={"n": 1})
@@ -97,7 +97,7 @@ def test_a_key_until_the_start_is_free_once_its_task_runs() -> None:
 
 
 def test_a_task_that_is_put_back_shares_its_key_with_one_that_was_created_just_then() -> None:
-    """That creation has read that it runs, and is written when its lock was refused: the later task has the key."""
+    """The creation has read that it runs, and is written when its lock was refused: the later task has the key."""
     with Tasks() as tasks:
         tasks.last(60)
         body = {"type": PLAIN, "timeout_seconds": 120, "lock": {"key": "db-17"}}
@@ -137,7 +137,7 @@ def test_a_conflict_is_refused_with_the_task_that_holds_the_key() -> None:
 
 
 def test_a_task_that_waits_is_replaced() -> None:
-    """It keeps its id, and gets the due time, the payload and all fields of the later creation."""
+    """It keeps its id, and gets due time, payload and all fields of the later creation."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique(), payload={"n": 1}, tags={"a": "1"}, name="old", expires_seconds=5)
         later = make(tasks, MINUTE, **unique(on_conflict="replace"), payload={"n": 2}, priority="high")
@@ -152,7 +152,7 @@ def test_a_task_that_waits_is_replaced() -> None:
 
 
 def test_a_task_that_has_begun_is_not_replaced() -> None:
-    """Not while it runs, nor while it waits for its next attempt; nor by a task of another type."""
+    """Neither while it runs, nor while it waits for its next attempt; nor by a task of another type."""
     with Tasks() as tasks:
         tasks.fail(1)
         patient = {"max_attempts": 2, "initial_seconds": 3_600, "max_seconds": 3_600}
@@ -169,7 +169,7 @@ def test_a_task_that_has_begun_is_not_replaced() -> None:
 
 @pytest.mark.parametrize("on_conflict", ["keep", "refuse"])
 def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
-    """Both have read that nobody holds it when the first one takes it."""
+    """Both have read that the key is free when the first one takes it."""
     with Tasks() as tasks:
         late: list[Reply] = []
         body = {"type": PLAIN, "delay_seconds": 60, **unique(on_conflict=on_conflict)}
@@ -182,7 +182,7 @@ def test_of_two_creations_at_once_one_takes_the_key(on_conflict: str) -> None:
 
 
 def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
-    """Repeated with its idempotency key, one that was kept says so, also after the other task has ended."""
+    """Repeated with its idempotency key, the response names the kept task, also after that has ended."""
     with Tasks() as tasks:
         first = make(tasks, MINUTE, **unique(), idempotency="one")
         kept = make(tasks, MINUTE, **unique(), idempotency="two")
@@ -197,7 +197,7 @@ def test_a_creation_whose_answer_is_lost_is_answered_as_before() -> None:
 
 @pytest.mark.parametrize("field", ["unique", "debounce"])
 def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(field: str) -> None:
-    """Repeated with its idempotency key after that task's end, it is answered with it."""
+    """Repeated with its idempotency key after that task's end, it returns that task."""
     with Tasks() as tasks:
         tasks.faulty = True
         keyed: dict[str, Any] = {
@@ -224,7 +224,7 @@ def test_a_creation_that_has_replaced_a_task_and_crashed_makes_no_other_one(fiel
 
 
 def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
-    """The other one is answered with what that did, and not refused."""
+    """The other one returns the result of the first, and is not refused."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         late: list[Reply] = []
@@ -242,7 +242,7 @@ def test_of_two_repeats_of_a_creation_at_once_one_replaces() -> None:
 
 
 def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() -> None:
-    """It goes on when the task that was replaced has ended and holds the key no more."""
+    """It continues when the replaced task has ended and its key is free."""
     with Tasks() as tasks:
         first = make(tasks, HOUR, **unique())
         late: list[Reply] = []
@@ -264,7 +264,7 @@ def test_a_creation_that_stands_still_while_its_repeat_replaces_makes_no_task() 
 
 
 def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
-    """The failed task does not hold it any more; once the other one has ended, it can be retried."""
+    """The failed task has lost it; once the other one has ended, it can be retried."""
     with Tasks() as tasks:
         tasks.fail()
         first = make(tasks, **unique(), retry=ONCE)
@@ -285,7 +285,7 @@ def test_a_retry_is_refused_while_another_task_holds_the_key() -> None:
 
 
 def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
-    """The creation comes after the retry has read that nobody holds the key."""
+    """The creation comes after the retry has read that the key is free."""
     with Tasks() as tasks:
         tasks.fail()
         first = make(tasks, **unique(), retry=ONCE)
@@ -300,7 +300,7 @@ def test_a_retry_and_a_creation_at_once_do_not_both_take_the_key() -> None:
 
 @pytest.mark.parametrize("field", ["unique", "debounce"])
 def test_a_retry_of_a_task_that_never_started_takes_a_key_until_the_start(field: str) -> None:
-    """It is refused while another task holds the key, also one that takes it just then."""
+    """It is refused while another task has the key, also one that takes it at that moment."""
     with Tasks() as tasks:
         keyed = {"unique": unique(until="started")["unique"], "debounce": {"key": KEY, "seconds": 600}}[field]
         first = make(tasks, 10 * MINUTE, **{field: keyed}, expires_seconds=60)
@@ -340,7 +340,7 @@ def test_a_deleted_or_cancelled_task_frees_its_key() -> None:
 
 
 def test_the_item_of_a_key_goes_after_the_record_and_never_before() -> None:
-    """While a task is open its key's item has no time to live, however old; a retry takes it away again."""
+    """While a task is open its key's item has no time to live, at any age; a retry removes it again."""
     with Tasks() as tasks:
         tasks.fail()
         first = make(tasks, 40 * 24 * HOUR, **unique(), retry=ONCE)
@@ -383,7 +383,7 @@ def test_a_debounced_task_is_put_off_by_each_creation_up_to_its_limit() -> None:
     [(2000, 300), (400, 150), *(pytest.param(*each, marks=pytest.mark.slow) for each in FREQUENT)],
 )
 def test_a_debounced_task_starts_by_its_limit_however_often_its_key_is_used(every: Millis, delivery: Millis) -> None:
-    """Creations come faster than messages are delivered: each task starts as its `max_seconds` say, all the time."""
+    """Creations come faster than messages are delivered: each task always starts within its `max_seconds`."""
     with Tasks() as tasks:
         tasks.delivery, began = (delivery, delivery), tasks.now
         storm(tasks, every, 35 * SECOND, {"debounce": {"key": KEY, "seconds": 5, "max_seconds": 10}})
@@ -414,7 +414,7 @@ def test_a_task_that_is_replaced_all_the_time_starts(every: Millis, delivery: Mi
 
 
 def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
-    """Each request sends its message anew, and none makes those before void."""
+    """Each request sends its message anew, and none invalidates the earlier ones."""
     with Tasks() as tasks:
         tasks.delivery = 300, 300
         task_id = tasks.create(HOUR)
@@ -425,7 +425,7 @@ def test_a_task_that_its_user_has_run_again_and_again_starts() -> None:
 
 
 def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
-    """A due task whose message is gone need not wait for the recovery scan."""
+    """A due task with a lost message need not wait for the recovery scan."""
     with Tasks() as tasks:
         tasks.receiving = False
         task_id = tasks.create()
@@ -439,7 +439,7 @@ def test_a_message_that_was_lost_is_sent_anew_by_a_request_to_run() -> None:
 
 
 def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
-    """Its check stays where it is: the message of that is valid, and brings what the last creation asked for."""
+    """Its check stays in place: its message is valid, and starts the last creation's task."""
     with Tasks() as tasks:
         tasks.receiving = False
         first = make(tasks, **unique(on_conflict="replace"), payload=0)
@@ -457,7 +457,7 @@ def test_a_replacement_of_a_task_that_is_due_costs_no_message() -> None:
 
 
 def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
-    """Each field is named; so is what says nothing."""
+    """Each field is named; so is an empty one."""
     with Tasks() as tasks:
         debounce = {"key": KEY, "seconds": 60}
         asked: list[tuple[dict[str, Any], str]] = [
@@ -472,7 +472,7 @@ def test_debounce_excludes_a_due_time_and_a_unique_key() -> None:
 
 
 def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> None:
-    """The refusal says what to use; a topology as a whole can be the only one."""
+    """The error says what to use; a topology as a whole can have one."""
     with Tasks() as tasks:
         node = {"nodes": {"a": {"type": PLAIN, **unique()}}}
         refused = tasks.ask("POST", "/v1/topologies", node)
@@ -491,7 +491,7 @@ def test_parts_of_schedules_and_topologies_have_no_key_but_a_topology_has() -> N
 
 
 def test_a_batch_with_one_key_twice_makes_one_task() -> None:
-    """The other entry says 200, with the same task."""
+    """The other entry is 200, with the same task."""
     with Tasks() as tasks:
         entry = {"type": PLAIN, "delay_seconds": 60, **unique()}
         reply = tasks.ask("POST", "/v1/tasks/batch", {"tasks": [entry, entry, {"type": PLAIN}]})
@@ -501,7 +501,7 @@ def test_a_batch_with_one_key_twice_makes_one_task() -> None:
 
 
 def test_events_with_one_key_make_one_task() -> None:
-    """An event that is delivered again, after its task has ended, makes no other one."""
+    """An event delivered again, after its task has ended, creates no other."""
     with Tasks() as tasks:
         at = "2026-11-21T02:33:00Z"
         tasks.last(30)

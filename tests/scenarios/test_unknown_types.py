@@ -1,4 +1,4 @@
-"""Types that no handler is known for are refused when they are asked for, unless the client allows them."""
+"""Types without a known handler are refused at the request, unless the client allows them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def scenario(monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: ANN401 - a scenar
 
 
 def faults(reply: Any) -> dict[str, str]:  # noqa: ANN401 - of the scenario
-    """What a 422 finds fault with."""
+    """The errors in a 422."""
     assert (reply.status, reply.body["code"]) == (422, "fields_invalid")
     return {fault["field"]: fault["reason"] for fault in reply.body["errors"]}
 
 
 def test_a_task_of_an_unknown_type_is_refused_by_name(scenario: Scenario) -> None:
-    """With the known types in the reason: those with a handler, and those that are pulled."""
+    """The reason has the known types: those with a handler, and pulled ones."""
     (reason,) = [faults(scenario.ask("POST", "/v1/tasks", {"type": "later"}))["type"]]
     assert all(text in reason for text in (repr("later"), repr(PLAIN), repr(PULLED), "allow_unknown_type"))
     assert scenario.ask("GET", "/v1/tasks").body["tasks"] == []
@@ -54,7 +54,7 @@ def test_what_may_run_is_accepted(scenario: Scenario, body: dict[str, Any]) -> N
 
 
 def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: Scenario) -> None:
-    """By itself, as a task, in a batch, in a schedule or by a change: one rule for all, before anything is kept."""
+    """Separately, as a task, in a batch, in a schedule or by a change: one rule for all, before anything is stored."""
     graph: dict[str, Any] = {"nodes": {"fetch": {"type": PLAIN}, "later": {"type": "later", "depends_on": ["fetch"]}}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": graph}
     node = "payload.nodes.later.type"
@@ -73,14 +73,14 @@ def test_the_nodes_of_a_topology_are_checked_however_it_is_asked_for(scenario: S
 
 
 def test_a_node_of_a_topology_may_call_what_tasks_may(scenario: Scenario) -> None:
-    """An address that is not public is refused in a node, too, when the topology is asked for as a task."""
+    """An address that is not public is refused in a node, too, when the topology is created as a task."""
     inside = {"type": "any", "target": {"kind": "http", "url": "https://127.0.0.1/"}}
     task = {"type": "nightly", "target": {"kind": "topology"}, "payload": {"nodes": {"a": inside}}}
     assert list(faults(scenario.ask("POST", "/v1/tasks", task))) == ["payload.nodes.a.target.url"]
 
 
 def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) -> None:
-    """What will make tasks is asked for as the tasks are; a change of anything else does not ask again."""
+    """Templates are checked as tasks are; a change of other fields does not check again."""
     schedule = {"name": "hourly", "cron": "0 * * * *"}
     unknown = {"type": "later"}
     assert list(faults(scenario.ask("POST", "/v1/schedules", {**schedule, "task": unknown}))) == ["task.type"]
@@ -93,13 +93,13 @@ def test_schedules_and_nodes_of_unknown_types_are_refused(scenario: Scenario) ->
 
 
 def test_where_the_types_are_not_known_none_is_refused() -> None:
-    """A deployment whose package of handlers was not imported when it was built takes any type."""
+    """A deployment whose package of handlers was not imported at the build accepts any type."""
     with Scenario() as scenario:
         assert scenario.ask("POST", "/v1/tasks", {"type": "later", "delay_seconds": 3600}).status == 201
 
 
 def test_every_deployment_handles_the_type_that_it_is_verified_with(scenario: Scenario) -> None:
-    """A probe is accepted and run, whatever the deployed package of handlers is: twice it fails, as it was asked to."""
+    """A probe is accepted and run, with any deployed package of handlers: it fails twice, as requested."""
     body = {"type": "duetime.probe", "payload": {"fail_times": 2}, "retry": {"initial_seconds": 1}}
     created = scenario.ask("POST", "/v1/tasks", body)
     assert created.status == 201

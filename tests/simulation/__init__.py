@@ -1,1 +1,1 @@
-"""Random faults in virtual time: the same seed gives the same run."""
+"""Random faults in virtual time: the same seed makes the same run."""

@@ -1,4 +1,4 @@
-"""Run many seeds and tell which of them broke a promise: `python -m tests.simulation --first 60 --seeds 1000`.
+"""Run many seeds and list those that broke a promise: `python -m tests.simulation --first 60 --seeds 1000`.
 
 One seed alone also prints its trace: `python -m tests.simulation --first 17 --seeds 1`.
 """
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _LAST_LINES = 200
-"""Of a trace, unless all of it is written to a file."""
+"""Lines of a trace, unless all of it is written to a file."""
 _SHOWN = 5
 _AT_ONCE = 200
-"""Seeds that are given to the processes in one go, if nobody knows how many there will be."""
+"""Seeds given to the processes at once, if their number is unknown."""
 BROKEN, CRASHED = 1, 3
 """Exit codes: a promise was broken; the simulation itself failed, which says nothing about the core."""
 
@@ -41,7 +41,9 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     seeds: Annotated[int, typer.Option(help="How many seeds.", min=1)] = 100,
     rate: Annotated[
         list[float] | None,
-        typer.Option(help="The chance of a fault at each call, of several one for each seed in turn; else its own."),
+        typer.Option(
+            help="The chance of a fault at each call; of several one for each seed in turn; otherwise its own."
+        ),
     ] = None,
     theme: Annotated[
         Theme | None, typer.Option(help="What the users are busy with; else it is left to chance.")
@@ -51,12 +53,12 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     restore: Annotated[bool, typer.Option(help="Restore the table to an earlier moment at a random one.")] = False,  # noqa: FBT002 - a flag
     regions: Annotated[bool, typer.Option(help="Let a second Region take over at a random moment.")] = False,  # noqa: FBT002 - a flag
     faults: Annotated[
-        int, typer.Option(help="Run seeds until so many faults were injected, however many it takes.")
+        int, typer.Option(help="Run seeds until this many faults were injected, however many it takes.")
     ] = 0,
     report: Annotated[Path | None, typer.Option(help="Where what is printed goes, too.")] = None,
     until_broken: Annotated[bool, typer.Option(help="Stop at the first seed that breaks a promise.")] = False,  # noqa: FBT002 - a flag
 ) -> None:
-    """Run seeds, each some minutes of simulation and as much calm as it takes, in virtual time."""
+    """Run seeds, each with some minutes of simulation and the calm that it needs, in virtual time."""
     console = Console(record=report is not None)
     if seeds == 1 and not (restore or regions or faults):
         sys.exit(_run_one(first, rate_of(first, rate), theme, trace, console))
@@ -70,7 +72,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
     jobs = jobs or os.cpu_count() or 1
     outcomes = until_injected(faults, run, first, jobs) if faults else spread(run, range(first, first + seeds), jobs)
     ran = 0
-    # Whoever stops it wants to know what has run.
+    # A person who stops it wants to know what has run.
     with suppress(KeyboardInterrupt):
         for outcome in track(outcomes, "Simulations", None if faults else seeds, console=console, transient=True):
             ran += 1
@@ -103,7 +105,7 @@ def main(  # noqa: PLR0913, PLR0917 - the options of a command
 def until_injected(
     faults: int, run: Callable[[int], Outcome], first: int, jobs: int, at_once: int = _AT_ONCE
 ) -> Iterator[Outcome]:
-    """Run seeds until so many faults were injected."""
+    """Run seeds until this many faults were injected."""
     injected = 0
     for begin in count(first, at_once):
         for outcome in spread(run, range(begin, begin + at_once), jobs):
@@ -121,7 +123,7 @@ def _tell(outcome: Outcome, console: Console) -> None:
 
 
 def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | None, console: Console) -> int:
-    """Run one seed, and show its trace: the whole of it, or its end; and what led to the first violation."""
+    """Run one seed, and show its trace: the whole of it, or its end; and the events before the first violation."""
     simulation = simulated(seed, rate, theme=theme)
     lines = told(simulation.lines)
     if trace is not None:
@@ -139,7 +141,7 @@ def _run_one(seed: int, rate: float | None, theme: Theme | None, trace: Path | N
 
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
-        # Sets are walked in an order that Python draws anew for each process: a seed alone must decide.
+        # Python orders sets differently in each process: a seed alone must decide.
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         os.execve(sys.executable, command, os.environ | {"PYTHONHASHSEED": "0"})  # noqa: S606 - itself once more
     typer.run(main)

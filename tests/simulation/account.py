@@ -46,15 +46,15 @@ class Account(account.Account):
 
     @cached_property
     def callback_bodies(self) -> list[bytes]:
-        """What was posted to the callback URL, in order."""
+        """The posts to the callback URL, in order."""
         return []
 
     def check_grant(self, function: str, service: str, operation: str, request: Mapping[str, Any]) -> None:
-        """Refuse what the function's role does not allow, and note what is used."""
+        """Refuse calls that the function's role does not allow, and note used grants."""
         grants.check(function, self.environ, service, operation, request)
 
     def act(self, phase: str, context: Asked, payload: Any) -> Any:  # noqa: ANN401 - any JSON
-        """Do a phase of a task, as an endpoint; what endpoints do is up to those who use the account."""
+        """Do a phase of a task, as an endpoint; users of the account decide how endpoints behave."""
         raise NotImplementedError
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
@@ -69,15 +69,15 @@ class Account(account.Account):
             return error
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Note that a notice was posted to its address; the status of the answer."""
+        """Note a notice posted to its address; return the status of the response."""
         raise NotImplementedError
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
+        """Note a task's outcome posted to its callback URL; return the status of the response."""
         raise NotImplementedError
 
     def respond(self, call: HttpCall) -> HttpResponse:
-        """Answer a call as the endpoint of the tasks, or as the one that is told of outcomes."""
+        """Respond to a call as the endpoint of the tasks, or as the receiver of outcomes."""
         if call.method == "GET":
             return HttpResponse(200, body=b'{"percent": 40}')
         if call.url.startswith(CALLBACK_URL):
@@ -115,7 +115,7 @@ class Account(account.Account):
         return HttpResponse(200, body=json.dumps({"results": [_outcome(result) for result in results]}).encode())
 
     def _rows(self, call: HttpCall) -> HttpResponse:
-        """Answer a request that a task has described: it says itself which task it is of."""
+        """Respond to a request that a task has described: it says itself which task it is of."""
         told = json.loads(call.body)
         assert told["task"] == call.headers["Duetime-Task"], "its placeholders were not replaced"
         fence = int(call.headers["Duetime-Fence"])
@@ -128,7 +128,7 @@ class Account(account.Account):
 
 
 def _outcome(result: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, or an error
-    """What the response for several tasks says of one."""
+    """The response for several tasks, for one of them."""
     if isinstance(result, BaseException):
         return {"status": 500, "error": str(result)}
     return {"status": 202} if isinstance(result, Accepted) else {"status": 200, "result": result}

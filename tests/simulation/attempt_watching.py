@@ -1,6 +1,6 @@
-"""What must hold of attempts, whatever fails: who may write, how many there are, how long they last, when they stop.
+"""Invariants of attempts under any faults: who may write, their number, their duration, and their stops.
 
-What is legal is said anew here, not asked of the code that is watched.
+The rules are written again here, not taken from the watched code.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _ENDED = frozenset({State.FAILED, State.CANCELLED})
 _RETRIABLE = frozenset(
     {
         *("Boom", "Timeout", "WorkerLost"),
-        # Of a step, if the table is away or the lease is over.
+        # For a step, if the table fails or the lease has ended.
         *("Unavailable", "LeaseLost"),
         *("Panic", "CancelledError", "KeyboardInterrupt", "GeneratorExit", "BaseExceptionGroup"),
     }
@@ -75,9 +75,9 @@ class AttemptWatching:
 
     Attributes:
         deferred: until when the target of a task may notify that has accepted the work.
-        is_off: whether nothing is watched: for whoever makes calls himself, in nobody's name.
-        hears_all: whether everything that users ask for is told here.
-        may_cancel: ids, names and types of tasks of which users have asked that they be cancelled.
+        is_off: whether nothing is watched: for tests whose calls belong to nobody.
+        hears_all: whether all requests of users are reported here.
+        may_cancel: ids, names and types of tasks that users have asked to cancel.
         errors: by task and fence, the class of the error in which a handler has ended.
     """
 
@@ -133,12 +133,12 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _hear(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-        """Of whoever works on a task, unless the write is a request of its user's, or of a task that waits for it."""
+        """Note a write of those who work on a task: it is no user's request, and from no waiting task."""
         if all(new.get(each) == old.get(each) for each in (_ASKED, _ACTIONS, _DEPENDENTS)):
             self._heard[name] = int(new[_FENCE]["N"])
 
     def _was_unreceived(self, name: str, old: Mapping[str, Any]) -> bool:
-        """Whether a lease that ended was no attempt: nobody was heard of under it, which happens so often in a row."""
+        """Whether an ended lease was no attempt: without a report, which happens a limited number of times."""
         task = task_of(old)
         fence, claimer = self._claimed_by.get(name, (0, None))
         home = None if claimer is None else claimer.home
@@ -150,7 +150,7 @@ class AttemptWatching:
         return self._unreceived[name] <= MOST_UNRECEIVED
 
     def _count(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any], after: State) -> None:
-        """What was put back or paused counts for nothing; a failure ends a task only once its attempts are spent."""
+        """Tasks put back or paused do not count; a failure ends a task only after its last attempt."""
         is_put_back = after is State.PAUSED or (
             after is State.WAITING and new.get(_ATTEMPT_HISTORY) == old.get(_ATTEMPT_HISTORY)
         )
@@ -166,7 +166,7 @@ class AttemptWatching:
             self._used[name] = 0
 
     def _is_late(self, task: Task, attempt: int) -> bool:
-        """Whether the attempt after this one might have come too late; the record may count its rollbacks by now."""
+        """Whether the attempt after this one might have been too late; the record may count its rollbacks by now."""
         next_at = self._account.time.now() + max(task.retry.bound(attempt), OVERDUE)
         return task.retry_by is not None and next_at + 2 * SKEW > task.retry_by
 
@@ -177,12 +177,12 @@ class AttemptWatching:
         if not isinstance(home, Machine) or home.function != "worker" or known != fence or claimer is author:
             return
         target = task_of(new).target
-        # Whoever finds that what runs elsewhere has ended.
+        # A process that finds that work elsewhere has ended.
         runs_elsewhere = isinstance(target, TopologyTarget) or is_job(target)
         self._check(runs_elsewhere, f"{name} went from {what} by {home}, but attempt {fence} is another process's")
 
     def _check_alone(self, name: str, author: Strand, after: State) -> None:
-        """Nobody ends an attempt whose target is still at work, but its own process."""
+        """Only its own process ends an attempt whose target still runs."""
         others = [
             effect
             for effect in self._account.watching.live
@@ -192,7 +192,7 @@ class AttemptWatching:
         self._check(not others, f"{name} became {after} by {author.home} while {others} goes on")
 
     def _check_wanted(self, name: str, new: Mapping[str, Any]) -> None:
-        """Nothing is cancelled that nobody has asked to; `DependencyWatching` looks at what others have ended."""
+        """Only tasks that somebody asked to cancel are cancelled; `DependencyWatching` checks the others."""
         task = task_of(new)
         if task.was_never_let_start:
             return
@@ -203,18 +203,18 @@ class AttemptWatching:
         self._check(is_wanted, f"{name}, called {task.name!r}, was cancelled, and nobody has asked for that")
 
     def switched(self, task_type: str, most: int | None) -> None:
-        """An operator was told how many of a type may run at once from now on; `None` if he asks for no limit."""
+        """An operator set how many of a type may run at once from now on; `None` means no limit."""
         if most is None:
             self._switches.pop(task_type, None)
         else:
             self._switches[task_type] = (self._account.time.now(), most)
 
     def unswitched(self) -> None:
-        """All limits are taken away."""
+        """All limits are deleted."""
         self._switches.clear()
 
     def _check_switch(self, task: Task, phase: str) -> None:
-        """None of a type that is stopped begins, and no more than so many of one that is capped."""
+        """No task of a stopped type begins, and no more than the limit of a limited one."""
         set_at, most = self._switches.get(task.type, (0, 0))
         claimed_at = self._account.watching.claimed_at
         if task.type not in self._switches or claimed_at.get(task.id.text, 0) < set_at + SWITCHED:
@@ -231,7 +231,7 @@ class AttemptWatching:
         )
 
     def asked_to_stop(self, task_id: str, fence: int) -> None:
-        """A user was told that a running task will stop."""
+        """A user's response said that a running task will stop."""
         self._stopped[task_id] = fence
 
     def began(self, task: Task, phase: str, fence: int) -> None:
@@ -251,7 +251,7 @@ class AttemptWatching:
             self.errors[effect.task_id, effect.fence] = kind
 
     def _check_errors(self, name: str, task: Task) -> None:
-        """Without faults no attempt is lost whose handler has ended in an error, whatever it raised or returned."""
+        """Without faults no attempt is lost whose handler has ended in an error, with any error or result."""
         if self._account.faulty or not task.attempt_history:
             return
         for line in task.attempt_history:
@@ -271,7 +271,7 @@ class AttemptWatching:
             late = now - effect.attempt_began - effect.timeout
             self._check(late <= OVERDUE, f"{effect} goes on {late} ms after its time")
         asked_at = self._asked_at.get(effect.task_id)
-        # One that runs in the call of another task ends with that one, whatever its own user asks.
+        # A task that runs in the call of another ends with that one, whatever its own user requests.
         is_alone = effect.task_id not in self._account.joined
         if asked_at is not None and effect.phase == "run" and is_alone and not self._account.faulty:
             task = self._account.watching.record(effect.task_id)

@@ -23,7 +23,7 @@ _STOPPED = 0.4
 
 
 class BulkUsers:
-    """What users and operators do to more than one task, at random moments."""
+    """Actions of users and operators on several tasks, at random moments."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -33,7 +33,7 @@ class BulkUsers:
         self._changed: dict[str, str] = {}
 
     def use(self, until: Millis) -> None:
-        """Do what they do."""
+        """Act as they do."""
         calls: list[Callable[[], object]] = [
             *2 * [partial(self.users.create_batch, [0, 60, 300])],
             *(self._cancel_by_filter, self._change_by_filter, self._redrive, self._switch, self._free_lock),
@@ -45,7 +45,7 @@ class BulkUsers:
             self.random.choice(calls)()
 
     def restore(self) -> None:
-        """Take back whatever holds tasks up."""
+        """Remove everything that delays tasks."""
         self.simulation.attempts.unswitched()
         answer = self.users.ask("GET", "/v1/switches")
         for switch in answer.body["switches"] if answer is not None and answer.status == 200 else []:
@@ -56,7 +56,7 @@ class BulkUsers:
         return {"name": self.random.choice(stored)} if stored else {"type": works.PHASED}
 
     def _cancel_by_filter(self) -> None:
-        """Cancel what a filter means; the same request is sent again now and then, and what it began is stopped."""
+        """Cancel the tasks that match a filter; sometimes repeat the request, and stop its operation."""
         meant = self._filter()
         self.simulation.attempts.may_cancel.update(meant.values())
         body = {"filter": meant, "force": self.random.random() < 0.5}
@@ -70,13 +70,13 @@ class BulkUsers:
         self.users.ask("GET", "/v1/bulk-operations")
 
     def _change_by_filter(self) -> None:
-        """Change what a filter means; only these requests change priorities, so each task keeps the last one."""
+        """Change the tasks that match a filter; only this changes priorities, so each task keeps the last one."""
         meant, priority = self._filter(), self.random.choice(["high", "low"])
         name = meant.get("name", "")
         self._changed.pop(name, None)
         answer = self.users.ask("POST", "/v1/tasks/update", {"filter": meant, "update": {"priority": priority}})
         if "name" not in meant:
-            # Of a type: whichever of its tasks has not started.
+            # Of a type: all of its tasks that have not started.
             self._changed.clear()
         elif answer is not None and answer.status == 200 and answer.body["affected"]:
             self._changed[name] = priority
@@ -99,7 +99,7 @@ class BulkUsers:
                 self.users.ask("POST", f"/v1/bulk-operations/{answer.body['id']}/cancel")
 
     def check_changed(self) -> None:
-        """What was changed, as its user was told, is as it was asked for."""
+        """Changes that a user's response confirmed are in force."""
         for task in self.simulation.watching.tasks():
             wanted = self._changed.get(task.name) if task.node_ref is None and task.schedule_ref is None else None
             is_so = wanted in {None, task.priority.value}
@@ -108,7 +108,7 @@ class BulkUsers:
             )
 
     def free_locks(self, until: Millis) -> None:
-        """Take locks away from their holders now and then, while nothing else goes wrong."""
+        """Take locks away from their holders now and then, without other faults."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 120 * SECOND))
             self._free_lock()
@@ -132,7 +132,7 @@ class BulkUsers:
                 return
 
     def _free_lock(self) -> None:
-        """Take a lock away from its holders, who may go on beside the next until their next heartbeat."""
+        """Take a lock away from its holders, who may continue beside the next until their next heartbeat."""
         key = self.random.choice(_LOCKS)
         self.simulation.watching.freed(key)
         self.users.ask("DELETE", f"/v1/locks/{key}")
@@ -146,7 +146,7 @@ class BulkUsers:
             self.users.ask("GET", "/v1/tasks", query="ids=" + ",".join(ids))
 
     def _keep_calendar(self) -> None:
-        """Make a calendar again and again under one name, and remove it."""
+        """Create and delete a calendar of one name repeatedly."""
         path = "/v1/calendars/holidays"
         body = {"dates": [f"2031-01-{self.random.randrange(1, 28):02}"]}
         if self.random.random() < 0.7:

@@ -1,4 +1,4 @@
-"""What must hold of bulk operations, whatever fails: one holder at a time, ends that stay, and none forgotten."""
+"""Invariants of bulk operations under any faults: one holder at a time, lasting ends, and none forgotten."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BulkWatching:
     """Watches bulk operations.
 
     Attributes:
-        ended: how many have come to their end.
+        ended: the number that have ended.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -66,7 +66,7 @@ class BulkWatching:
         check(holder is writer, f"the bulk operation {name} is held by {holder}, and was written by {writer}")
 
     def _writer(self) -> object:
-        """The machine whose call is being made; `None` for a call that pairs of operations make in nobody's name."""
+        """The machine of the present call; `None` for a call of pairs of operations, which belongs to nobody."""
         try:
             return self._account.time.author().home
         except RuntimeError:
@@ -74,11 +74,11 @@ class BulkWatching:
 
     @property
     def are_running(self) -> bool:
-        """Whether any has not come to its end yet."""
+        """Whether any has not ended yet."""
         return bool(self._running)
 
     def check_end(self) -> None:
-        """Every operation has come to its end."""
+        """Every operation has ended."""
         self._account.watching.check(not self._running, f"the bulk operations {sorted(self._running)} go on for ever")
 
 

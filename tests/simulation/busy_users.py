@@ -33,16 +33,16 @@ class Effect:
 
     @property
     def lives(self) -> bool:
-        """Whether it still goes on."""
+        """Whether it is still running."""
         return not self.is_over and not self.process.done
 
 
 @dataclass
 class Answer:
-    """An answer of the API.
+    """A response of the API.
 
     Attributes:
-        is_of_old: a function that was running when the table was restored has given it.
+        is_of_old: it comes from a function that was running when the table was restored.
     """
 
     status: int
@@ -51,7 +51,7 @@ class Answer:
 
 
 class BusyUsers:
-    """What happens in an account, or in several, by a seed.
+    """The events in an account, or in several, by a seed.
 
     Attributes:
         seed: decides all of it.
@@ -59,7 +59,7 @@ class BusyUsers:
         effects: every call of a target.
         created: ids of the tasks whose creation was acknowledged.
         is_busy: whether users create tasks.
-        behave: what a target does, by default something random.
+        behave: the behaviour of a target, by default random.
     """
 
     seed: int
@@ -71,9 +71,9 @@ class BusyUsers:
     behave: Callable[[str, Any], Any]
 
     if TYPE_CHECKING:
-        # Of the account, or of the one that joins several.
+        # Of the account, or of several together.
         def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-            """Send a request; `None` if no answer comes."""
+            """Send a request; `None` if there is no response."""
             ...
 
         def take(self, milliseconds: Millis) -> None:
@@ -81,7 +81,7 @@ class BusyUsers:
             ...
 
         def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-            """Note what does not hold."""
+            """Note a violation."""
             ...
 
         def began(self, phase: str, task_id: str, fence: int) -> Effect:
@@ -89,7 +89,7 @@ class BusyUsers:
             ...
 
         def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-            """Check the answer to a report of an attempt."""
+            """Check the response to a report of an attempt."""
 
     def use(self) -> None:
         """Create tasks, schedules and topologies, and cancel and retry some."""

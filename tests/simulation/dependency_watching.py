@@ -1,6 +1,6 @@
-"""What must hold of tasks with an `after`, whatever fails: each starts, or ends, by outcomes that the others have had.
+"""Invariants of tasks with an `after` under any faults: each starts, or ends, by outcomes that the others have had.
 
-What each rule asks for is said anew here. That none waits for ever is seen at the end, as of every task.
+The condition of each rule is written again here. That none waits for ever is checked at the end, as for every task.
 """
 
 from __future__ import annotations

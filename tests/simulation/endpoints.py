@@ -1,4 +1,4 @@
-"""What lies outside AWS in a simulated account: HTTP endpoints that tasks call, and those that are told of outcomes."""
+"""The outside of a simulated account: HTTP endpoints that tasks call, and receivers of outcomes."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ SINK_URL = "https://sqs.us-east-1.amazonaws.com/123456789012/sink"
 
 @dataclass(frozen=True)
 class Asked:
-    """What an endpoint knows of the attempt that calls it; it cannot be asked to stop.
+    """The facts that an endpoint has about its attempt; it cannot be asked to stop.
 
     Attributes:
-        requested_action: always nothing; handlers are told here what their user asks of them.
+        requested_action: always nothing; handlers get their user's requests here.
     """
 
     task_id: str

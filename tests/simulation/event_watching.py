@@ -1,6 +1,6 @@
-"""What must hold of the events that other systems get, whatever fails: what they say of receivers is what these saw.
+"""Invariants of the events for other systems under any faults: their statements about receivers are true.
 
-Each write of the table goes through the same functions as in a deployment, as its stream delivers it.
+Each write of the table passes the same functions as in a deployment, as its stream delivers it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LATE = MINUTE
 
 
 def expected_every(schedule: str) -> int | None:
-    """The seconds within which users expect a success of a schedule of this name, again and again."""
+    """The seconds within which users expect a success of a schedule of this name, repeatedly."""
     return Random(f"{schedule} expectation").choice(_EXPECTED)  # noqa: S311 - repeatable on purpose
 
 
@@ -49,8 +49,8 @@ class EventWatching:
     """Watches the events of late starts, and of schedules whose runs did not succeed in time.
 
     Attributes:
-        late: how many events say of a task that it has started late.
-        missed: how many events say of a schedule that no run has succeeded in time.
+        late: the number of events on tasks that have started late.
+        missed: the number of events on schedules without a successful run in time.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -76,7 +76,7 @@ class EventWatching:
             return
         is_claimed = old[_FENCE] != new[_FENCE]
         if _STARTED in old and (_STARTED not in new or (is_claimed and old[_STARTED] != new[_STARTED])):
-            # Put back, also by its worker, it has not started; nor has one whose lease no worker has acknowledged.
+            # A task that was put back, also by its worker, has not started; nor has one with an unacknowledged lease.
             self._called_at.pop(new[schema.SORT_KEY]["S"], None)
         if _HISTORY in old or _HISTORY not in new:
             return
@@ -108,7 +108,7 @@ class EventWatching:
         self._called.add((task.id.text, fence))
 
     def _read(self) -> None:
-        """Take what the stream delivers, at once."""
+        """Process deliveries of the stream at once."""
         changes = changes_of(self._stream.event(), FakeTelemetry())
         for event in events_of(changes):
             if event.kind is EventKind.TASK_LATE:
@@ -119,7 +119,7 @@ class EventWatching:
         self._stream.records.clear()
 
     def _check_missed(self, schedule: ScheduleSnapshot) -> None:
-        """A period is only said to have passed without a success if there was none in it."""
+        """An event on a period without a success is true."""
         self.missed += 1
         length, state = expected_every(schedule.name), schedule.expectation
         assert state is not None
@@ -137,7 +137,7 @@ class EventWatching:
         task, check = self._account.watching.record(name), self._account.watching.check
         check(self.late[name] == 1, f"{name} has {self.late[name]} events of its late start, {self._ids[name]}")
         if task is None or task.pull_queue or not isinstance(task.target, HandlerTarget):
-            # Its calls are not watched; a pull worker starts with its first heartbeat, whatever it does then.
+            # Its calls are not watched; a pull worker starts with its first heartbeat, in any case.
             return
         called_at = self._called_at.get(name)
         check(called_at is not None, f"{name} is said to have started late, and was not called")
@@ -145,6 +145,6 @@ class EventWatching:
         check(is_late, f"{name} is said to have started late, and was called in time")
 
     def check_end(self) -> None:
-        """Nothing was kept secret."""
+        """No information is missing."""
         for name in sorted(self._is_due):
             self._account.watching.check(self.late[name] == 1, f"{name} has started late, and no event says so")

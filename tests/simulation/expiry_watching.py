@@ -1,4 +1,4 @@
-"""What must hold of every item's expiry, whatever fails: it never lies before the last moment of its need.
+"""Invariants of every item's expiry under any faults: it is never before the last moment of its need.
 
 `tests/time_to_live.py` has the rules; here they are checked at the writes themselves, and once everything has ended.
 """
@@ -69,12 +69,12 @@ class ExpiryWatching:
             self._check(expires_at is not None or is_controlled(new), f"{partition} is kept for ever")
         elif partition.startswith(schema.UNIQUE_KEY_PREFIX) and expires_at is not None:
             task = self._account.watching.record(new[_KEY_HOLDER]["S"])
-            # A task that was erased cannot be retried, and takes no key again.
+            # An erased task cannot be retried, and takes no key again.
             is_safe = task is None or task.erased or _let_go(task) or (task.expires_at or expires_at) < expires_at
             self._check(is_safe, f"{partition} may be removed before its task {new[_KEY_HOLDER]['S']}")
 
     def check_kept(self, task_id: str) -> None:
-        """What lies outside of a record that has no expiry has none: its user was just told that it is there."""
+        """Data outside of a record without expiry has none: its user has just read of it."""
         task = self._account.watching.record(task_id)
         for content in _items_of(task) if task is not None and task.expires_at is None else ():
             item = self._account.table.get((f"{schema.CONTENT_PREFIX}{task_id}", content.name))
@@ -82,7 +82,7 @@ class ExpiryWatching:
             self._check(is_kept, f"{content.name} of {task_id} may be removed while its task is kept")
 
     def check_end(self) -> None:
-        """What lies outside a record is there for as long as the record, and not for ever."""
+        """Data outside a record stays as long as the record, and not for ever."""
         runtime: dict[str, list[Mapping[str, Any]]] = {}
         for item in self._account.table.every():
             if item[schema.PARTITION_KEY]["S"].startswith(schema.CONTENT_PREFIX):
@@ -127,6 +127,6 @@ def _items_of(task: Task) -> Iterator[Content]:
 
 
 def _let_go(task: Task) -> bool:
-    """Whether a task has started that held its unique key until then: no later move makes it hold the key again."""
+    """Whether a task has started that had its unique key until then: no later move gives it the key again."""
     until_start = task.debounce is not None or (task.unique is not None and task.unique.until.value == "started")
     return until_start and task.started_at is not None

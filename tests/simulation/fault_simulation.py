@@ -1,4 +1,4 @@
-"""A simulation over a whole account: everything that can fail does, for a while; then everything comes to its end."""
+"""A simulation over a whole account: for a while everything can fail; then everything ends."""
 
 from __future__ import annotations
 
@@ -68,33 +68,33 @@ _LARGE_RESULTS = 0.1
 _GROWS, _MOST_SHARDS = 0.6, 16
 _LOOKS = 5 * SECOND
 _AGES, _MOMENTS = 5, 12
-"""Of so many seeds one is watched for months afterwards, at so many moments."""
+"""One of this many seeds is watched for months afterwards, at this many moments."""
 _STREAMED = 5
-"""In one of so many seeds the table's stream is read: in those that are watched for months, when TTL removes tasks."""
+"""In one of this many seeds the table's stream is read: in those watched for months, while TTL removes tasks."""
 _JOBS = 5
-"""In one of so many seeds users have AWS run jobs as well."""
+"""In one of this many seeds users have AWS run jobs as well."""
 _RETENTIONS = 3
-"""One seed in as many keeps ended tasks of some types for another time."""
+"""In one of this many seeds some types have another retention."""
 _HOT_KEYS = 4
-"""In one of so many seeds with tasks there are keys of which tasks are created faster than messages are delivered."""
+"""In one of this many seeds with tasks some keys get new tasks faster than messages are delivered."""
 _GROUPS = 3
-"""In one of so many seeds with tasks there are groups."""
+"""In one of this many seeds with tasks there are groups."""
 _SIGNALS = 3
-"""In one of so many seeds with tasks there are tasks that wait for events."""
+"""In one of this many seeds with tasks there are tasks that wait for events."""
 _DEPENDENCIES = 3
-"""In one of so many seeds with tasks there are tasks that start after others."""
+"""In one of this many seeds with tasks there are tasks that start after others."""
 _SLOW_BULK = 3
-"""In one of so many seeds with tasks and faults there are bulk operations that last for minutes."""
+"""In one of this many seeds with tasks and faults there are bulk operations that last for minutes."""
 _FROZEN_HOLDERS = 0.02
 """Before how many of its calls a process that carries out such an operation stands still."""
 _ORDERED = 3
-"""In one of so many seeds with tasks users create many tasks of ordered keys."""
+"""In one of this many seeds with tasks users create many tasks of ordered keys."""
 _RATES_CHANGE = 5
-"""In one of so many seeds with tasks the rates of tasks that wait are raised and lowered."""
+"""In one of this many seeds with tasks the rates of tasks that wait are raised and lowered."""
 _RATES_CONTROLLED = 5
-"""In one of so many seeds with tasks rates are paused, pinned and reset."""
+"""In one of this many seeds with tasks rates are paused, pinned and reset."""
 _SILENCES = 6
-"""In one of so many seeds with faults everything stands still for days before the calm."""
+"""In one of this many seeds with faults everything stands still for days before the calm."""
 _NOTICED = 15 * SECOND
 """A process that stood still notices within this time that it has lost a lease, and ends."""
 TASKS_CALM, CALM = 75 * MINUTE, 13 * HOUR
@@ -107,7 +107,7 @@ Returned = TypeVar("Returned")
 
 
 class Theme(Enum):
-    """What the users of a simulation are busy with."""
+    """The activity of the users of a simulation."""
 
     TASKS = "tasks"
     """Some of them locked, deferred or pulled."""
@@ -128,11 +128,11 @@ PEOPLE = {1: 3, 2: 1}
 
 
 class Boom(Exception):
-    """What a target raises."""
+    """The errors that a target raises."""
 
 
 class Panic(BaseException):
-    """What a handler raises that is no `Exception`, as an extension in Rust does."""
+    """An error of a handler that is no `Exception`, as extensions in Rust raise."""
 
 
 FILE = "caf\udce9.txt"
@@ -148,7 +148,7 @@ _ERRORS: list[Callable[[], BaseException]] = [
 ]
 """What handlers raise by chance."""
 _REPORTS = 0.1
-"""How many calls of handlers report such a text as their progress."""
+"""The share of calls of handlers that report such a text as their progress."""
 _UNWRITABLE = {"file": FILE}
 _BATCHES = 2
 """One of this many simulations has tasks of a batch handler."""
@@ -163,7 +163,7 @@ _LOST_WITH_MESSAGES = 0.5
 
 
 def _is_step(call: Call) -> bool:
-    """Whether a call writes down that an attempt goes on to its next phase."""
+    """Whether a call records that an attempt moves to its next phase."""
     values = call.request.get("ExpressionAttributeValues") or {}
     if call.operation != "update_item" or ":state" not in values:
         return False
@@ -175,16 +175,16 @@ class FaultSimulation(Account):
     """An account with users and faults.
 
     Attributes:
-        theme: what the users are busy with, besides whatever else; `None` if that is left to chance.
+        theme: the main activity of the users; `None` for a random one.
         is_brief: whether it ends with the first promise that it breaks.
-        faulty: whether anything may fail that makes something late.
+        faulty: whether calls may fail in ways that delay something.
         is_calm: whether the simulation is over.
         calm_at: since when.
-        received_from: nobody received messages before, so what was due then begins late.
+        received_from: nobody received messages before, so earlier due tasks begin late.
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
-        changed_schedules: the names of schedules that were written and not looked at since.
-        calm_after: how long it took until everything had ended, once nothing failed any more.
-        crash: the first error of what watches. It must end the simulation: a function takes it for an error of its own.
+        changed_schedules: the names of schedules written since the last check.
+        calm_after: the time from the last fault until everything had ended.
+        crash: the first error of the watchers. It must end the simulation: a function treats it as an error of its own.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class FaultSimulation(Account):
         works.STAGE.append(self)
 
     def simulate(self, duration: Millis = STORM) -> None:
-        """Let users and faults have their way for a while, then let everything come to its end."""
+        """Let users and faults act for a while, then let everything end."""
         try:
             end = self.time.now() + duration
             if self.seed % _STREAMED == 0:
@@ -279,7 +279,7 @@ class FaultSimulation(Account):
             raise self.crash
 
     def reporting(self, watch: Callable[Given, Returned]) -> Callable[Given, Returned]:
-        """What watches, called by whatever is watched: an error of it is kept."""
+        """The watchers, called by the watched parts: their errors are kept."""
 
         def call(*given: Given.args, **named: Given.kwargs) -> Returned:
             try:
@@ -334,7 +334,7 @@ class FaultSimulation(Account):
     def _begin_bulk(self, end: Millis) -> None:
         """Have users and operators act on many tasks at once; without faults only free locks."""
         if self.faulty:
-            # What they do makes tasks late on purpose.
+            # Their actions make tasks late on purpose.
             self.time.start_process(partial(self.bulk_users.use, end))
             if self.seed % _SLOW_BULK == 0:
                 self.time.start_process(partial(self.bulk_users.change_slowly, end))
@@ -352,7 +352,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self.users.control_rates, end))
 
     def _look(self) -> None:
-        """Look again and again at what no write and no call tells of."""
+        """Check repeatedly the facts that no write and no call shows."""
         while True:
             self.take(_LOOKS)
             self.attempts.look()
@@ -369,7 +369,7 @@ class FaultSimulation(Account):
         self.time.run_until(until)
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
-        """Note what no thread may raise."""
+        """Note an error that no thread may raise."""
         super().job_raised(machine, error)
         self.watching.check(False, f"a job of {machine} raised {error!r}")  # noqa: FBT003 - it does not hold
 
@@ -408,7 +408,7 @@ class FaultSimulation(Account):
         self.calm_after = self.time.now() - began
 
     def _fall_silent(self) -> None:
-        """Let nothing be invoked for days, as if the account were out of order; TTL goes on meanwhile."""
+        """Let nothing be invoked for days, as if the account failed; TTL continues meanwhile."""
         self.count("days of silence")
         ticking, self.ticking, self.receiving = self.ticking, False, False
         for puller in self.pullers:
@@ -420,20 +420,20 @@ class FaultSimulation(Account):
         self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
 
     def _expire_some(self) -> None:
-        """Remove some of what has expired, as TTL may."""
+        """Remove some of the expired items, as TTL may."""
         over = [key for key, at in self._with_expiry() if at <= self.time.now()]
         for key in self.random.sample(over, self.random.randint(0, len(over))):
             self.table.write(self.time.now(), key, None)
         self.streams.expired()
 
     def _check_tasks_are_over(self) -> None:
-        """A token that Step Functions has lost is found by its own timeout only; nothing else takes so long."""
+        """A token that Step Functions has lost is found only by its own timeout; nothing else takes as long."""
         if "token lost" not in self.faults:
             for task in self._open_tasks():
                 self.watching.check(False, f"{task.id} is still {task.state}")  # noqa: FBT003 - it does not hold
 
     def _age(self) -> None:
-        """Months go by, and TTL removes what it may, in any order: what can still be read is read without an error."""
+        """Months pass, and TTL removes all that it may, in any order: the rest can be read without an error."""
         for puller in self.pullers:
             self.time.kill(puller)
         self.stand_still()
@@ -459,13 +459,13 @@ class FaultSimulation(Account):
         return any(self.jobs.running()) or bool(self.schedules.going_on())
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """What goes wrong with the next call, if anything."""
+        """The fault of the next call, if it has one."""
         self._freeze_holder(machine)
         own = self.job_users.fault_for(machine, operation) or self.streams.fault_for(machine)
         return own or super().fault_for(machine, operation)
 
     def begin_execution(self, execution: Execution) -> None:
-        """Run what a task has started."""
+        """Run the work that a task has started."""
         super().begin_execution(execution)
         self.job_users.run_execution(execution)
 
@@ -512,7 +512,7 @@ class FaultSimulation(Account):
             victim.die()
 
     def _lose_messages_of(self, machine: Machine) -> set[str]:
-        """Lose the messages that a process works on, as if nobody had put them back; says of which tasks."""
+        """Lose the messages that a process works on, as if nobody had put them back; return their tasks."""
         mine = {effect.task_id for effect in self.watching.live if effect.lives and effect.process is machine.strand}
         for queue in self.sqs.queues.values():
             lost = [each for each in queue.messages if any(task_id in each.body for task_id in mine)]
@@ -522,7 +522,7 @@ class FaultSimulation(Account):
         return mine
 
     def _lose_workers(self) -> None:
-        """Lose some of the workers with all that they work on: the last fault, and the calm shows what is found."""
+        """Lose some of the workers with all their tasks: the last fault, and the calm shows which are found."""
         for machine in self._busy() if self.faulty else ():
             apart = Random(f"{self.seed} {machine}")  # noqa: S311 - repeatable
             if machine.function == "worker" and apart.random() < _LOST_WITH_MESSAGES:
@@ -582,7 +582,7 @@ class FaultSimulation(Account):
             self.time.start_process(partial(self._freeze, self.random.choice(victims), duration))
 
     def _freeze_holder(self, machine: Machine) -> None:
-        """Let a process that carries out a bulk operation stand still now and then, past its lease."""
+        """Now and then suspend a process that runs a bulk operation, past its lease."""
         is_holder = machine.function == "bulk" and self.seed % _SLOW_BULK == 0
         if is_holder and self.faulty and not self.is_calm and self._holders.random() < _FROZEN_HOLDERS:
             self.count("machine frozen")
@@ -591,7 +591,7 @@ class FaultSimulation(Account):
             self.take(1)
 
     def _freeze(self, machine: Machine, duration: Millis) -> None:
-        """Let a machine stand still, perhaps past its leases, and then go on as if nothing had happened."""
+        """Suspend a machine, perhaps past its leases, and then continue as if nothing had happened."""
         strand = machine.strand
         if strand is None:
             # It has ended in the meantime.
@@ -622,14 +622,14 @@ class FaultSimulation(Account):
                 self.time.start_process(partial(self.deliver_at, effect.task_id, at))
 
     def _refuse_sends(self) -> None:
-        """Let the queues take no messages for a while: what is received goes on."""
+        """Let the queues refuse messages for a while: received ones are processed."""
         self.trace("sqs", "takes no messages")
         self.sends_fail_until = self.time.now() + self.random.choice([20, 240, 300]) * SECOND
 
     def _refuse_creations(self) -> None:
-        """Let the table take no new records for minutes, and then the queues no messages.
+        """Let the table refuse new records for minutes, and then the queues messages.
 
-        Clients that come back with their idempotency keys complete their creations long after the tasks' minutes.
+        Clients that repeat requests with their idempotency keys complete their creations long after the tasks' minutes.
         """
         self.trace("dynamodb", "takes no new records")
         self.creations_fail_until = self.time.now() + 210 * SECOND
@@ -641,14 +641,14 @@ class FaultSimulation(Account):
             self._refuse_sends()
 
     def _leave_unread(self) -> None:
-        """Let nobody receive from one queue for a while: it grows long while others are worked off."""
+        """Let nobody receive from one queue for a while: it grows long while others are processed."""
         url = self.random.choice(sorted(self._pollers))
         self.count("queue left unread")
         self.trace("sqs", "is not received from", url)
         self.unread_until[url] = self.time.now() + self.random.choice([20, 120, 240]) * SECOND
 
     def _freeze_between_phases(self) -> None:
-        """Let the next worker that writes down a step of its attempt stand still just before, past its lease."""
+        """Suspend the next worker that records a step of its attempt just before the write, past its lease."""
 
         def freeze(call: Call) -> None:
             strand = call.machine.strand
@@ -663,12 +663,12 @@ class FaultSimulation(Account):
         self.before_call = freeze
 
     def _break_endpoint(self) -> None:
-        """Let the endpoint that tasks call answer for a while that it cannot."""
+        """Let the endpoint that tasks call respond with an error for a while."""
         self.trace("endpoint", "is down")
         self.endpoint_down_until = self.time.now() + self.random.choice([30, 120]) * SECOND
 
     def _deploy_anew(self) -> None:
-        """Deploy older, newer or this code, with more shards now and then; what runs goes on with what it has."""
+        """Deploy older, newer or this code, with more shards now and then; running processes keep theirs."""
         self.count("deployed")
         self.generation += 1
         self.code = self.random.choice(list(Generation))
@@ -679,15 +679,15 @@ class FaultSimulation(Account):
             self.environ[Variable.SHARDS] = str(self.shards)
         self.trace("deploy", self.code.value, "shards", self.shards)
 
-    # What targets do.
+    # The behaviour of targets.
 
     def notified(self, notice_id: str, kind: str) -> int:
-        """Note that a notice was posted to its address; the status of the answer."""
+        """Note a notice posted to its address; return the status of the response."""
         del notice_id, kind
         return 200
 
     def called_back(self, task_id: str, state: str) -> int:
-        """Note that a task's outcome was posted to its callback URL; the status of the answer."""
+        """Note a task's outcome posted to its callback URL; return the status of the response."""
         self.watching.called_back(task_id, state)
         return 200
 
@@ -718,7 +718,7 @@ class FaultSimulation(Account):
         return self.seed % _BATCHES == 1
 
     def act_together(self, items: Sequence[BatchItem[Any]]) -> list[Any]:
-        """Run several tasks in one call, which takes the time of the first; one call in ten fails all of them."""
+        """Run several tasks in one call, which takes as long as the first; one call in ten fails all of them."""
         began = self.reporting(self.watching.began)
         effects = [began("run", item.context.task_id, item.context.fence) for item in items]
         try:

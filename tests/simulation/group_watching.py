@@ -1,7 +1,7 @@
-"""Users of groups, and what must hold of groups, whatever fails.
+"""Users of groups, and the invariants of groups, under any faults.
 
-The task of a group's completion runs only when every task that names the group has ended. The members are told from the
-records alone; their items are looked at only at the end, when the counts must agree.
+The task of a group's completion runs only when every task that names the group has ended. The members follow from the
+records alone; their items are checked only at the end, when the counts must agree.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class GroupUsers:
         """The task after each group that was answered to be closed."""
 
     def use(self, until: Millis) -> None:
-        """Now and then make a group, and close it while tasks still join."""
+        """Sometimes create a group, and close it while tasks still join."""
         account, draw = self._account, Random(f"{self._account.seed} groups")  # noqa: S311 - repeatable
         number = 0
         while account.time.now() < until:
@@ -62,7 +62,7 @@ class GroupUsers:
                 account.users.ask("GET", f"/v1/groups/{group}")
 
     def _join(self, body: dict[str, Any], key: str, repeats: bool) -> None:  # noqa: FBT001 - a draw
-        """Create a member; some clients repeat a request without an answer."""
+        """Create a member; some clients repeat a request without a response."""
         for _ in range(3 if repeats else 1):
             headers = {"Idempotency-Key": key} if repeats else {}
             answer = self._account.users.ask("POST", "/v1/tasks", body, headers=headers)

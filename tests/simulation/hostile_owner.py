@@ -53,10 +53,10 @@ _FLOOD, _LONG_POLLS = 20, 8
 
 
 class HostileOwner:
-    """What the hostile owner does, at random moments.
+    """Actions of the hostile owner, at random moments.
 
     Attributes:
-        attacks: how many there were of each kind.
+        attacks: the number of each kind.
     """
 
     def __init__(self, simulation: FaultSimulation) -> None:
@@ -76,11 +76,11 @@ class HostileOwner:
         return self.simulation.users.ask(method, path, body, query, {**_HEADERS})
 
     def _send(self, path: str, body: object, query: str = "") -> None:
-        """Create something, whatever comes of it."""
+        """Create something, with any response."""
         self._ask("POST", path, body, query)
 
     def _check(self, answer: Reply | None, allowed: set[int], what: str) -> None:
-        """The API rejects what concerns others; 503 is a fault of the simulation."""
+        """The API rejects requests about others; 503 is a fault of the simulation."""
         is_refused = answer is None or answer.status in {*allowed, 503}
         self.simulation.watching.check(is_refused, f"{HOSTILE}: {what} was answered {answer and answer.status}")
 

@@ -1,4 +1,4 @@
-"""Users of a simulated account whose tasks are jobs that AWS runs, and AWS, which runs them."""
+"""Users of a simulated account whose tasks are jobs run by AWS, and AWS itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class JobUsers:
         self._numbers = count(1)
 
     def use(self, until: Millis) -> None:
-        """Create tasks, each by a request that is sent again until it is answered."""
+        """Create tasks, each by a request that is repeated until it has a response."""
         self.runs_jobs = True
         pick = self.simulation.random.choice
         services: list[FakeEcs | FakeJobs] = [self.simulation.ecs, *self.simulation.job_services.values()]
@@ -86,7 +86,7 @@ class JobUsers:
         self.users.cancel_by_force(task_id)
 
     def fault_for(self, machine: Machine, operation: str) -> Fault | None:
-        """What goes wrong with a call that starts a job, besides what may happen to any call."""
+        """The faults of a call that starts a job, besides those of any call."""
         is_start = self.runs_jobs and machine.function == "worker" and operation in _STARTS
         if not is_start or not self.simulation.rate or self.simulation.random.random() >= _START_RATE:
             return None

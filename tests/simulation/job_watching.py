@@ -1,4 +1,4 @@
-"""What must hold of the jobs that AWS runs for tasks: a task has one at a time, and its end is the attempt's."""
+"""Invariants of the jobs that AWS runs for tasks: a task has one at a time, and its end is the attempt's."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class JobWatching:
         return (job for name, job in self.running() if task_of_job(name) == task_id)
 
     def check_end(self) -> None:
-        """No job runs any more, none was begun twice, and each attempt has the outcome of its job."""
+        """No job is running, none was begun twice, and each attempt has the outcome of its job."""
         check = self._account.watching.check
         check(not list(self.running()), f"{list(self.running())} are still running")
         check(len(set(self.names)) == len(self.names), "a job was begun twice")

@@ -1,4 +1,4 @@
-"""What must hold of locks, whatever fails: watched at every write of one."""
+"""Invariants of locks under any faults: checked at every write of one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LockWatching:
         self._lines: defaultdict[str, dict[tuple[str, str], tuple[Millis, bool]]] = defaultdict(dict)
 
     def freed(self, key: str) -> None:
-        """Somebody takes a lock away by force from all who hold it."""
+        """Somebody takes a lock away by force from all its holders."""
         self._freed_at[key] = self._account.time.now()
 
     def was_freed(self, task: Task | None, since: Millis) -> bool:
@@ -56,7 +56,7 @@ class LockWatching:
         for task_id, (fence, until) in before.items():
             now_by = after[task_id][0] if task_id in after else RESERVED
             if now_by == RESERVED and fence != RESERVED and not is_forced:
-                # Gone, or gone and reserved for its next attempt by the same write.
+                # Expired, or expired and reserved for its next attempt by the same write.
                 self._check_gone(task_id, fence, until)
             elif RESERVED < now_by < fence:
                 self._violated(f"{task_id} holds a lock by fence {now_by} after fence {fence}")
@@ -69,10 +69,10 @@ class LockWatching:
                 self._check_line(new, key, task_id)
 
     def check_end(self) -> None:
-        """Without faults each hold was given back by the attempt that had it, and did not have to expire.
+        """Without faults each hold was released by its own attempt, and did not have to expire.
 
-        A call of a target that does not end in time ends its process, and the hold expires. So does that of a lost
-        worker whose task is cancelled: the claim after it finds the request, and ends the task without the lock.
+        A call of a target that does not end in time ends its process, and its hold expires. So does that of a lost
+        worker whose task is cancelled: the next claim finds the request, and ends the task without the lock.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():
@@ -93,7 +93,7 @@ class LockWatching:
             line[due, task_id] = self._account.time.now(), _SHARED in item
 
     def _check_line(self, item: Mapping[str, Any], key: str, task_id: str) -> None:
-        """Nobody overtakes a task of the other mode that is due earlier, and has waited for some seconds.
+        """Nobody overtakes a task of the other mode that has an earlier due time, and has waited for some seconds.
 
         A place of a task whose due time was changed meanwhile is outdated.
         """
@@ -110,7 +110,7 @@ class LockWatching:
                 self._violated(f"{task_id} got the lock {key}, for which {waiter} has waited {now - since} ms")
 
     def _check_gone(self, task_id: str, fence: int, until: Millis) -> None:
-        """A hold ends by its own attempt, with that attempt, or when it is over by every clock."""
+        """A hold ends by its own attempt, with that attempt, or after its time by every clock."""
         task = self._account.watching.record(task_id)
         is_live = (
             task is not None and task.fence == fence and task.state in _AT_WORK and task.lease_expires_at is not None

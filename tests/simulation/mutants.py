@@ -1,8 +1,8 @@
-"""Break the core in one place at a time, and see whether that is found: `python -m tests.simulation.mutants`.
+"""Break the core in one place at a time, and check whether the tests find it: `python -m tests.simulation.mutants`.
 
-The simulation looks for a mistake, unless it names the pairs or the test that find it. Each is
-made in a copy of the core, never in the checkout. A mistake whose text is no longer there is an error: the list must
-follow the code. All mutants meet the same seeds with the same rates of faults.
+The simulation looks for a mistake, unless the mistake names pairs or a test. Each mistake is made in a copy of the
+core, never in the checkout. A mistake whose text does not exist is an error: the list must follow the code. All
+mutants meet the same seeds with the same rates of faults.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _TOLD = 160
 
 @dataclass(frozen=True)
 class Hunt:
-    """How the search for a mutant ended.
+    """The end of the search for a mutant.
 
     Attributes:
         seconds: how long it took.
-        seeds: how many seeds it took to find it, 1 for pairs and tests; `None` if none did, or not in its time.
+        seeds: the number of seeds needed to find it, 1 for pairs and tests; `None` if none did, or not in time.
         violation: the promise that the mutant broke.
         error: why the simulation itself failed: the mutant is neither found nor missed.
     """
@@ -74,7 +74,7 @@ def main(
     jobs: Annotated[int, typer.Option(help="How many at once; 0 for as many as there are cores.", min=0)] = 0,
     first: Annotated[int, typer.Option(help="The first seed.", min=0)] = 0,
 ) -> None:
-    """Run the simulation, or what finds it, over each mutant until it is found."""
+    """Run the simulation, or the named tests, over each mutant until it is found."""
     console = Console()
     table = Table("mutant", "found by", "seeds it took", "found as")
     mutants = [
@@ -99,7 +99,7 @@ def main(
 
 
 def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
-    """Run over a mutant what looks for it until a promise is broken, it fails by itself, or the time is over."""
+    """Run a mutant's pairs or test until a promise is broken, the run itself fails, or the time is over."""
     began = monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "duetime"
@@ -123,7 +123,7 @@ def hunted(mutant: Mutant, seeds: int, first: int = 0) -> Hunt:
 
 
 def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
-    """The module that looks for a mutant, and its arguments."""
+    """The module that looks for a mutant, with its arguments."""
     if mutant.pairs:
         return ["tests.pairs", "--jobs", "1", "--only", mutant.pairs]
     if mutant.test:
@@ -136,7 +136,7 @@ def _looking_for(mutant: Mutant, seeds: int, first: int) -> list[str]:
 
 
 def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
-    """Read what pairs or a test printed: only their own exit code of a violation is a mutant that was found."""
+    """Read the output of pairs or a test: a mutant is found only with their own exit code for a violation."""
     lines = ended.stdout.strip().splitlines()
     if ended.returncode == 0:
         return Hunt(seconds)
@@ -147,7 +147,7 @@ def found_by(ended: subprocess.CompletedProcess[str], seconds: float) -> Hunt:
 
 
 def hunt_of(ended: subprocess.CompletedProcess[str], first: int, seconds: float) -> Hunt:
-    """Read what a simulation printed, and its exit code: only a broken promise is a mutant that was found."""
+    """Read the output of a simulation, and its exit code: a mutant is found only by a broken promise."""
     if ended.returncode == 0:
         return Hunt(seconds)
     lines = [line for line in ended.stdout.splitlines() if line.startswith("seed ")]

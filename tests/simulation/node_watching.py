@@ -1,4 +1,4 @@
-"""What must hold of nodes, whatever fails: none begins after a stop, and a rollback goes from the children up."""
+"""Invariants of nodes under any faults: none begins after a stop, and a rollback goes from the children up."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ class NodeWatching:
         self._resumed: set[str] = set()
         self._failed_at: dict[tuple[str, int], Millis] = {}
 
-    # What users are told.
+    # Users' responses.
 
     def stopped(self, topology: str) -> None:
-        """A user was told that a topology is cancelled, and all its nodes have heard of it."""
+        """A user's response said that a topology is cancelled, and all its nodes have the request."""
         self._stopped_at[topology] = self._account.time.now()
 
     def held(self, topology: str) -> None:
-        """A user was told that a topology is paused, and all its nodes have heard of it."""
+        """A user's response said that a topology is paused, and all its nodes have the request."""
         self._held_at[topology] = self._account.time.now()
 
     def let_go(self, topology: str) -> None:
-        """A user asks for something else than a stop: it may be done before it is answered."""
+        """A user makes a request other than a stop: it may take effect before its response."""
         self._stopped_at.pop(topology, None)
         self._held_at.pop(topology, None)
 
@@ -72,7 +72,7 @@ class NodeWatching:
             if after is State.SCHEDULED:
                 self._by_hand.add(task.id.text)
             if node_ref is not None:
-                # Tried again by hand, or undone: what follows is not of that failure alone.
+                # Retried by hand, or undone: later events do not follow from that failure alone.
                 self._failed_at[node_ref.topology.text, node_ref.run] = 1 << 60
 
     def began(self, task: Task, phase: str, whole: Task, graph: Graph) -> None:
@@ -82,7 +82,7 @@ class NodeWatching:
         if phase == "rollback" and not is_by_user(task):
             self._check_undone_below(task, whole, graph)
         if phase not in _BEGINNING or task.id.text in self._by_hand:
-            # A node that its user has had tried again runs beside the runs of its topology.
+            # A node retried by its user runs beside the runs of its topology.
             return
         topology, name = node_ref.topology.text, task.id.text
         claimed_at = self._account.watching.claimed_at.get(name, self._account.time.now())
@@ -90,9 +90,9 @@ class NodeWatching:
         what = f"{name}, node {node_ref.key} of {topology}, began"
         self._check(stopped_at is None or claimed_at <= stopped_at, f"{what} after its topology was cancelled")
         if task.attempt_history or task.attempt > 1:
-            # What has begun goes on to its end, with its retries.
+            # Begun nodes continue to their end, with their retries.
             return
-        # Its user may let go on a single node of a topology that is paused.
+        # Its user may resume a single node of a paused topology.
         is_held = held_at is not None and claimed_at > held_at and name not in self._resumed
         self._check(not is_held, f"{what} after its topology was paused")
         failed_at = self._failed_at.get((topology, node_ref.run))
@@ -101,12 +101,12 @@ class NodeWatching:
         self._check(not is_late, f"{what} after a failure had stopped its topology")
 
     def _check_undone_below(self, task: Task, whole: Task, graph: Graph) -> None:
-        """What depends on a node is undone before it is."""
+        """The dependents of a node are undone before it."""
         node_ref, run_state = task.node_ref, self._account.topologies.store.read(whole.id)
         if node_ref is None or run_state is None or run_state.task_id(node_ref.key) != task.id:
             return
         is_rolled_back = whole.state is State.RUNNING and graph.on_failure is OnFailure.ROLLBACK
-        # By a topology that it is a node of.
+        # By its outer topology.
         if not (is_rolled_back or whole.state is State.ROLLING_BACK):
             return
         for edge in graph.edges_out[node_ref.key]:
@@ -123,7 +123,7 @@ class NodeWatching:
             )
 
     def check_end(self, whole: Task, graph: Graph, begun_at: Millis) -> None:
-        """A topology that was not controlled, and met no fault, ends soon after its deadline."""
+        """A topology without control requests and faults ends soon after its deadline."""
         if (
             graph.timeout_seconds is None
             or self._account.faulty

@@ -20,7 +20,7 @@ _MOST_EDITS = 30
 
 
 class OccurrenceUsers:
-    """What users do with one schedule and its occurrences, one request after the other."""
+    """Users' actions on one schedule and its occurrences, one request after the other."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
         self.simulation = simulation
@@ -30,7 +30,7 @@ class OccurrenceUsers:
         self._value = 60
 
     def use(self, until: Millis) -> None:
-        """Create the schedule, then stop what is ahead, and change it."""
+        """Create the schedule, then stop future occurrences, and change it."""
         body = {
             "name": NAME,
             "cron": "* * * * *",
@@ -82,8 +82,8 @@ class OccurrenceUsers:
             self.simulation.occurrences.stopped[NAME, stored.mark, at] = str(body)
 
     def _ask(self, method: str, path: str, body: dict[str, Any]) -> bool:
-        """Send a request; says whether it was answered to have been done."""
+        """Send a request; return whether its response said that it was done."""
         answer = self.simulation.users.ask(method, path, body)
-        # What was not answered may be written at any later time, upon whatever was stopped since.
+        # A request without a response may be written at any later time, over later stops.
         self.is_certain = self.is_certain and answer is not None and answer.status < 500
         return answer is not None and answer.status < 300

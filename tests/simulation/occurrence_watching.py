@@ -1,4 +1,4 @@
-"""What must hold of the runs of schedules, whatever fails: their number, one after the other, and chains that go on."""
+"""Invariants of the runs of schedules under any faults: their number, their order, and chains that continue."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ class OccurrenceWatching:
     """Watches the runs of schedules.
 
     Attributes:
-        limits: of how many runs each schedule is, that was asked for so.
-        stopped: the instants whose occurrence a user has stopped before its time, as was answered, and its task.
-        repeated: the tasks that a user has had tried again: they go on beside whatever runs now.
+        limits: the requested number of runs of each schedule.
+        stopped: the instants of occurrences that users have stopped before their times, with responses, and their
+            tasks.
+        repeated: the tasks retried by a user: they run beside others.
         overlapping: the schedules whose overlap policy a user has changed.
         excluded: the schedules all of whose times a calendar excludes.
     """
@@ -94,13 +95,13 @@ class OccurrenceWatching:
             self._check(schedule_ref.schedule not in self.excluded, f"{name} began, which a calendar excludes")
 
     def stop(self, task: Task) -> None:
-        """A user was told that an occurrence is stopped whose time is still to come."""
+        """A user's response said that a future occurrence is stopped."""
         if task.schedule_ref is not None:
             instant = task.schedule_ref.schedule, task.schedule_ref.mark, task.schedule_ref.nominal
             self.stopped[instant] = task.id.text
 
     def check_edited(self, name: str, until: Millis) -> None:
-        """Of a schedule whose timing nobody has changed, each instant up to `until` that was not stopped has run.
+        """Each instant up to `until` of a schedule with its first timing has run, unless it was stopped.
 
         Whatever else of it was changed while its occurrences were queued.
         """
@@ -116,7 +117,7 @@ class OccurrenceWatching:
             self._check(ran, f"{name} has not run its occurrence of {instant.nominal}, which nobody has stopped")
 
     def _check_skipped(self, schedule_ref: ScheduleRef, name: str, task: Task) -> None:
-        """Where all wait none is skipped for another run, and where the latest runs only for a later one."""
+        """If all wait none is skipped for another run, and if the latest runs only for a later one."""
         stored = self._revision(schedule_ref)
         is_for_another = is_reason("overlap", task.error.message if task.error else None)
         if stored is None or not is_for_another or schedule_ref.schedule in self.overlapping:
@@ -142,7 +143,7 @@ class OccurrenceWatching:
         return self._account.schedules.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
 
     def look(self) -> None:
-        """Look whether chains go on: promptly without faults, and soon after the last fault."""
+        """Check that chains continue: promptly without faults, and soon after the last fault."""
         now = self._account.time.now()
         patience = PROMPT if not self._account.faulty else _LONGEST if self._account.is_calm else DAY
         calm_at = self._account.calm_at or 0
@@ -166,7 +167,7 @@ class OccurrenceWatching:
         return not is_over and has_runs and stored.name not in self._account.schedules.disturbed
 
     def check_end(self) -> None:
-        """A failure has paused what it was to pause, and no schedule has ended before as many runs began as may."""
+        """A failure has paused the right schedules, and none has ended before its number of runs began."""
         for name, most in self.limits.items():
             self._check_used_up(name, most)
         for name in self._account.schedules.names:
@@ -178,14 +179,14 @@ class OccurrenceWatching:
             self._check(not (goes_on and has_failed), f"{name} goes on although a run of it failed")
 
     def _check_used_up(self, name: str, most: int) -> None:
-        """A schedule of a number of runs has ended with fewer only if its times had ended."""
+        """A schedule with a number of runs has ended with fewer only if its times had ended."""
         stored = self._account.schedules.store.read("local", name)[0]
         if stored is None or stored.state is not ScheduleState.ENDED or stored.spec.remaining_runs != most:
             return
         began = self._began.get((name, stored.mark), set())
-        # Of one that had more times there was one that could run before its end.
+        # A schedule with more times had one that could run before its end.
         more = next_nominal(replace(stored.schedule(), remaining_runs=None), self._account.time.now())
-        # One whose worker was lost as it began has used its attempts, although its target was not called.
+        # A task whose worker was lost at its start has used its attempts, although its target was not called.
         own = (task for task in self._account.watching.tasks() if task.schedule_ref and task.schedule_ref.is_by_timing)
         lost = [
             each

@@ -1,7 +1,7 @@
-"""What must hold of ordered keys, whatever fails: one task of a key at a time, in the order of their creation.
+"""Invariants of ordered keys under any faults: one task of a key at a time, in the order of their creation.
 
-The order is said anew here, from the records alone: a task comes before another one if its record was there before the
-other one's creation began, or if it is before it in the same batch. The lines are not looked at.
+The order is written again here, from the records alone: a task comes before another one if its record existed before
+the other one's creation began, or if it is before it in the same batch. The lines are not checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class OrderWatching:
     """Watches the tasks of ordered keys.
 
     Attributes:
-        followed: how many tasks began that had to wait for an earlier one.
+        followed: the number of begun tasks that had to wait for an earlier one.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -66,7 +66,7 @@ class OrderWatching:
             self._begun.get(key, set()).discard(name)
 
     def _created(self, task: Task, known: Mapping[str, int | None]) -> None:
-        """Whoever was there before this creation began has a smaller number."""
+        """A task from before this creation has a smaller number."""
         author = self._account.time.author()
         began = author.began
         before = {each for each in known if self._written_at[each] < began}

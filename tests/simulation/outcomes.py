@@ -1,4 +1,4 @@
-"""What comes of a seed, and seeds run side by side: the same comes of a seed whatever runs beside or before it."""
+"""The outcome of a seed, and seeds run side by side: it does not depend on others beside or before it."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _BETWEEN_COLLECTIONS = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a seed.
+    """The outcome of a seed.
 
     Attributes:
         violations: the promises that did not hold.
-        counts: how much happened, by its name.
+        counts: the number of events, by name.
         faults: how often each kind of fault was injected.
-        calm_after: how long after the last fault everything had come to its end.
+        calm_after: the time from the last fault until everything had ended.
         crash: why the simulation itself failed, if it did; that says nothing about the core.
     """
 
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def rate_of(seed: int, rates: Sequence[float] | float | None) -> float | None:
-    """The chance of a fault at each call of a seed: the one of all, or of several one after the other; else its own."""
+    """The chance of a fault at each call of a seed: one for all, or one of several in turn; otherwise its own."""
     if rates is None or isinstance(rates, float):
         return rates
     return rates[seed % len(rates)] if rates else None
@@ -80,7 +80,7 @@ def run_functions(
 
 
 def _place_of(error: Exception) -> str:
-    """What was raised and where, in a line."""
+    """The error and its place, in a line."""
     raised = traceback.extract_tb(error.__traceback__)[-1]
     return f"{error!r} in {Path(raised.filename).name}:{raised.lineno}"
 
@@ -103,7 +103,7 @@ def defects_of(simulation: FaultSimulation) -> list[object]:
 
 
 def outcome_of(simulation: FaultSimulation) -> Outcome:
-    """What came of a simulation over the functions."""
+    """The outcome of a simulation over the functions."""
     watching = simulation.watching
     counts = {
         "tasks": watching.tasks_made,
@@ -115,7 +115,7 @@ def outcome_of(simulation: FaultSimulation) -> Outcome:
 
 
 def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> Iterator[Outcome]:
-    """Run seeds on so many cores, and give what comes of them in their order."""
+    """Run seeds on this many cores, and return their outcomes in order."""
     if jobs == 1:
         _make_ready()
         yield from map(partial(_run, run), seeds)
@@ -129,7 +129,7 @@ def spread(run: Callable[[int], Outcome], seeds: Iterable[int], jobs: int) -> It
 
 def _make_ready() -> None:
     logging.disable(logging.CRITICAL)
-    # Most of what a simulation makes lives until its end: looking for garbage takes a fifth.
+    # Most objects of a simulation live until its end: looking for garbage takes a fifth.
     gc.collect()
     gc.freeze()
     gc.disable()

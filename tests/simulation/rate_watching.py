@@ -1,7 +1,7 @@
-"""What must hold of rates, whatever fails: no window has more starts than its limit and burst, and none while paused.
+"""Invariants of rates under any faults: no window has more starts than its limit and burst, and none while paused.
 
-A start is counted where the target is called, at the time of the clock of whoever calls it: what the clocks of two
-machines differ by, no scheduler can know.
+A start counts at the call of the target, by the caller's clock: no scheduler can know the difference between two
+machines' clocks.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class RateWatching:
     """Watches how often attempts start.
 
     Attributes:
-        starts: when attempts started and by which rate, by owner and key: of several rates of a key the fastest holds.
-        asked: the rates that tasks of a key may ask by, whether or not one has started: the fastest of them holds.
+        starts: times of attempts with their rates, by owner and key: of several rates of a key the fastest applies.
+        asked: the rates that tasks of a key may use, whether or not one has started: the fastest of them applies.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
@@ -78,7 +78,7 @@ class RateWatching:
         attempt, machine = (task.id.text, fence), process.home
         is_start = phase in _STARTING and attempt not in self._begun and task.fence == fence
         self._begun.add(attempt)
-        # An endpoint learns of it, and a pull worker, once the answer to a request has come.
+        # An endpoint or a pull worker learns of it with the response to a request.
         if not isinstance(machine, Machine) or not isinstance(task.target, HandlerTarget) or task.pull_queue:
             return
         if not is_start or task.rate is None:
@@ -97,7 +97,7 @@ class RateWatching:
         window, times = rate.per_seconds * SECOND, [at for at, _ in starts]
         for first in range(bisect_left(times, now - window + 1), bisect_left(times, now) + 1):
             inside = [used for _, used in starts[first : bisect_left(times, times[first] + window)]]
-            # Those that name the smaller limit may start as often.
+            # Tasks with the smaller limit may start as often.
             used = [*inside, *asked]
             if min(used, key=_interval) != rate:
                 continue

@@ -50,7 +50,7 @@ class Link:
         self._time.nudge(self._strand)
 
     def cut(self) -> None:
-        """Let nothing arrive any more; writes are kept."""
+        """Let no replication arrive any more; writes are kept."""
         self.is_up = False
 
     def heal(self) -> None:
@@ -80,7 +80,7 @@ class Replica(Table):
     """A table whose writes are replicated, and in which the write with the latest time wins.
 
     Attributes:
-        stamps: when each item was written last, in whatever Region.
+        stamps: the time of each item's last write, in any Region.
         send: replicates a write.
     """
 
@@ -94,7 +94,7 @@ class Replica(Table):
         self.send(key, new, stamp)
 
     def arrive(self, now: Millis, key: Key, new: Item | None, stamp: Stamp) -> bool:
-        """Apply a write of the other replica, unless a later one is known; returns whether it was applied."""
+        """Apply a write of the other replica, unless a later one is known; return whether it was applied."""
         if self.stamps.get(key, _NEVER) >= stamp:
             return False
         self.stamps[key] = stamp

@@ -1,7 +1,7 @@
-"""A simulation of a loss: at a random moment the table is restored to an earlier one, and what ran before goes on.
+"""A simulation of a loss: at a random moment the table is restored to an earlier one, and earlier processes continue.
 
-Old messages stay on their queues, old workers go on with the table that is lost, executions of the state machine go on,
-and pull workers report to the new functions under their old leases.
+Old messages stay on their queues, old workers continue with the lost table, executions of the state machine continue,
+and pull workers report to the new functions with their old leases.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class RestoreSimulation(BusyUsers, Account):
     Attributes:
         violations: the promises that did not hold.
         effects: every call of a target.
-        behave: what a target does, by default something random.
+        behave: the behaviour of a target, by default random.
         snapshot: the items of the restore point, by their keys.
-        reports: what the last restore reported.
+        reports: the reports of the last restore.
         is_busy: whether users create tasks.
         refused: reports under old fences that were refused.
     """
@@ -94,7 +94,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.close()
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note what does not hold."""
+        """Note a violation."""
         if not holds:
             self.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.time.now()}: {violation}")
@@ -102,7 +102,7 @@ class RestoreSimulation(BusyUsers, Account):
     # The user's side.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-        """Send a request; `None` if no answer comes."""
+        """Send a request; `None` if there is no response."""
         text = None if body is None else json.dumps(body)
         event = event_of(method, path, text, {}, "", None, is_base64=False)
         is_of_old = self.restored_at is None
@@ -114,7 +114,7 @@ class RestoreSimulation(BusyUsers, Account):
         return answer
 
     def send(self, method: str, path: str) -> None:
-        """Send a request beside whatever else goes on."""
+        """Send a request while other work continues."""
 
         def send() -> None:
             self.ask(method, path)
@@ -122,7 +122,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.time.start_process(send)
 
     def asked(self, method: str, path: str, body: object = None) -> Answer:
-        """Send a request from outside of virtual time, and let time pass until its answer comes."""
+        """Send a request from outside of virtual time, and let time pass until its response."""
         answers: list[Answer | None] = []
         self.time.start_process(lambda: answers.append(self.ask(method, path, body)))
         while not answers:
@@ -131,7 +131,7 @@ class RestoreSimulation(BusyUsers, Account):
         return answers[0]
 
     def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        """Check the answer to a report of an attempt."""
+        """Check the response to a report of an attempt."""
         if answer is None or answer.is_of_old or fence >= FENCES_PER_EPOCH:
             return
         task = self.record(task_id)
@@ -187,7 +187,7 @@ class RestoreSimulation(BusyUsers, Account):
         return {name: {key: dict(item) for key, item in items.items()} for name, items in partitions.items()}
 
     def restore(self, *, keeps_replaced: bool = True) -> RestoreReport:
-        """Put the table that was kept in the place of the present one, take it over, and deploy functions for it."""
+        """Put the kept table in the place of the present one, take it over, and deploy functions for it."""
         made = new_table(self.dynamodb)  # type: ignore[arg-type]  # stands in for a client
         name = f"{self.table_name}-restored"
         table = self.dynamodb.tables[name] = self.dynamodb.tables.pop(made)
@@ -242,11 +242,11 @@ class RestoreSimulation(BusyUsers, Account):
         return next((task for task in self.tasks() if task.id.text == task_id), None)
 
     def open_tasks(self) -> list[Task]:
-        """What has not come to its end."""
+        """The tasks that have not ended."""
         return [task for task in self.tasks() if task.finished_at is None]
 
     def simulate(self) -> None:
-        """Let users work, lose the table, restore it, and let everything come to its end."""
+        """Let users work, lose the table, restore it, and let everything end."""
         draw = Random(f"{self.seed} loss")  # noqa: S311 - repeatable
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]
@@ -265,7 +265,7 @@ class RestoreSimulation(BusyUsers, Account):
         self.is_busy = False
         self.rate = self.reordering = 0.0
         end = self.time.now() + _CALM
-        # Executions of the lost table may wait longer, for tokens that nobody knows any more.
+        # Executions of the lost table may wait longer, for unknown tokens.
         while self.time.now() < end and (left := self.open_tasks()):
             for task in left:
                 if task.state is State.PAUSED:

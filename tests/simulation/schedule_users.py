@@ -1,4 +1,4 @@
-"""Users who make, change, hold, trigger and remove schedules, and fill them back."""
+"""Users who create, change, pause, run and delete schedules, and backfill them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _MOVED = 0.3
 _ROLLED = 0.25
 """How many of those that then name none name a calendar that rolls times of other days to this one, and is replaced."""
 _ONLY_FILLED = 2
-"""Of so many schedules one is only filled back."""
+"""One of this many schedules is only backfilled."""
 _HOURS = "/v1/calendars/hours"
 _DAYS = "/v1/calendars/days"
 _ANSWERED = range(200, 500)
 
 
 class ScheduleUsers:
-    """What users do with schedules, at random moments."""
+    """Users' actions on schedules, at random moments."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -54,7 +54,7 @@ class ScheduleUsers:
         self._rolls = Random(f"{simulation.seed} rolls")  # noqa: S311 - not a secret
 
     def use(self, until: Millis) -> None:
-        """Do what users do."""
+        """Act as users do."""
         answer = self.users.ask("PUT", "/v1/calendars/always", {"windows": [{"start": "00:00", "end": "24:00"}]})
         self._has_calendar = answer is not None and answer.status in {200, 201}
         self._has_hours = self._replace_hours() is not None
@@ -66,7 +66,7 @@ class ScheduleUsers:
                 self._control(self.random.choice(self.named))
 
     def end_runs(self, until: Millis) -> None:
-        """Cancel runs of permanent schedules: whoever does that may die before the next one is placed."""
+        """Cancel runs of permanent schedules: the canceller may die before the next one is placed."""
         # Of its own, so that what others draw depends on it as little as may be.
         source = Random(f"{self.simulation.seed} runs")  # noqa: S311 - not a secret
         while self.simulation.time.now() < until:
@@ -84,7 +84,7 @@ class ScheduleUsers:
         return [task for task in runs if task.schedule_ref and task.schedule_ref.schedule in permanent]
 
     def _create(self, ends_at: Millis) -> None:
-        # What is deleted is often made again at once, under its name.
+        # A deleted name is often created again at once.
         is_again = self.vacant and self.random.random() < _AGAIN
         name = self.vacant.pop() if is_again else f"schedule-{next(self._numbers)}"
         body = self._body(name, ends_at)
@@ -93,13 +93,13 @@ class ScheduleUsers:
         for _ in range(4):
             answer = self.users.ask("POST", PATH, body)
             if answer is not None and answer.status in _ANSWERED:
-                # Answered 409 if an earlier try had made it, whose answer was lost.
+                # 409 if an earlier try without a response had created it.
                 self.simulation.watching.check(answer.status in {201, 409}, f"{name} was answered {answer.body}")
                 if answer.status == 201:
                     self.simulation.schedules.accepted[name] = answer.body["created_at"]
                 break
             self.simulation.take(2 * SECOND)
-        # It may be there even if no answer ever came.
+        # It may exist even without a response.
         self.named.append(name)
         self.simulation.schedules.made(name, asked_at)
         if name in self._moved:
@@ -156,7 +156,7 @@ class ScheduleUsers:
         return answer if answer is not None and answer.status in {200, 201} else None
 
     def _rolled_timing(self) -> dict[str, Any]:
-        """Times that are others each day, so that what is rolled does not meet what is there."""
+        """Times that differ each day, so that rolled ones do not meet existing ones."""
         every = self._rolls.choice(["35 seconds", "70 seconds", "110 seconds"])
         start = self.simulation.time.now() - 2 * DAY - self._rolls.randrange(HOUR)
         return {
@@ -190,7 +190,7 @@ class ScheduleUsers:
         )
 
     def _edit(self, path: str) -> Reply | None:
-        """Replace a calendar, or change what leaves the times as they are."""
+        """Replace a calendar, or change parts that leave the times unchanged."""
         if path.removeprefix(f"{PATH}/") in self._rolled and self._rolls.random() < 0.5:
             return self._replace_days()
         if self.random.random() < 0.5:
@@ -202,7 +202,7 @@ class ScheduleUsers:
         return self.users.ask("PATCH", f"{PATH}/{name}", {"overlap": self._overlap()})
 
     def _fill_back(self, method: str, path: str) -> Reply | None:
-        """Fill a period back; if that was not answered, change the timing: some of it may be there, and some not."""
+        """Backfill a period; without a response, change the timing: a part of it may exist."""
         own = path.removesuffix("/backfills")
         name = own.removeprefix(f"{PATH}/")
         start = self.simulation.time.now() - 100 * MINUTE
@@ -238,19 +238,19 @@ class ScheduleUsers:
             partial(self._edit, path),
         ]
         if int(name.rpartition("-")[2]) % _ONLY_FILLED == 0:
-            # What is placed for it is all that is asked for.
+            # Only placed occurrences are required.
             calls = [partial(self._fill_back, "POST", f"{path}/backfills"), partial(ask, "GET", path)]
         elif self.random.random() < 0.25:
             calls = [partial(ask, "DELETE", path)]
         call = self.random.choice(calls)
         method, asked = (*call.args, path)[:2] if len(call.args) > 1 else ("PATCH", path)  # type: ignore[attr-defined]  # they are partials
         if method == "DELETE":
-            # It may be gone whether or not that is answered.
+            # It may be deleted even without a response.
             schedules.accepted.pop(name, None)
         if method != "GET" and not asked.endswith("/backfills"):
             schedules.disturbed.add(name)
         if asked.endswith("/resume") or method == "PATCH":
-            # Before it is answered, and whether or not it is: it may go on from now.
+            # Before the response, and even without one: it may be active from now.
             schedules.let_go(name)
         answer = call()
         if answer is not None and answer.status == 200 and (method == "DELETE" or asked.endswith("/pause")):
@@ -260,5 +260,5 @@ class ScheduleUsers:
             self.named.remove(name)
             self.vacant.append(name)
             if self.random.random() < _AGAIN:
-                # At once: what is still under way for the old one meets the new one.
+                # At once: work under way for the old one meets the new one.
                 self._create(self.simulation.time.now() + 2 * _LASTS)

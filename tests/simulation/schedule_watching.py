@@ -1,4 +1,4 @@
-"""What must hold of schedules whatever fails: each occurrence once, at its times, and a chain that goes on."""
+"""Invariants of schedules under any faults: each occurrence once, at its times, and a chain that continues."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 _SCHEDULE_REF = ATTRIBUTES["schedule_ref"].name
 OWNER = "local"
-"""Whoever calls an API that asks for no credentials."""
+"""A caller of an API without credentials."""
 _ASKED = 5
-"""Occurrences of each schedule, about, whose explanations are asked for at the end."""
+"""The approximate number of occurrences of each schedule whose explanations are read at the end."""
 _ALIVE = 2 * MINUTE
-"""How long an endless schedule is watched going on, once everything else has ended."""
+"""How long a permanent schedule is watched, after all others have ended."""
 
 
 @dataclass
@@ -45,13 +45,13 @@ class ScheduleWatching:
         disturbed: those that a user has changed, held, triggered or removed.
         seen: the task of each occurrence of a rhythm: by schedule, mark, revision and instant.
         revisions: each schedule as it was in each of its revisions, by name, mark and revision.
-        held_at: since when a schedule is known to be held, as its user was told.
-        accepted: when each schedule was created that its user was told of, and has not asked to remove since.
-        vacant: names whose schedule is gone, as its user was told, and that nobody has asked for since.
-        gone_at: since when a schedule is gone, by name and mark.
-        periods: those that users have asked to fill back, by name: each request is for each of its times once.
+        held_at: since when a schedule is known to be paused, from its user's response.
+        accepted: the creation of each schedule with a response, unless its user has asked to remove it.
+        vacant: names whose schedule is deleted, from a user's response, and that nobody has requested since.
+        gone_at: since when a schedule is deleted, by name and mark.
+        periods: the backfills that users have requested, by name: each request runs each of its times once.
         filled: the tasks of backfills, by name, mark and instant.
-        begun: the task that began for each instant of a rhythm, by name, mark and instant, whatever its revision.
+        begun: the task that began for each instant of a rhythm, by name, mark and instant, in any revision.
     """
 
     account: FaultSimulation
@@ -71,20 +71,20 @@ class ScheduleWatching:
         self.store = DynamoScheduleStore(self.account.dynamodb, "tasks", self.account.time)  # type: ignore[arg-type]  # stands in for a client
 
     def made(self, name: str, asked_at: Millis) -> None:
-        """A user has asked for a schedule."""
+        """A user has requested a schedule."""
         self.names[name] = asked_at
 
     def held(self, name: str) -> None:
-        """A user was told that a schedule is held, or gone."""
+        """A user's response said that a schedule is paused, or deleted."""
         self.held_at[name] = self.account.time.now()
 
     def let_go(self, name: str) -> None:
-        """A user has asked for a schedule to go on, or for one of this name."""
+        """A user has requested to resume a schedule, or one with this name."""
         self.held_at.pop(name, None)
         self.vacant.discard(name)
 
     def removed(self, name: str) -> None:
-        """A user was told that a schedule is gone: none that had its name until now may act any more."""
+        """A user's response said that a schedule is deleted: earlier ones with its name may no longer act."""
         self.look()
         self.vacant.add(name)
         for known, mark, _ in self.revisions:
@@ -112,7 +112,7 @@ class ScheduleWatching:
                 self.revisions[name, stored_schedule.mark, stored_schedule.revision] = stored_schedule
 
     def _check_identity(self, name: str, stored_schedule: StoredSchedule | None) -> None:
-        """What was accepted is there, and what was removed is not."""
+        """Accepted schedules exist, and removed ones do not."""
         check = self.account.watching.check
         if name in self.accepted:
             stored = None if stored_schedule is None else to_iso(stored_schedule.created_at)
@@ -137,13 +137,13 @@ class ScheduleWatching:
             self._check_time(task, stored_schedule, schedule_ref.nominal)
 
     def fills_back(self, name: str, start: Millis, end: Millis) -> None:
-        """A user asks for a period of a schedule to be filled back."""
+        """A user requests a backfill of a schedule's period."""
         self.periods.setdefault(name, []).append((start, end))
 
     def _filled_back(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """Each time has one task for each request that means it, whatever was interrupted and changed meanwhile.
+        """Each time has one task for each request with it, after any interruptions and changes.
 
-        Not checked of schedules whose backfills nobody has reported by `fills_back`.
+        Not checked for schedules whose backfills nobody has reported by `fills_back`.
         """
         name, nominal = schedule_ref.schedule, schedule_ref.nominal
         if name not in self.periods:
@@ -159,7 +159,7 @@ class ScheduleWatching:
         check = self.account.watching.check
         comes = may_mean(stored_schedule.schedule(), nominal)
         check(comes, f"{task.id} stands for {nominal}, which is no time of {stored_schedule.name}")
-        # After a pause also what a calendar or jitter has moved behind its end.
+        # After a pause also occurrences that a calendar or jitter has moved behind its end.
         check(
             max(nominal, task.due_at) >= stored_schedule.updated_at - 1,
             f"{task.id} stands for {nominal}, before {stored_schedule.name} began",
@@ -187,7 +187,7 @@ class ScheduleWatching:
         )
 
     def _check_begun_once(self, task: Task, schedule_ref: ScheduleRef) -> None:
-        """No instant runs under two revisions, unless one clock held it to be past when the other was made."""
+        """No instant runs in two revisions, unless it was past by one clock when the other was created."""
         stored_schedule = self.revisions.get((schedule_ref.schedule, schedule_ref.mark, schedule_ref.revision))
         instant = schedule_ref.schedule, schedule_ref.mark, schedule_ref.nominal
         other = self.begun.setdefault(instant, task.id.text)
@@ -198,12 +198,12 @@ class ScheduleWatching:
     # The end.
 
     def endless(self) -> list[StoredSchedule]:
-        """The schedules that go on for ever."""
+        """The permanent schedules."""
         found = (self.store.read(OWNER, name)[0] for name in self.names)
         return [each for each in found if each is not None and each.is_expandable and each.spec.end_at is None]
 
     def is_endless(self, task: Task) -> bool:
-        """Whether a task is of a schedule that goes on for ever, and so needs not have ended."""
+        """Whether a task belongs to a permanent schedule, and thus need not have ended."""
         return task.schedule_ref is not None and task.schedule_ref.schedule in {each.name for each in self.endless()}
 
     def going_on(self) -> list[str]:
@@ -221,7 +221,7 @@ class ScheduleWatching:
         return found
 
     def check_end(self) -> None:
-        """Nothing is missing of the schedules that nobody has disturbed, and the endless ones go on."""
+        """Undisturbed schedules have missed nothing, and permanent ones continue."""
         check = self.account.watching.check
         for name in self.names:
             self._check_identity(name, self.store.read(OWNER, name)[0])
@@ -255,7 +255,7 @@ class ScheduleWatching:
             check(False, violation)  # noqa: FBT003 - it does not hold
 
     def watch_on(self) -> None:
-        """See the endless schedules go on: what is due in the next minutes runs."""
+        """Watch the permanent schedules continue: runs due in the next minutes run."""
         endless = [each for each in self.endless() if each.state is ScheduleState.ACTIVE]
         if not endless:
             return
@@ -268,7 +268,7 @@ class ScheduleWatching:
             if now is None or now.revision != stored_schedule.revision or now.remaining_runs is not None:
                 continue
             wanted = count_between(now.schedule(), began, began + _ALIVE)
-            # Nothing fails any more; but a message that was refused before is sent again by a recovery scan only.
+            # Nothing more fails; but only a recovery scan sends an earlier refused message again.
             patient_until = began + _ALIVE + MENDED
             while (run := self._run_from(now.name, began)) < wanted and self.account.time.now() < patient_until:
                 self.account.time.run_until(self.account.time.now() + MINUTE)
@@ -277,8 +277,8 @@ class ScheduleWatching:
             )
 
     def check_explained(self) -> None:
-        """Whoever asks about the time of an occurrence that has begun learns of it, whatever was done since."""
-        # What was dropped for the sake of its schedule may have been claimed before by a process that vanished.
+        """The explanation of a begun occurrence's time names it, after any later changes."""
+        # An occurrence dropped because of its schedule may have been claimed before by a process that vanished.
         begun = [
             task
             for task in self.account.watching.tasks()
@@ -306,7 +306,7 @@ class ScheduleWatching:
         )
 
     def _run_from(self, name: str, began: Millis) -> int:
-        """How many occurrences of a schedule that were due while it was watched going on have run."""
+        """The number of a schedule's occurrences, due while it was watched, that have run."""
         return sum(
             began < task.schedule_ref.nominal <= began + _ALIVE and bool(task.started_at or task.state in TERMINAL)
             for task in self.account.watching.tasks()

@@ -1,7 +1,7 @@
-"""Users of events, and what must hold of the tasks that wait for them, whatever fails.
+"""Users of events, and the invariants of tasks that wait for them, under any faults.
 
 Signals are sent before, while and after tasks begin to wait, through the API and by events of an intake rule. Most
-tasks wait for weeks, so that one whose signal is lost is still open when everything else has come to its end.
+tasks wait for weeks, so that one with a lost signal is still open when all others have ended.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _WEEKS = 20 * DAY // SECOND
 _CREATED = 2 * MINUTE
 """All tasks of a key are created within this time."""
 _CLOCKS = 2 * SKEW
-"""How much two processes may differ about which came first, in milliseconds."""
+"""How much two processes may differ on which came first, in milliseconds."""
 
 
 @dataclass
 class UserSignal:
-    """A signal, when its user began to send it, and when it was known to be sent."""
+    """A signal, the time when its user began to send it, and when it was known to be sent."""
 
     key: str
     asked_at: Millis
@@ -54,9 +54,9 @@ class SignalUsers:
         self._numbers = count(1)
         self._is_ruled = False
         self.signals: dict[int, UserSignal] = {}
-        """By their payload, which is a number."""
+        """By their payload, a number."""
         self._begun_at: dict[str, Millis] = {}
-        """The keys of which no last signal was sent, after which nothing waits for them any more."""
+        """The keys without a last signal, for which nothing waits any more."""
 
     def use(self, until: Millis) -> None:
         """Now and then have some tasks wait for the event of a new key, and send signals of it."""
@@ -73,12 +73,12 @@ class SignalUsers:
                 target["timeout_seconds"] = draw.choice([40, _WEEKS, _WEEKS, _WEEKS])
                 target["lookback_seconds"] = draw.choice([0, 0, 30])
                 if len(self._begun_at) % 3 == 0:
-                    # The first signal of the key, or one of another key, is not what it waits for.
+                    # It does not wait for the first signal of the key, or one of another key.
                     target["when"] = f"payload > `{int(key.removeprefix('key-')) + 1}`"
                 body = {"type": "waits", "target": target, "delay_seconds": draw.choice([0, 0, 0, 1, 20])}
                 self._begin(self._create, body, draw.choice([0, 0, 100, 2 * SECOND]))
             for _ in range(draw.choice([1, 1, 2, 3])):
-                # Most come while the workers let the tasks wait.
+                # Most signals arrive while workers put the tasks back to wait.
                 pause = draw.choice([*4 * [draw.randrange(600)], SECOND, 2 * SECOND, 20 * SECOND])
                 self._begin(draw.choice([self.send, self.send, self._put_event]), key, pause)
 
@@ -96,7 +96,7 @@ class SignalUsers:
             self._account.watching.accepted.append(answer.body["id"])
 
     def send(self, key: str) -> int | None:
-        """Send a signal until it is answered; its number, or nothing if it never was."""
+        """Send a signal until there is a response; return its number, or nothing if there never was one."""
         number = next(self._numbers)
         signal = self.signals[number] = UserSignal(key, self._account.time.now())
         body = {"name": _EVENT, "key": key, "payload": number}
@@ -111,7 +111,7 @@ class SignalUsers:
         return None
 
     def _put_event(self, key: str) -> None:
-        """Put an event on the queue of the intake that a rule makes a signal of, sometimes twice."""
+        """Put an event on the intake's queue that a rule turns into a signal, sometimes twice."""
         if not self._has_rule():
             return
         number = next(self._numbers)
@@ -137,7 +137,7 @@ class SignalUsers:
         return self._is_ruled
 
     def end_all(self) -> None:
-        """Send a last signal of each key, after which nothing has a reason to wait."""
+        """Send a last signal of each key, after which nothing has to wait."""
         for key, begun_at in list(self._begun_at.items()):
             if self._account.time.now() <= begun_at + _CREATED:
                 continue
@@ -154,9 +154,9 @@ class SignalWatching:
         self.woken = 0
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Look at a write of the table: a task takes one signal of its key, or none was there in time.
+        """Check a write of the table: a task gets one signal of its key, or none was sent in time.
 
-        Scenarios send signals themselves, and look at what becomes of them.
+        Scenarios send signals themselves, and check them.
         """
         if not self._account.signal_users.signals or old is None or new is None:
             return

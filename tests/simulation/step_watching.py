@@ -1,4 +1,4 @@
-"""What must hold of the steps of handlers, whatever fails: one value for all attempts, and no work that was done."""
+"""Invariants of the steps of handlers under any faults: one value for all attempts, and no repeated work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StepWatching:
         self.repeated = 0
 
     def do(self, context: Context) -> None:
-        """Do the steps of a task's `run`, if it has any; drawn apart, so that older seeds go on as they were."""
+        """Do the steps of a task's `run`, if it has any; drawn separately, so that older seeds stay the same."""
         apart = Random(f"{self._account.seed} {context.task_id} steps")  # noqa: S311 - repeatable
         if apart.random() >= self.share:
             return

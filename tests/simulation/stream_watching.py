@@ -1,6 +1,6 @@
-"""The readers of the table's stream, and what must hold of all that they make of it, whatever fails.
+"""The readers of the table's stream, and the invariants of all their results, under any faults.
 
-Counts, events, live updates and the archive are compared with the records, and with the calls that receivers saw.
+Counts, events, live updates and the archive are compared with the records, and with the calls received.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 BUCKET, BUS, CONNECTION = "archive", "default", "watcher="
 _STATE, _VERSION = ATTRIBUTES["state"].name, ATTRIBUTES["version"].name
 _REPEATS = 0.05
-"""How many of the batches are delivered again although they were processed."""
+"""The share of batches that are delivered again although they were processed."""
 _ARCHIVE_RATE = 0.15
-"""How many calls of the archive's function fail, long after everything else has come to its end."""
+"""The share of calls of the archive's function that fail, long after everything else has ended."""
 _ARCHIVE_FAULTS = (Fault.THROTTLED, Fault.AWAY, Fault.LOST, Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
 _MOST_RECOUNTS = 1_000
 """Pages of simulated tables are small, and each run of the recount reads a few of them."""
@@ -44,11 +44,11 @@ _ENDED = frozenset({EventKind.TASK_ENDED, EventKind.TASK_FAILED, EventKind.TOPOL
 
 
 class StreamWatching:
-    """Has the stream read in some simulations, by its functions, and watches what these do.
+    """Has the stream read in some simulations, by its functions, and watches their work.
 
     Attributes:
-        counted: what the summary said of each owner at the end, and what it should have.
-        archived: how many tasks were looked for in the archive.
+        counted: the summary of each owner at the end, and the correct one.
+        archived: the number of tasks looked for in the archive.
         published: how many events were compared.
         pushed: how many live updates were compared.
     """
@@ -61,7 +61,7 @@ class StreamWatching:
         self._states: dict[tuple[str, int], str] = {}
         self._removed: dict[str, Task] = {}
         self._kept: set[tuple[str, str]] = set()
-        """Contents that were there when their records had been removed."""
+        """Contents that existed when their records were removed."""
         self._returned: set[str] = set()
         self._is_watching = False
         self.counted: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
@@ -77,7 +77,7 @@ class StreamWatching:
         account.time.start_process(self._connect)
 
     def fault_for(self, machine: Machine) -> Fault | None:
-        """What goes wrong with a call of the archive's function, besides what may happen to any call."""
+        """The faults of a call of the archive's function, besides those of any call."""
         is_failing = machine.function == "archive" and self._account.faulty
         if not is_failing or self._faults.random() >= _ARCHIVE_RATE:
             return None
@@ -86,7 +86,7 @@ class StreamWatching:
         return fault
 
     def written(self, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> None:
-        """Note which state each version of a record has, and what is removed."""
+        """Note the state of each version of a record, and the removals."""
         if self._changes is None:
             return
         if new is not None and _STATE in new:
@@ -96,7 +96,7 @@ class StreamWatching:
             self._removed[task.id.text] = task
 
     def expired(self) -> None:
-        """TTL has just removed some items, and the archive's function has not been told of them yet."""
+        """TTL has just removed some items, before the archive's function gets them."""
         for task in self._removed.values():
             for content in (task.payload, task.result):
                 if content is not None and content.place is ContentPlace.ITEM:
@@ -128,10 +128,10 @@ class StreamWatching:
         end = self._account.wait_for(self._account.invoke("watch", {"requestContext": context, **more}))
         return not end.failed and bool(end.answer["statusCode"] == 200)
 
-    # What must hold.
+    # The invariants.
 
     def check_end(self) -> None:
-        """Compare everything, once all has come to its end."""
+        """Compare everything, after all has ended."""
         if self._changes is None:
             return
         end = self._account.time.now() + HOUR
@@ -188,7 +188,7 @@ class StreamWatching:
         """The summary counts the records, each once."""
         account, stream = self._account, self._changes
         assert stream is not None
-        # As the rule does every five minutes: a silence of days begins the counts anew.
+        # As the rule does every five minutes: a silence of days would restart the counts.
         for _ in range(_MOST_RECOUNTS):
             account.wait_for(account.invoke("broadcast", {"recount": "continue"}))
             if self._summary_of(OWNER)["is_complete"]:
@@ -211,7 +211,7 @@ class StreamWatching:
             account.watching.check(found == wanted, f"the summary of {owner} is {found}, and should be {wanted}")
 
     def _summary_of(self, owner: str) -> dict[str, Any]:
-        """The summary of an owner, as soon as it is answered."""
+        """The summary of an owner, as soon as there is a response."""
         while True:
             reply = self._account.users.ask("GET", "/v1/summary", headers={"x-duetime-owner": owner})
             if reply is not None and reply.status == 200:
@@ -219,7 +219,7 @@ class StreamWatching:
             self._account.take(SECOND)
 
     def check_archive(self) -> None:
-        """Each task that TTL has removed is in the archive as it was last, with what was kept of it."""
+        """Each task that TTL has removed is in the archive in its last state, with its stored data."""
         if self._removals is None:
             return
         account = self._account

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.simulation.mutations.mutant import Mutant
 
 QUICK, SEEDS = 1, 12
-"""How many seeds the quick and all tests run; `make simulate FIRST=12 SEEDS=3000` runs more."""
+"""The number of seeds in the quick and all tests; `make simulate FIRST=12 SEEDS=3000` runs more."""
 HEAVY = 0.03
 FAULTS = {
     "a process dies": ("crash_before", "crash_after", "machine killed", "machine cut off", "target hangs"),
@@ -58,7 +58,7 @@ FAULTS = {
         "execution stopped",
     ),
 }
-"""Every fault that the design names, and under which names the simulations count it."""
+"""Every fault of the design, with the names by which the simulations count it."""
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +69,7 @@ def finished(seed: int) -> FaultSimulation:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The functions log what is worth a person's look; in a simulation that is everything."""
+    """The functions log events for a person; in a simulation that is everything."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -79,7 +79,7 @@ def _quiet() -> Iterator[None]:
     "seed", [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, SEEDS))]
 )
 def test_the_functions_keep_every_promise_in_a_fault_simulation(seed: int) -> None:
-    """Legal moves, one live effect, none early, none after a cancel, locks kept, and every task comes to its end."""
+    """Legal moves, one live effect, none early, none after a cancel, locks kept, and every task ends."""
     simulation = finished(seed)
     watching = simulation.watching
     assert not watching.violations, f"make simulate FIRST={seed} SEEDS=1\n" + "\n".join(watching.violations)
@@ -116,7 +116,7 @@ def test_every_kind_of_fault_is_injected() -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_without_a_fault_everything_is_on_time(seed: int) -> None:
-    """Lateness is a promise of its own: without faults, but such as must delay nothing, no start is seconds late."""
+    """Lateness is a separate promise: without delaying faults, no start is seconds late."""
     simulation = simulated(seed, 0.0)
     assert not simulation.watching.violations
     assert simulation.watching.lateness
@@ -125,7 +125,7 @@ def test_without_a_fault_everything_is_on_time(seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
-    """A failing seed can be looked at again, call by call."""
+    """A failing seed can be run again, call by call."""
     traces = []
     for before in (None, 6):
         if before is not None:
@@ -139,7 +139,7 @@ def test_the_same_seed_gives_the_same_trace_whatever_ran_before() -> None:
 
 @pytest.mark.slow
 def test_seeds_that_run_side_by_side_come_to_the_same() -> None:
-    """The number of cores changes nothing but the time it takes."""
+    """The number of cores affects only the duration."""
     alone, beside = (list(spread(partial(run_functions, rate=HEAVY), range(6), jobs)) for jobs in (1, 2))
     assert alone == beside
 
@@ -153,7 +153,7 @@ def test_an_error_of_the_simulation_itself_is_reported_with_its_seed(monkeypatch
 
 
 def test_an_error_of_the_watchers_is_not_taken_for_one_of_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What watches is called within the functions, which catch errors: the simulation ends with it all the same."""
+    """Watchers are called within the functions, which catch errors: the simulation ends with theirs nevertheless."""
     monkeypatch.setattr(UniqueWatching, "written", lambda *_: dict[str, str]()["id"])
     outcome = run_functions(3, theme=Theme.TASKS)
     assert outcome.crash.startswith("KeyError('id') in test_fault_simulation.py:")
@@ -191,12 +191,12 @@ def test_only_a_broken_promise_finds_a_mutant(code: int, printed: str, wanted: H
     ],
 )
 def test_pairs_and_tests_find_a_mutant_only_by_a_failure_of_theirs(code: int, printed: str, wanted: Hunt) -> None:
-    """A test that does not exist, or whatever else goes wrong, says nothing about the mutant."""
+    """A missing test, or any other error, says nothing about the mutant."""
     assert found_by(subprocess.CompletedProcess([], code, printed, "boom" if not printed else ""), 1) == wanted
 
 
 def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
-    """The last seed is the one that reaches the number, wherever a batch of seeds ends."""
+    """The last seed is the one that reaches the number, at any end of a batch of seeds."""
 
     def run(seed: int) -> Outcome:
         return Outcome(seed, [], {"faults": 3})
@@ -206,7 +206,7 @@ def test_seeds_go_on_until_so_many_faults_were_injected() -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_every_mutant_still_fits_the_code(mutant: Mutant) -> None:
-    """A mistake that is no longer made would be found by nobody, and one that is no Python by anybody."""
+    """A mistake that does not change the code could not be found, and invalid Python says nothing."""
     text = (CORE / mutant.file).read_text(encoding="utf-8")
     broken = mutant.applied(text)
     assert broken != text

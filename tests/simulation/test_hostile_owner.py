@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _quiet() -> Iterator[None]:
-    """The functions log what is worth a person's look; in a simulation that is everything."""
+    """The functions log events for a person; in a simulation that is everything."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -46,5 +46,5 @@ def test_a_hostile_owner_delays_and_changes_nothing_of_others(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_hostile_owner_gains_nothing_by_faults(seed: int) -> None:
-    """Processes die, answers are lost and clocks differ while the attacks go on."""
+    """Processes die, responses are lost and clocks differ during the attacks."""
     attacked(seed, 0.02)

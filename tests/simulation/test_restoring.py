@@ -1,4 +1,4 @@
-"""A table is lost and restored to an earlier time, while workers, messages and executions from before go on."""
+"""A table is lost and restored to an earlier time, while earlier workers, messages and executions continue."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def until(account: RestoreSimulation, is_so: Callable[[], object], within: int =
 
 
 def takes(account: RestoreSimulation, duration: int) -> Callable[[str, Any], Any]:
-    """A target that takes so long, and succeeds."""
+    """A target that takes this long, and succeeds."""
 
     def run_target(_phase: str, _context: object) -> str:
         account.take(duration)
@@ -88,7 +88,7 @@ def runs_of(account: RestoreSimulation, task_id: str) -> list[int]:
 
 
 def test_nothing_starts_in_a_restored_table_before_the_operator_lets_it() -> None:
-    """Then what was due before, since and after the restore point runs once each."""
+    """Then tasks due before, since and after the restore point run once each."""
     with simulation() as account:
         tasks = [create(account, delay_seconds=seconds) for seconds in (30, 90, 400)]
         account.note_restore_point()
@@ -183,7 +183,7 @@ def test_a_topology_is_driven_to_its_end_by_a_new_execution(is_known: bool) -> N
 
 
 def test_skip_gives_tasks_the_outcomes_that_they_had_in_the_lost_table() -> None:
-    """They do not run again, and what follows their end is done in the restored table."""
+    """They do not run again, and the follow-up of their end is done in the restored table."""
     with simulation(AfterRestore.SKIP) as account:
         account.behave = takes(account, 10 * SECOND)
         topology = create(account, "/v1/topologies", nodes=_NODES)
@@ -228,7 +228,7 @@ def test_ask_pauses_what_had_run_until_a_second_decision() -> None:
 def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun(
     after: AfterRestore, runs: int
 ) -> None:
-    """The schedule derives the same id for it, and finds what the restore has put there."""
+    """The schedule derives the same id for it, and finds the restored task."""
     with simulation(after) as account:
         task = {"type": works.PLAIN, "notify_within_seconds": 60}
         create(account, "/v1/schedules", name="s", rate="10 minutes", remaining_runs=3, task=task)
@@ -246,7 +246,7 @@ def test_an_occurrence_that_ran_after_the_restore_point_runs_again_only_by_rerun
 
 
 def test_a_message_from_before_the_restore_starts_nothing_that_is_not_due() -> None:
-    """It names a generation that the restored task may reach again later."""
+    """It names a generation that the restored task may have again later."""
     with simulation() as account:
         task_id = create(account, delay_seconds=3600)
         account.note_restore_point()

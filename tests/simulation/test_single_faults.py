@@ -1,4 +1,4 @@
-"""Every call of AWS in a life goes wrong once, in every way: all still come to their end, in time and once."""
+"""Each call of AWS in a life fails once, in every way: all tasks still end, in time and once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ STEP = 30 * SECOND
 
 
 class Fault(Enum):
-    """What goes wrong at one call."""
+    """The fault of one call."""
 
     FAIL = "the call is refused, and nothing was done"
     LOSE = "the call is done, but its answer is lost"
@@ -93,7 +93,7 @@ class Interruption:
 
 
 def each(live: Callable[[Fault | None, int], Interruption], fault: Fault) -> int:
-    """Let a life be lived once for each of its calls; how many."""
+    """Run a life once for each of its calls; return their number."""
     calls = len(live(None, 0).calls)
     for number in range(1, calls + 1):
         live(fault, number)
@@ -117,7 +117,7 @@ LIVES: dict[str, tuple[dict[str, Any], int]] = {
 
 
 def _works(tasks: Tasks, failures: int) -> None:
-    """Targets take their time, and fail so often."""
+    """Targets take their time, and fail this often."""
 
     def behave(phase: str, context: Context) -> str:
         tasks.take(WORK)
@@ -161,7 +161,7 @@ def test_one_fault_anywhere_loses_nothing_and_doubles_nothing(life: str, fault: 
 
 @FAULTS
 def test_one_fault_anywhere_leaves_a_lock_to_one_at_a_time(fault: Fault) -> None:
-    """Two tasks of one lock: whichever call goes wrong, they run one after the other, and each to its end."""
+    """Two tasks with one lock: with a fault at any call, they run one after the other, and both end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Tasks() as tasks:
@@ -190,7 +190,7 @@ def _is_over(schedules: Schedules) -> bool:
 
 
 def _create(schedules: Schedules, body: dict[str, Any]) -> None:
-    """Create a schedule whose creation may go wrong; then it is asked for again, and may be there already."""
+    """Create a schedule with a possible fault; then the request is repeated, and it may exist already."""
     sent = {"name": NAME, "task": {"type": PLAIN}, **body}
     replies = schedules.send("POST", "/v1/schedules", sent)
     if schedules.run_until(lambda: replies, 30 * SECOND) and replies[0].status == 201:
@@ -199,7 +199,7 @@ def _create(schedules: Schedules, body: dict[str, Any]) -> None:
 
 
 def _run_to_the_end(schedules: Schedules, within: Millis) -> None:
-    """Let the schedule and all its occurrences come to their end; from then on nothing goes wrong."""
+    """Let the schedule and all its occurrences end; there are no further faults."""
     until = schedules.now + within
     while schedules.now < until and not _is_over(schedules):
         schedules.run(10 * SECOND)
@@ -234,7 +234,7 @@ def test_one_fault_anywhere_misses_and_doubles_no_occurrence(fault: Fault) -> No
 
 @FAULTS
 def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
-    """A schedule of four runs makes its first four, whichever call it strikes, and has ended; none was missed."""
+    """A schedule of four runs makes its first four, with a fault at any call, and has ended; none was missed."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -258,7 +258,7 @@ def test_one_fault_anywhere_keeps_to_the_number_of_runs(fault: Fault) -> None:
 
 @FAULTS
 def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None:
-    """Five occurrences with one place to wait: none is stuck or missed, and none runs beside another that is alive."""
+    """Five occurrences with one waiting place: none is stuck or missed, and none runs beside a live one."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -285,7 +285,7 @@ def test_one_fault_anywhere_lets_a_buffered_occurrence_run(fault: Fault) -> None
 
 @FAULTS
 def test_one_fault_anywhere_leaves_a_permanent_schedule_one_run_at_a_time(fault: Fault) -> None:
-    """Runs follow each other, each a minute after the end of the one before, and the chain goes on until its end."""
+    """Runs follow each other, each a minute after the end of the one before, and the chain continues until its end."""
 
     def live(fault: Fault | None, number: int) -> Interruption:
         with Schedules() as schedules:
@@ -325,7 +325,7 @@ def test_a_fault_at_any_call_loses_no_node_and_breaks_no_order(fault: Fault) -> 
                     last = len(graphs.ran) - 1 - graphs.ran[::-1].index(parent)
                     assert last < graphs.ran.index(key), f"{where}: {key} began before {parent} had ended"
             doubled = {key for key in graphs.ran if graphs.ran.count(key) > 1}
-            # What was done and could not be written down is done again: the node, or both that one process worked on.
+            # Work done without a record of it is repeated: the node, or both that one process worked on.
             assert len(doubled) <= 1 or doubled == {"left", "right"}, f"{where}: {doubled}"
             assert (ended.finished_at or 0) - ended.created_at < 20 * MINUTE, where
         return where

@@ -22,15 +22,15 @@ BEGAN = 1_000_000
 HISTORY = 25_000
 """Most events of an execution (Source: Step Functions Developer Guide, "Avoid reaching the history quota")."""
 ROOM = 5_000
-"""Events that are left for what breaks and is tried again: forty waits, twelve tries each, three events a try."""
+"""Events left for errors and retries: forty waits, twelve tries each, three events a try."""
 LONGEST = MAX_DEADLINE_SECONDS * SECOND + TOPOLOGY_MARGIN
 
 
 class Frame:
-    """The deployed state machine, with a function that answers as it is told.
+    """The deployed state machine, with a function that responds as the test says.
 
     Attributes:
-        asked: the states that the function was asked to do, in order.
+        asked: the states for which the function was called, in order.
         broken: how often the function still fails.
     """
 
@@ -60,7 +60,7 @@ class Frame:
         return str(self.states.start_execution(stateMachineArn=ARN, name=name, input=given)["executionArn"])
 
     def status(self, arn: str) -> str:
-        """Where an execution stands."""
+        """The state of an execution."""
         return str(self.states.describe_execution(executionArn=arn)["status"])
 
     def did(self) -> list[str]:
@@ -96,7 +96,7 @@ def test_the_events_of_an_execution_are_counted() -> None:
 
 @pytest.mark.parametrize("waiting", [1.0, 0.5, 0.0])
 def test_no_execution_has_more_events_than_it_may(waiting: float) -> None:
-    """For as long as a topology may take, it waits for forty nodes, then looks whether the rollback is over."""
+    """For the longest topology, it waits for forty nodes, then checks whether the rollback is over."""
     frame = Frame()
     until = BEGAN + LONGEST
     frame.answers["plan"] = {"chunks": [list(range(WAITS_AT_ONCE))], "large": False, "looks": 0}
@@ -131,7 +131,7 @@ def test_what_breaks_is_tried_again_and_in_the_end_broken_off() -> None:
 
 
 def test_a_silent_wait_begins_anew_with_another_token() -> None:
-    """A token that nobody answers is given up after the heartbeat, and then it is worth nothing."""
+    """A token without an answer is abandoned after the heartbeat, and then it is invalid."""
     frame = Frame()
     frame.start()
     frame.time.run_until(BEGAN + 13 * HOUR)
@@ -143,7 +143,7 @@ def test_a_silent_wait_begins_anew_with_another_token() -> None:
 
 
 def test_an_execution_is_started_once_and_may_be_stopped() -> None:
-    """The same name is the same run while it runs, and is refused afterwards; nothing goes on in a stopped one."""
+    """The same name is the same run while it runs, and is refused afterwards; a stopped one does nothing more."""
     frame = Frame()
     arn = frame.start()
     assert frame.start() == arn

@@ -1,4 +1,4 @@
-"""Simulations in which users stop occurrences, and change their schedule again and again while workers lag behind."""
+"""Simulations in which users stop occurrences, and change their schedule repeatedly while workers lag behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EditedSimulation(FaultSimulation):
         self.faulty = True
 
     def run(self) -> list[object]:
-        """Let it happen; what the invariants found."""
+        """Let it happen; return the findings of the invariants."""
         users = OccurrenceUsers(self)
         end = self.time.now() + STORM
         self.time.start_process(partial(users.use, end))
@@ -45,7 +45,7 @@ class EditedSimulation(FaultSimulation):
 
 
 def violations_of(seed: int, rate: float) -> list[object]:
-    """What one simulation breaks."""
+    """The violations of one simulation."""
     simulation = EditedSimulation(seed, rate)
     try:
         return simulation.run()
@@ -57,13 +57,13 @@ def violations_of(seed: int, rate: float) -> list[object]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[2:])])
 def test_no_change_brings_back_what_was_stopped_nor_drops_what_is_due(seed: int) -> None:
-    """Whatever meets: a stopped occurrence never begins, and each other one does."""
+    """In any combination: a stopped occurrence never begins, and each other one does."""
     assert violations_of(seed, 0.0) == []
 
 
 @pytest.mark.slow
 def test_an_occurrence_that_comes_back_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The mistake: a change does not ask what its user has stopped."""
+    """The mistake: a change ignores its user's stops."""
     monkeypatch.setattr(expansion_planner, "is_stopped", lambda _task: False)
     assert any("has stopped" in str(each) for seed in SEEDS for each in violations_of(seed, 0.0))
 

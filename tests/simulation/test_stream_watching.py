@@ -16,7 +16,7 @@ def watched(seed: int, rate: float) -> FaultSimulation:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5, 20])
 def test_what_readers_of_the_stream_make_of_it_is_what_was_written(seed: int) -> None:
-    """Counts, events, live updates and the archive agree with the records, whatever fails."""
+    """Counts, events, live updates and the archive agree with the records, under any faults."""
     streams = watched(seed, 0.03).streams
     assert streams.counted
     assert streams.published > 10
@@ -26,13 +26,13 @@ def test_what_readers_of_the_stream_make_of_it_is_what_was_written(seed: int) ->
 
 @pytest.mark.slow
 def test_without_a_fault_no_reader_of_the_stream_misses_anything() -> None:
-    """Each end has an event, and each task was pushed as it is."""
+    """Each end has an event, and each task was sent in its present state."""
     streams = watched(10, 0.0).streams
     assert min(streams.published, streams.pushed) > 10
 
 
 @pytest.mark.slow
 def test_bulk_operations_go_on_after_their_requests_and_come_to_their_end() -> None:
-    """Those that are paced last longer than a request, and lose their holders now and then."""
+    """Paced ones last longer than a request, and lose their holders now and then."""
     ended = [watched(seed, 0.06).bulk.ended for seed in (3, 6)]
     assert sum(ended) > 2

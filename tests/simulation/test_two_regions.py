@@ -1,4 +1,4 @@
-"""A second Region takes over, while the first one works, drains, is lost, or returns."""
+"""A second Region takes over, while the first one works, drains, is lost, or comes back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def create(world: TwoRegionSimulation, path: str = "/v1/tasks", **fields: Any) -
 
 
 def status_of(account: RegionalAccount, method: str, path: str, text: str | None = None) -> tuple[int, str]:
-    """The status and the body with which a Region answers."""
+    """The status and the body of a Region's response."""
     found: list[tuple[int, str]] = []
 
     def ask() -> None:
@@ -80,7 +80,7 @@ def take_over(world: TwoRegionSimulation, *, is_forced: bool = False) -> None:
 
 
 def runs_of(world: TwoRegionSimulation, task_id: str) -> list[tuple[str, int]]:
-    """Where and under which fence a task has run."""
+    """The Region and the fence of a task's run."""
     return [
         (getattr(each, "region", ""), each.fence)
         for each in world.effects
@@ -99,7 +99,7 @@ def test_a_standby_answers_reads_and_refuses_changes_with_the_name_of_the_active
 
 
 def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
-    """Its trigger is invoked each minute, sends nothing, and measures what its alarms look at."""
+    """Its trigger is invoked each minute, sends nothing, and measures the metrics of its alarms."""
     with simulation() as world:
         task_id = create(world, delay_seconds=90)
         until(world, lambda: runs_of(world, task_id))
@@ -113,7 +113,7 @@ def test_a_standby_starts_nothing_and_reports_no_silence() -> None:
 
 
 def test_a_planned_switch_over_repeats_nothing() -> None:
-    """What runs ends in the first Region; what is due later runs in the second one, under a fence of its epoch."""
+    """Running tasks end in the first Region; later ones run in the second one, with a fence of its epoch."""
     with simulation() as world:
 
         def slow(_phase: str, _context: object) -> str:
@@ -157,7 +157,7 @@ def test_an_attempt_may_report_its_end_while_its_region_drains() -> None:
 
 
 def test_a_task_whose_timer_was_not_replicated_runs_nevertheless() -> None:
-    """A retry far away lies in a minute of its own; the takeover sets its timer anew."""
+    """A later retry is in another minute; the takeover sets its timer anew."""
     with simulation(Situation.LOST) as world:
 
         def fails(_phase: str, _context: object) -> str:
@@ -221,7 +221,7 @@ def nodes_of(account: RegionalAccount, topology_id: str) -> list[Task]:
 
 
 def lose_while_it_runs(world: TwoRegionSimulation, is_lost: Callable[[str, tuple[str, str]], bool]) -> str:
-    """Lose the first Region while the first node of a topology runs, and some items; let the second one take over."""
+    """Lose the first Region while the first node of a topology runs, and some items; then the second one takes over."""
     topology_id = create_topology(world)
     until(world, lambda: any(each.phase == "run" for each in world.effects))
     world.run(10 * SECOND)
@@ -239,7 +239,7 @@ def is_plan(topology_id: str, key: tuple[str, str]) -> bool:
 
 
 def test_nodes_of_a_plan_that_was_not_replicated_are_cancelled() -> None:
-    """Its topology runs with the nodes of another plan; the earlier ones do not stay blocked, and do not run."""
+    """Its topology runs with the nodes of another plan; the earlier ones neither stay blocked nor run."""
     with simulation(Situation.LOST) as world:
         topology_id = lose_while_it_runs(world, is_plan)
         until(world, lambda: not world.open_tasks())
@@ -251,7 +251,7 @@ def test_nodes_of_a_plan_that_was_not_replicated_are_cancelled() -> None:
 
 
 def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
-    """Nobody would start or end them."""
+    """No other code would start or end them."""
     with simulation(Situation.LOST) as world:
         topology_id = lose_while_it_runs(world, lambda topology_id, key: topology_id in {key[0][2:], key[1]})
         until(world, lambda: not world.open_tasks())
@@ -260,7 +260,7 @@ def test_nodes_whose_topology_was_not_replicated_are_cancelled() -> None:
 
 
 def test_nodes_that_were_not_replicated_are_created_by_the_plan_that_was() -> None:
-    """The run goes on with the nodes that are there, whose ids it knows."""
+    """The run continues with the existing nodes, whose ids it knows."""
     with simulation(Situation.LOST) as world:
         blocked: list[str] = []
 
@@ -300,7 +300,7 @@ def test_nodes_of_a_plan_that_arrives_late_are_cancelled() -> None:
 
 
 def test_the_old_region_stops_when_replication_reaches_it() -> None:
-    """The takeover was forced although it works: nothing begins there once the record has arrived."""
+    """The takeover was forced although it works: nothing begins there once it has the record."""
     with simulation(Situation.BOTH_LIVE) as world:
         task_id = create(world, delay_seconds=600)
         take_over(world, is_forced=True)
@@ -360,7 +360,7 @@ def _save(account: RegionalAccount, region: ActiveRegion) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_happens_is_in_the_table_of_the_decision(seed: int) -> None:
-    """Nothing is lost, and nothing runs twice at once beyond it, in random histories and situations."""
+    """Nothing is lost, and nothing more runs twice at once, in random histories and situations."""
     outcome = in_two_regions(seed)
     assert not outcome.crash
     assert not outcome.violations

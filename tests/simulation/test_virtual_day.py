@@ -28,7 +28,7 @@ _UNPROCESSABLE = 422
 LENGTH = 3 * HOUR
 """How long they run; a day takes a quarter of an hour of real time."""
 _NEVER = 10
-"""Of the real jobs at most so many name a day that does not exist."""
+"""The largest number of real jobs with a day that does not exist."""
 _LATEST: Millis = 1_000
 """Milliseconds that an occurrence may be late without faults: the promise's p99."""
 
@@ -58,7 +58,7 @@ def _body(job: dict[str, Any], start: Millis) -> dict[str, Any]:
 
 
 def _expected(job: dict[str, Any], start: Millis, until: Millis) -> list[Millis]:
-    """The job's times from an instant on, computed without anything of ours; none for what never comes."""
+    """The job's times from an instant on, computed without our code; none if there are no more."""
     if "cron" not in job:
         return list(range(start, until + 1, _length(job["interval"])))
     just_before = to_datetime(start) - timedelta(milliseconds=1)

@@ -1,4 +1,4 @@
-"""Users who make topologies of a few nodes, cancel, hold and run them again."""
+"""Users who create topologies of a few nodes, and cancel, pause and retry them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 PATH = "/v1/topologies"
 _ANSWERED = range(200, 500)
 _DEFINITION, _DEFINED = "simulated", 3
-"""What definitions are called, and which topologies are runs of one: every third."""
+"""The names of definitions, and the share of topologies that run one: every third."""
 _LARGE = 0.03
-"""How many of the topologies have a hundred nodes or so."""
+"""The share of the topologies with about a hundred nodes."""
 _FEW = 10
 _NESTED = 0.15
-"""How many of the nodes but the first are topologies themselves."""
+"""The share of nodes, except the first, that are topologies themselves."""
 _MAPPED = 0.1
-"""How many of the others with parents are run for each item of a list."""
+"""The share of the others with parents that run for each item of a list."""
 _TYPES = [works.PLAIN, works.PLAIN, works.UNDONE, works.PHASED]
 IF_SUCCEEDED, NEVER, BROKEN = "parents.{}.outcome == 'succeeded'", "parents.{}.result == 'never'", "parents.{}.outcome"
 CONDITIONS = (IF_SUCCEEDED, IF_SUCCEEDED, NEVER, BROKEN)
@@ -39,7 +39,7 @@ _RULES = [TriggerRule.ALL_SUCCESS] * 6 + list(TriggerRule)
 
 
 class TopologyUsers:
-    """What users do with topologies, at random moments."""
+    """Users' actions on topologies, at random moments."""
 
     def __init__(self, simulation: FaultSimulation, users: Users) -> None:
         self.simulation = simulation
@@ -49,7 +49,7 @@ class TopologyUsers:
         self._keys = count(1)
 
     def use(self, until: Millis) -> None:
-        """Do what users do."""
+        """Act as users do."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 60 * SECOND))
             if not self.made or (self.random.random() < 0.5 and len(self.made) < 4):
@@ -78,7 +78,7 @@ class TopologyUsers:
             self.simulation.take(2 * SECOND)
 
     def _defined(self, name: str, body: dict[str, Any]) -> int | None:
-        """Store the graph as the next version of a definition; its number, or nothing if that was not answered."""
+        """Store the graph as the next version of a definition; return its number, or nothing without a response."""
         nodes = {**body["nodes"], "n0": {**body["nodes"]["n0"], "payload": "<duetime.parameters.number>"}}
         graph = {key: body[key] for key in ("on_failure", "timeout_seconds")}
         definition = {**graph, "nodes": nodes, "parameters": {"number": {"type": "integer"}}}
@@ -91,7 +91,7 @@ class TopologyUsers:
     def _body(self) -> dict[str, Any]:
         pick = self.random.choice
         on_failure = pick(["stop", "continue", "continue", "rollback"])
-        # What cannot be undone ends a rollback.
+        # A node that cannot be undone ends a rollback.
         types = [works.UNDONE, works.UNDONE, works.PHASED] if on_failure == "rollback" else _TYPES
         is_large = self.random.random() < _LARGE
         size = self.random.randint(60, 120) if is_large else self.random.randint(3, 8)
@@ -102,7 +102,7 @@ class TopologyUsers:
         }
 
     def _graph(self, on_failure: str, types: Sequence[str], size: int, level: int = 1) -> dict[str, Any]:
-        """A graph of so many nodes, some of which may be topologies themselves."""
+        """A graph of this many nodes, some of which may be topologies themselves."""
         pick, is_large = self.random.choice, size > _FEW
         nodes: dict[str, Any] = {}
         for number in range(size):
@@ -128,13 +128,13 @@ class TopologyUsers:
             elif parents and level < MAX_TOPOLOGY_LEVELS and self.random.random() < _MAPPED:
                 rule = pick([TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE, TriggerRule.NONE_FAILED]).value
                 nodes[f"n{number}"] |= {"map": self._map(pick(parents)), "inputs": [], "trigger_rule": rule}
-            # A node that starts whatever its parents do has nothing to ask.
+            # A node that does not depend on its parents can have no condition.
             if parents and nodes[f"n{number}"]["trigger_rule"] != TriggerRule.ALWAYS and self.random.random() < 0.25:
                 nodes[f"n{number}"]["when"] = pick(CONDITIONS).format(pick(parents))
         return {"nodes": nodes, "on_failure": on_failure}
 
     def _map(self, parent: str) -> dict[str, Any]:
-        """A map over three items, or sometimes over what is no list."""
+        """A map over three items, or sometimes over something that is no list."""
         pick, outcome = self.random.choice, f"parents.{parent}.outcome"
         over = pick([f"[{outcome}, `2`, `3`]"] * 5 + [outcome])
         return {"over": over, "max_parallel": pick([None, 1, 2]), "tolerated_failures": pick([0, 0, 1])}
@@ -172,7 +172,7 @@ class TopologyUsers:
                 self.simulation.topologies.decided(name, approve=approve, given=given, found=found)
 
     def _delete(self, topology: str) -> None:
-        """Delete it, which one that runs refuses; nothing is left of it or of its nodes."""
+        """Delete it, which is refused while it runs; nothing is left of it or of its nodes."""
         nodes = self.simulation.topologies.nodes_of(topology)
         answer = self.users.ask("DELETE", f"/v1/tasks/{topology}")
         if answer is None or answer.status not in {204, 404} or topology not in self.made:
@@ -185,7 +185,7 @@ class TopologyUsers:
             self.simulation.watching.check(again.status >= 400, f"{topology} was deleted, and is answered {again.body}")
 
     def _ask(self, topology: str, verb: str) -> None:
-        """Have it stop, hold or go on; if the response says that nothing follows, it applies to all nodes already."""
+        """Have it stop, pause or resume; if the response says that nothing follows, it applies to all nodes already."""
         nodes = self.simulation.nodes
         if verb == "resume":
             nodes.let_go(topology)
@@ -198,18 +198,18 @@ class TopologyUsers:
             nodes.held(topology)
 
     def read_any(self) -> None:
-        """Read the topologies that were accepted, some of which may be gone by now."""
+        """Read the accepted topologies, some of which may be deleted by now."""
         for topology in self.made:
             self.users.ask("GET", f"{PATH}/{topology}")
 
     def _retry(self, topology: str) -> None:
-        """Run it again, sometimes from chosen nodes; what was answered 200 must run."""
+        """Run it again, sometimes from chosen nodes; a request with 200 must run."""
         topologies = self.simulation.topologies
         runs, keys = topologies.runs_of(topology), topologies.keys_of(topology)
         self.simulation.nodes.let_go(topology)
         before = self.simulation.watching.record(topology)
         nodes = self.random.sample(keys, min(len(keys), 2)) if keys and self.random.random() < 0.5 else []
-        # One that was retried already, and has not failed since, is left as it is.
+        # A retried one without a failure since does not change.
         ended = {State.FAILED, State.CANCELLED} | ({State.SUCCEEDED} if nodes else set())
         is_needed = before is not None and before.state in ended
         answer = self.users.ask("POST", f"{PATH}/{topology}/retry", {"nodes": nodes} if nodes else None)
@@ -219,7 +219,7 @@ class TopologyUsers:
                 topologies.reruns[topology, key] = runs + 1
 
     def resume_all(self) -> None:
-        """Let each topology that users hold go on; what one has held within it, it lets go on itself."""
+        """Resume each paused topology; it resumes its inner ones itself."""
         for task in self.simulation.watching.unfinished():
             is_held = task.state == "paused" or task.requested_action == "pause"
             if task.is_topology and is_held and is_by_user(task):

@@ -1,4 +1,4 @@
-"""What must hold of topologies whatever fails: no node before its parents, each succeeds once, and the whole fits."""
+"""Invariants of topologies under any faults: no node before its parents, each succeeds once, and the whole agrees."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDED_BADLY = frozenset({State.FAILED, State.ROLLED_BACK, State.ROLLING_BACK, S
 _SKIPPED = "skipped"
 _AFTER_ALL = frozenset({TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE})
 _PROMPT = 10 * SECOND
-"""Without faults a node starts, and a whole ends, no later after what it waits for."""
+"""Without faults, the longest time until a node starts, and until a whole ends, after the event it waits for."""
 
 
 @dataclass
@@ -43,12 +43,12 @@ class TopologyWatching:
     Attributes:
         successes: how often each node's task has succeeded.
         controlled: the topologies that a user has held, cancelled or run again.
-        retries: how many runs a topology must have had, by the retries that were answered 200.
+        retries: how many runs a topology must have had, by the retries with 200.
         reruns: the run in which a node must have run, or a later one, by the retries that chose it.
-        retried: the tasks that their users have had tried again: what followed from their first end stands.
+        retried: the tasks retried by their users: the consequences of their first end stand.
         deleted: the nodes of the topologies that a user has deleted.
         signalled: the nodes that users have asked to approve, or to reject (false).
-        decisions: what users were told of their decisions, by nodes.
+        decisions: users' responses to their decisions, by nodes.
         graphs: the graphs that were looked at, by their topologies' ids and payloads.
     """
 
@@ -79,13 +79,13 @@ class TopologyWatching:
         return task is not None and is_awaited(task, self.account.time.now())
 
     def decided(self, name: str, *, approve: bool, given: object, found: object) -> None:
-        """A user was told that a node is approved, or rejected: it is, and was not told the opposite before.
+        """A user's response said that a node is approved, or rejected: it is, and no earlier one said the opposite.
 
         Args:
             name: the node's task.
-            approve: what its user has decided.
+            approve: its user's decision.
             given: the payload of the approval, or the reason of the rejection.
-            found: the result in the answer, or the message of its error, which another decision has not become.
+            found: the result in the response, or the message of its error, without a mix of two decisions.
         """
         how = "approved with another payload" if approve else "rejected for another reason"
         self.account.watching.check(found == given, f"{name} was {how}: {found!r}")
@@ -99,7 +99,7 @@ class TopologyWatching:
         self.account.expiries.check_kept(name)
 
     def moved(self, before: State, after: State, item: Mapping[str, Any]) -> None:
-        """What waits for a person ends by a decision that somebody made, or as agreed after its time."""
+        """A task that waits for a person ends by somebody's decision, or by the default after its time."""
         if before in TERMINAL or after not in {State.SUCCEEDED, State.FAILED}:
             return
         task = task_of(item)
@@ -116,9 +116,9 @@ class TopologyWatching:
         check(self.account.time.now() + 2 * SKEW >= task.due_at, f"{task.id} was decided before it was due")
 
     def reopened(self, before: State, task: Task) -> None:
-        """A failed task is tried again by its user: also one that had succeeded, and could not be rolled back.
+        """A failed task is retried by its user: also one that had succeeded, and could not be rolled back.
 
-        Of those that have succeeded, only topologies run again, from the nodes that their users have chosen.
+        Of succeeded tasks, only topologies run again, from the nodes that their users have chosen.
         """
         is_rerun = isinstance(task.target, TopologyTarget) and bool(task.rerun_nodes)
         self.account.watching.check(before is State.FAILED or is_rerun, f"{task.id} had succeeded, and is to run again")
@@ -126,7 +126,7 @@ class TopologyWatching:
         self.retried.add(task.id.text)
 
     def began(self, task: Task, phase: str) -> None:
-        """The target of a node is called: its rule must hold of its parents as they are now."""
+        """The target of a node is called: its rule must allow it by its parents' present states."""
         node_ref = task.node_ref
         if node_ref is None or phase == "clean":
             return
@@ -144,7 +144,7 @@ class TopologyWatching:
         node = self._graph(whole).by_key[node_ref.key]
         parents = [watching.record(run_state.task_id(parent).text) for parent in node.depends_on]
         for key, each in zip(node.depends_on, parents, strict=True):
-            # A node that was retried by hand beside the runs of its topology may find anything.
+            # A node retried by hand beside the runs of its topology may find any state.
             is_its = is_of_present_run(run_state, whole) and task.id == run_state.task_id(node_ref.key)
             may_expire = each is not None and each.expires_at is not None
             concerns = is_its and may_expire and not whole.is_terminal
@@ -152,7 +152,7 @@ class TopologyWatching:
         told = ", ".join(
             f"{key} {each.state if each else 'missing'}" for key, each in zip(node.depends_on, parents, strict=True)
         )
-        # A parent that is tried again may have let its child start when it failed.
+        # A retried parent may have let its child start when it failed.
         is_disturbed = any(run_state.task_id(parent).text in self.retried for parent in node.depends_on)
         watching.check(
             is_disturbed or task.id != run_state.task_id(node_ref.key) or _may_start(node, parents),
@@ -173,12 +173,12 @@ class TopologyWatching:
             )
 
     def runs_of(self, name: str) -> int:
-        """How many runs of a topology have begun."""
+        """The number of begun runs of a topology."""
         run_state = self.store.read(TaskId(name))
         return run_state.number if run_state else 0
 
     def keys_of(self, name: str) -> list[str]:
-        """The names of a topology's nodes; none if it is gone."""
+        """The names of a topology's nodes; none if it is deleted."""
         whole = self.account.watching.record(name)
         is_there = whole is not None and not whole.erased and isinstance(whole.target, TopologyTarget)
         return sorted(self._graph(whole).by_key) if whole is not None and is_there else []
@@ -193,12 +193,12 @@ class TopologyWatching:
         return found.union(*map(self.nodes_of, found))
 
     def inner_topologies_of(self, name: str) -> set[str]:
-        """Those of a topology's nodes that are topologies themselves."""
+        """The topologies among a topology's nodes."""
         found = {each: self.account.watching.record(each) for each in self.nodes_of(name)}
         return {each for each, task in found.items() if task is not None and task.is_topology}
 
     def _check_deleted(self, name: str, nodes: set[str]) -> None:
-        """Nothing is left of a topology that was deleted."""
+        """Nothing is left of a deleted topology."""
         check = self.account.watching.check
         records = {each: self.account.watching.record(each) for each in (name, *nodes)}
         left = {each for each, task in records.items() if task is not None and not task.erased}
@@ -206,25 +206,25 @@ class TopologyWatching:
         check(left <= self.retried, f"{name} was deleted, and {sorted(left)} are left")
 
     def _is_undisturbed(self, whole: Task) -> bool:
-        """Whether nothing should hold it up: no fault, and no user of it or of the topology that it is a node of."""
+        """Whether nothing should delay it: no fault, and no user of it or of its outer topology."""
         outer = None if whole.node_ref is None else self.account.watching.record(whole.node_ref.topology.text)
         is_alone = outer is None or self._is_undisturbed(outer)
         return is_alone and not self.account.faulty and whole.id.text not in self.controlled
 
     def _has_effects(self, node: Task) -> bool:
-        """Whether a rollback of all had to undo this node, and has not."""
+        """Whether a complete rollback had to undo this node, and has not."""
         is_ended = node.state is State.SUCCEEDED or (node.state is State.FAILED and node.started_at is not None)
         return is_ended and node.id.text not in self.retried
 
     def _graph(self, whole: Task) -> Graph:
-        # A map is given its nodes, as another payload, when it is released.
+        # A map gets its nodes, as another payload, when it is released.
         key = whole.id.text, whole.payload
         if key not in self.graphs:
             self.graphs[key] = outline_of(self.contents.fetch(whole.id, whole.payload))
         return self.graphs[key]
 
     def check_end(self, accepted: Sequence[str]) -> None:
-        """Each topology's outcome fits that of its nodes, and nothing of it is left open."""
+        """Each topology's outcome agrees with its nodes', and nothing of it is left open."""
         for name in accepted:
             whole = self.account.watching.record(name)
             if whole is None:
@@ -277,11 +277,11 @@ class TopologyWatching:
             check(len(bad) > graph.tolerated_failures or is_by_hand, told)
 
     def _check_rerun(self, whole: Task, graph: Graph, run_state: RunState) -> None:
-        """What was chosen has run again, and after it all that depends on it."""
+        """The chosen nodes have run again, and after them all their dependents."""
         runs = {key: self.reruns.get((whole.id.text, key), 0) for key in graph.order}
         for key in graph.order:
             runs[key] = max([runs[key], *(runs[parent] for parent in graph.by_key[key].depends_on)])
-            # A retry that its user cancelled before its plan has made no run.
+            # A retry that its user cancelled before its plan has no run.
             is_there = run_state.number_of(key) >= min(runs[key], run_state.number)
             self.account.watching.check(
                 is_there, f"{whole.id}, node {key}, is of run {run_state.number_of(key)}, not {runs[key]}"
@@ -289,13 +289,13 @@ class TopologyWatching:
 
 
 def _is_bad(node: Task) -> bool:
-    """Whether a node's work does not stand; one that was skipped had none to do."""
+    """Whether a node's work is undone; a skipped one had none to do."""
     note = node.node_ref.note if node.node_ref else ""
     return node.state in _ENDED_BADLY and note != _SKIPPED
 
 
 def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
-    """Whether a condition of `topology_users` is true, said anew here."""
+    """Whether a condition of `topology_users` is true, written again here."""
     for key, parent in zip(node.depends_on, parents, strict=True):
         if node.when == IF_SUCCEEDED.format(key):
             return parent is not None and parent.state is State.SUCCEEDED
@@ -305,7 +305,7 @@ def _holds(node: Node, parents: Sequence[Task | None]) -> bool:
 
 
 def _may_start(node: Node, parents: Sequence[Task | None]) -> bool:
-    """Whether a rule holds, by the states of the parents; said anew here, not asked of the code that decides it."""
+    """Whether a rule allows a start, by the parents' states; not taken from the code that decides it."""
     ended = [
         each for each in parents if each is not None and (each.state is State.SUCCEEDED or each.state in _ENDED_BADLY)
     ]

@@ -76,7 +76,7 @@ def _told(line: Line, start: int) -> str:
 
 
 def _call(operation: str, request: dict[str, Any], answer: object) -> str:
-    """A call of AWS: what, of which item or message, what it changes, and what came of it."""
+    """A call of AWS: its operation, item or message, changes, and result."""
     is_record = _is_record(request)
     parts = [operation, _key(request)]
     if "UpdateExpression" in request:
@@ -93,7 +93,7 @@ def _call(operation: str, request: dict[str, Any], answer: object) -> str:
 
 
 def _is_record(request: Mapping[str, Any]) -> bool:
-    """Whether a call is about a task's record, whose attributes have names of their own."""
+    """Whether a call is about a task's record, whose attributes have special names."""
     key = request.get("Key") or request.get("Item")
     return isinstance(key, Mapping) and str(key.get(schema.PARTITION_KEY, {}).get("S", ""))[:1].isdigit()
 
@@ -159,7 +159,7 @@ def _response(answer: object, is_record: bool) -> str:  # noqa: FBT001 - same
 
 
 def _brief(item: Mapping[str, Any], is_record: bool) -> str:  # noqa: FBT001 - same
-    """What matters of a record; another item whole."""
+    """The important parts of a record; another item whole."""
     if not is_record:
         return _item(item, is_record)
     named = {_NAMES.get(name, name): value for name, value in item.items()}

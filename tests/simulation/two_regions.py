@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 FIRST, SECOND_REGION = "eu-west-1", "eu-central-1"
 _DRAIN = 4 * MINUTE
-"""Longer than any attempt with its retries."""
+"""More than the longest attempt with its retries."""
 _BUSY, _GAP = (30 * SECOND, 2 * MINUTE), (SECOND, MINUTE)
 _CALM = 6 * HOUR
 _LATEST_START = REGION_LIFE + MINUTE
@@ -46,12 +46,12 @@ batch."""
 
 
 class Situation(StrEnum):
-    """What makes the other Region take over.
+    """The reasons why the other Region takes over.
 
     Attributes:
         PLANNED: a switch-over; both Regions answer.
-        LOST: the first Region is gone, and never returns.
-        RETURNED: it is gone, and returns after the takeover.
+        LOST: the first Region is lost, and never comes back.
+        RETURNED: it is lost, and comes back after the takeover.
         PARTITION: nothing is replicated, but both Regions work; the takeover is forced.
         BOTH_LIVE: the takeover is forced although nothing is wrong.
     """
@@ -105,7 +105,7 @@ class RegionalAccount(Account):
         self.is_gone, self.receiving, self.ticking = False, True, True
 
     def invoke(self, function: str, event: Mapping[str, Any]) -> Invocation:
-        """Begin an invocation, which fails in a Region that is gone."""
+        """Begin an invocation, which fails in a lost Region."""
         if not self.is_gone:
             return super().invoke(function, event)
         invocation = Invocation(function, event)
@@ -150,7 +150,7 @@ class TwoRegionSimulation(BusyUsers):
     """Two Regions, their users, and an operator who lets the second one take over.
 
     Attributes:
-        situation: why it takes over.
+        situation: the reason of the takeover.
         violations: the promises that did not hold.
         front: the Region that users send their requests to.
         takeover_at: when the takeover began.
@@ -201,7 +201,7 @@ class TwoRegionSimulation(BusyUsers):
         self.time.close()
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note what does not hold."""
+        """Note a violation."""
         if not holds:
             self.violations.append(f"{self.time.now()}: {violation}")
 
@@ -212,10 +212,10 @@ class TwoRegionSimulation(BusyUsers):
     # Users and targets.
 
     def ask(self, method: str, path: str, body: object = None) -> Answer | None:
-        """Send a request to the Region that the client knows; `None` if no answer comes."""
+        """Send a request to the Region that the client knows; `None` if there is no response."""
         name = FIRST if self.random.random() < self.stale else self.front
         account = self.regions[name]
-        # A pull worker runs the task for the Region that has given it the lease.
+        # A pull worker runs the task for the Region that issued its lease.
         self._asked[self.time.process()] = name
         if account.is_gone:
             self.take(SECOND)
@@ -252,7 +252,7 @@ class TwoRegionSimulation(BusyUsers):
         return effect
 
     def check_report(self, answer: Answer | None, task_id: str, fence: int) -> None:
-        """Accept any answer: the fence decides."""
+        """Accept any response: the fence decides."""
 
     def _check_against(self, effect: RegionalEffect, other: RegionalEffect) -> None:
         if other.region == effect.region:
@@ -298,7 +298,7 @@ class TwoRegionSimulation(BusyUsers):
         )
 
     def in_time(self, work: Callable[[], object]) -> None:
-        """Run something in a process of its own, and let time pass until it has ended."""
+        """Run something in a separate process, and let time pass until it has ended."""
         strand = self.time.start_process(lambda: _done(work))
         end = self.time.now() + HOUR
         while not strand.done:
@@ -312,7 +312,7 @@ class TwoRegionSimulation(BusyUsers):
     # A whole simulation.
 
     def simulate(self) -> None:
-        """Let users work, let the second Region take over, and let everything come to its end."""
+        """Let users work, let the second Region take over, and let everything end."""
         draw = Random(f"{self.seed} takeover")  # noqa: S311 - repeatable
         users = [self.time.start_process(self.use) for _ in range(3)]
         pullers = [self.time.start_process(self.pull) for _ in range(2)]

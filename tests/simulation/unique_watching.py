@@ -1,7 +1,7 @@
-"""What must hold of unique keys, whatever fails: one task at a time holds one, and what was answered was true.
+"""Invariants of unique keys under any faults: one task at a time has one, and responses were true.
 
-Who holds a key is said anew here, from the records alone: the items of keys are not looked at. So is since when a task
-is due: however often it is replaced, it starts.
+The holder of a key is determined again here, from the records alone: the items of keys are not read. So is the due time
+of a task: however often it is replaced, it starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _KEYS = tuple(ATTRIBUTES[name].name for name in ("unique", "debounce"))
 _STATE = ATTRIBUTES["state"].name
 PROMPT = 10 * SECOND
-"""How long after its due time a task is taken up, without faults, at the latest."""
+"""The longest time from its due time until a task is claimed, without faults."""
 _ENDED = frozenset({State.SUCCEEDED, State.FAILED, State.ROLLED_BACK, State.CANCELLED})
 _AT_WORK = frozenset({State.PREPARING, State.RUNNING, State.ROLLING_BACK})
 
@@ -33,13 +33,13 @@ class UniqueWatching:
     """Watches who holds unique keys.
 
     Attributes:
-        answered: how often a creation was answered with a task that was there, by what was done with it.
+        answered: how often a creation returned an existing task, by what was done with it.
     """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
         self._last: dict[str, str] = {}
-        """Of each key the task that took it last: no other one can hold it."""
+        """For each key the task that took it last: no other one can have it."""
         self._holding: set[str] = set()
         self._held_again_at: dict[str, Millis] = {}
         self._held_until: dict[str, Millis] = {}
@@ -64,7 +64,7 @@ class UniqueWatching:
         if old is None or task_of(old).is_terminal:
             self._check_taken(key, name)
         elif name not in self._holding and self._last.get(key) == name:
-            # Taken up and put back, it has not begun: it holds its key again, unless another took it meanwhile.
+            # Claimed and put back, it has not begun: it has its key again, unless another took it meanwhile.
             self._held_again_at[name] = now
         else:
             return
@@ -72,7 +72,7 @@ class UniqueWatching:
         self._held_until.pop(name, None)
 
     def _watch_start(self, name: str, task: Task, *, is_there: bool) -> None:
-        """Of what has been due all the time, without a creation that puts it off, somebody takes it up."""
+        """A task that has been due all the time, without a creation that delays it, is claimed."""
         account, now = self._account, self._account.time.now()
         since = self._due_since.get(name)
         if is_there and task.state is State.SCHEDULED:
@@ -87,22 +87,23 @@ class UniqueWatching:
         account.watching.check(account.faulty or late <= PROMPT, f"{name} was due for {late} ms, and replaced")
 
     def _check_taken(self, key: str, name: str) -> None:
-        """A key is taken from nobody who holds it."""
+        """No holder loses its key."""
         other = self._last.get(key)
         if other not in {None, name}:
-            # Who takes it may have read the record while a worker had the task, and write after it was put back.
+            # The one that takes it may have read the record while a worker had the task, and write after it was put
+            # back.
             began = self._account.time.author().began
             is_held = other in self._holding and self._held_again_at.get(other, -1) < began
             self._account.watching.check(not is_held, f"{name} took the key {key!r}, which {other} held")
             self._holding.discard(other)
             record = self._account.watching.record(other)
             if record is not None and not record.is_terminal:
-                # Until now a creation may have met it, which reads its record once it is put back.
+                # Until now a creation may have found it, which reads its record once it is put back.
                 self._held_until[other] = self._account.time.now()
         self._last[key] = name
 
     def answered_creation(self, body: Mapping[str, Any], asked_at: Millis, answer: Reply) -> None:
-        """A creation with a unique key was answered."""
+        """A creation with a unique key got its response."""
         check = self._account.watching.check
         done = answer.headers.get("Duetime-On-Conflict")
         if answer.status != 200 or answer.headers.get("Idempotent-Replayed"):

@@ -1,4 +1,4 @@
-"""Users of a simulated account: they ask its API for everything it offers, and pull its tasks."""
+"""Users of a simulated account: they use all of its API, and pull its tasks."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ LEASE = LEASE_SECONDS * SECOND
 _ANSWERED = range(200, 500)
 _LATEST = 6
 _SILENT = 0.3
-"""How many pull workers send no heartbeats, and work as long as their first lease lasts."""
+"""The share of pull workers that send no heartbeats, and work as long as their first lease lasts."""
 _HOT = (60, 140, 400)
 """Milliseconds between two creations of one key: less than a message takes, or more."""
 _STORM = 18 * SECOND
 _VANISHED = 0.15
-"""How many requests for leases are given up by their clients before the answer comes, while anything may fail."""
+"""The share of requests for leases that are abandoned before the response, while calls may fail."""
 _ORDERED_BATCHES = 0.5
-"""How many batches are of one ordered key."""
+"""The share of batches with one ordered key."""
 _REUSED = 0.1
-"""How many of the idempotency keys are sent once more, with another body."""
+"""The share of idempotency keys that are sent again, with another body."""
 _FAR = range(2, 24)
-"""How many hours ahead tasks are due that are created before days of silence."""
+"""Hours until the due time of tasks that are created before days of silence."""
 _SHORT = {"timeout_seconds": 60, "notify_within_seconds": 60, "retry": {"max_attempts": 2, "initial_seconds": 1}}
 
 
 @dataclass
 class Reply:
-    """An answer of the API.
+    """A response of the API.
 
     Attributes:
-        goes_on: a bulk operation does what was asked for, after the answer.
+        goes_on: a bulk operation does the work after the response.
     """
 
     status: int
@@ -59,7 +59,7 @@ class Reply:
 
 
 class Users:
-    """What users and pull workers do, at random moments."""
+    """Actions of users and pull workers, at random moments."""
 
     def __init__(self, simulation: FaultSimulation) -> None:
         self.simulation = simulation
@@ -71,10 +71,10 @@ class Users:
     def ask(
         self, method: str, path: str, body: object = None, query: str = "", headers: dict[str, str] | None = None
     ) -> Reply | None:
-        """Send a request, with a body of JSON or of bytes as they are; `None` if no answer comes."""
+        """Send a request, with a body of JSON or of unchanged bytes; `None` if there is no response."""
         text = None if body is None else body.decode() if isinstance(body, bytes) else json.dumps(body)
         event = event_of(method, path, text, headers or {}, query, None, is_base64=False)
-        # What names a request is not decided by the seed.
+        # The name of a request does not depend on the seed.
         event["requestContext"]["requestId"] = "request"
         end = self.simulation.wait_for(self.simulation.invoke("api", event))
         if end.failed:
@@ -90,7 +90,7 @@ class Users:
         return answer
 
     def use(self, until: Millis) -> None:
-        """Do what users do."""
+        """Act as users do."""
         while self.simulation.time.now() < until:
             self.simulation.take(self.random.randrange(1, 20 * SECOND))
             if self.random.random() < 0.05:
@@ -99,11 +99,11 @@ class Users:
                 self._create()
             else:
                 accepted = self.simulation.watching.accepted
-                # The latest have not begun yet, or are at work.
+                # The latest have not begun yet, or are running.
                 self._control(self.random.choice(accepted[-_LATEST:] if self.random.random() < 0.6 else accepted))
 
     def use_hot_keys(self, until: Millis) -> None:
-        """Now and then create tasks of one key many times a second, without waiting for answers."""
+        """Sometimes create tasks of one key many times a second, without waiting for responses."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} hot keys")  # noqa: S311 - repeatable
         while True:
             simulation.take(draw.randrange(5, 90) * SECOND)
@@ -137,7 +137,7 @@ class Users:
                 simulation.watching.accepted.extend(made)
 
     def use_days(self, until: Millis) -> None:
-        """Create tasks that are due hours later, within days in which nothing runs, and put some of them off."""
+        """Create tasks that are due hours later, within days in which nothing runs, and postpone some of them."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} days")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(10, 90) * SECOND)
@@ -194,7 +194,7 @@ class Users:
                 self._control(draw.choice(made))
 
     def _send(self, body: dict[str, Any]) -> None:
-        """Create a task, whatever comes of it."""
+        """Create a task, with any response."""
         self.ask("POST", "/v1/tasks", body)
 
     def change_rates(self, until: Millis) -> None:
@@ -215,7 +215,7 @@ class Users:
                     self.ask("PATCH", f"/v1/tasks/{task_id}", {"rate": rate})
 
     def control_rates(self, until: Millis) -> None:
-        """Now and then pause, pin or reset a rate, and take that back after a while."""
+        """Sometimes pause, pin or reset a rate, and undo that after a while."""
         simulation, draw = self.simulation, Random(f"{self.simulation.seed} rate control")  # noqa: S311 - repeatable
         while simulation.time.now() < until:
             simulation.take(draw.randrange(5, 60) * SECOND)
@@ -232,14 +232,14 @@ class Users:
                     answer = self.ask(method, undone)
 
     def _create(self) -> None:
-        """Create a task, and send the same request again until it is answered."""
+        """Create a task, and repeat the request until there is a response."""
         name = f"key-{next(self._keys)}"
         body, headers = _limited(self._body(), name), {"Idempotency-Key": name}
         asked_at = self.simulation.time.now()
         for _ in range(4):
             answer = self.ask("POST", "/v1/tasks", body, headers=headers)
             if answer is not None and answer.status in _ANSWERED:
-                # The task that a request without an answer found or replaced may be deleted before it is repeated.
+                # The task that a request without a response found or replaced may be deleted before the repeat.
                 expected = {200, 201, 409, 410} if "unique" in body or "debounce" in body else {201}
                 self.simulation.watching.check(
                     answer.status in expected, f"a creation was answered {answer.status}: {answer.body}"
@@ -249,7 +249,7 @@ class Users:
                     self.simulation.watching.accepted.append(answer.body["id"])
                     self._reuse(body, headers)
                 return
-            # Some clients give up, and come back when the task's minute is long past.
+            # Some clients stop, and come back long after the task's minute.
             self.simulation.take(self.random.choice([2, 2, 40, 240]) * SECOND)
 
     def _reuse(self, body: dict[str, Any], headers: dict[str, str]) -> None:
@@ -296,7 +296,7 @@ class Users:
         return {"target": {"kind": "http", "url": URL, "phases": phases}, "rollback_on_failure": "rollback" in phases}
 
     def _send_event(self) -> None:
-        """Put an event on the queue of the intake, of which exactly one task is to be made; by a rule, or by itself."""
+        """Put an event on the intake's queue that becomes exactly one task; by a rule, or directly."""
         number = next(self._keys)
         name, delay = f"event-{number}", self.random.choice([0, 5, 90])
         task = {"type": works.PLAIN, "timeout_seconds": 60, "notify_within_seconds": 60}
@@ -336,7 +336,7 @@ class Users:
         self.random.choice(calls)()
 
     def create_batch(self, delays: list[int]) -> None:
-        """Create several tasks in one request, which is sent again until it is answered."""
+        """Create several tasks in one request, which is repeated until there is a response."""
         names = [f"batch-{next(self._keys)}" for _ in range(3)]
         tasks = [
             {"type": works.PLAIN, "name": name, "delay_seconds": self.random.choice(delays), **_SHORT} for name in names
@@ -353,11 +353,11 @@ class Users:
                 made = [each["task"]["id"] for each in answer.body["results"] if "task" in each]
                 self.simulation.watching.accepted.extend(made)
                 return
-            # Some clients come back when the minutes of their tasks are long past.
+            # Some clients come back long after the minutes of their tasks.
             self.simulation.take(late.choice([2, 2, 40, 240]) * SECOND)
 
     def _read_one(self, task_id: str) -> None:
-        """Read one task, with what lies outside its record."""
+        """Read one task, with its data outside the record."""
         answer = self.ask("GET", f"/v1/tasks/{task_id}")
         stored = self.simulation.watching.record(task_id)
         gone = {404} if stored is not None and stored.erased else set()
@@ -365,7 +365,7 @@ class Users:
         self.simulation.watching.check(is_there, f"{task_id} was accepted, and reading it is answered {answer}")
 
     def read_any(self) -> None:
-        """Read some of the tasks that were accepted, which may be gone by now."""
+        """Read some of the accepted tasks, which may be deleted by now."""
         for task_id in self.random.sample(
             self.simulation.watching.accepted, min(5, len(self.simulation.watching.accepted))
         ):
@@ -374,7 +374,7 @@ class Users:
         self.ask("GET", "/v1/tasks")
 
     def _notify_again(self, task_id: str) -> None:
-        """Tell the end of an attempt that is another's by now, as a target may that was very slow: nobody must hear."""
+        """Report the end of an attempt that is another's by now, as a very slow target may: it must have no effect."""
         stored = self.simulation.watching.record(task_id)
         if stored is None or stored.fence < 2 or stored.is_terminal:
             return
@@ -394,7 +394,7 @@ class Users:
             self.simulation.watching.cancelled.add(task_id)
 
     def cancel_by_force(self, task_id: str) -> None:
-        """Cancel by force: what runs is asked to stop."""
+        """Cancel by force: a running one is asked to stop."""
         self.simulation.attempts.may_cancel.add(task_id)
         answer = self.ask("POST", f"/v1/tasks/{task_id}/cancel", {"force": True})
         if answer is not None and answer.status == 202:
@@ -411,7 +411,7 @@ class Users:
 
     def _notify(self, task_id: str) -> None:
         stored = self.simulation.watching.record(task_id)
-        # Only a target that has returned tells an end, and it knows that it has.
+        # Only a target that has returned reports an end, and it knows that it has.
         if stored is None or not stored.awaiting_notification:
             return
         told = {"outcome": "succeeded", "result": 1}
@@ -420,20 +420,20 @@ class Users:
         self.ask("POST", f"/v1/tasks/{task_id}/notify", {"fence": stored.fence, **told})
 
     def resume_all(self) -> None:
-        """Let go on whatever is paused, but for the nodes that their topology holds: it must let them go on itself."""
+        """Resume all paused tasks, except nodes paused by their topology: it must resume them itself."""
         for task in self.simulation.watching.unfinished():
             if task.state == "paused" and not is_by_topology(task):
                 self.simulation.nodes.let_go(task.id.text)
                 self.ask("POST", f"/v1/tasks/{task.id}/resume")
         for task in list(self.simulation.watching.tasks()):
-            # It stops the line of its key until somebody does something about it.
+            # It stops the line of its key until somebody deals with it.
             if task.state in {"failed", "rolled_back"} and task.order is not None and task.order.on_failure == "stop":
                 self.ask("DELETE", f"/v1/tasks/{task.id}")
 
     # Pull workers.
 
     def pull(self) -> None:
-        """Lease a task, do it, tell its end, for ever."""
+        """Lease a task, do it, report its end, for ever."""
         while True:
             asked_at = self.simulation.time.now()
             # Others than those drawn elsewhere, which the draws of older seeds depend on.
@@ -453,7 +453,7 @@ class Users:
             self.simulation.take(MINUTE if self.simulation.is_calm and not leases else 5 * SECOND)
 
     def _vanish(self, leases: list[dict[str, Any]], first: Millis) -> None:
-        """Be gone when the answer comes: nobody works under these leases, which last no longer than they must."""
+        """Vanish before the response: nobody works under these leases, which are as short as allowed."""
         self.simulation.count("puller vanished")
         for task in (lease["task"] for lease in leases):
             stored = self.simulation.watching.record(task["id"])
@@ -470,7 +470,7 @@ class Users:
         ends_at = min(asked_at + first, overdue_at)
         stored = watching.record(task["id"])
         if stored is not None and stored.fence == task["fence"] and stored.state == "running":
-            # Of a claim's skewed clock and of the answer's way some may be missing, not half of it.
+            # A part may be missing because of the claim's clock and the response's delay, but not half of it.
             left = (stored.lease_expires_at or 0) - self.simulation.time.now()
             watching.check(left >= first // 2 - 3 * SECOND, f"{task['id']} was leased with {left} ms left")
         if self.simulation.time.now() >= ends_at:
@@ -501,7 +501,7 @@ class Users:
                 return
 
     def _beat_late(self, lease: dict[str, Any]) -> None:
-        """Renew a lease that was given up or lost a while ago: once the task is another's, nobody must hear of it."""
+        """Renew a lease that was abandoned or lost: once another has the task, it must have no effect."""
         task = lease["task"]
         self.simulation.take(self.random.randrange(1, 60) * SECOND)
         stored = self.simulation.watching.record(task["id"])
@@ -520,7 +520,7 @@ class Users:
         )
 
     def _beat(self, path: str, ends_at: Millis) -> bool | None:
-        """Renew a lease: whether it was, or `None` if it is lost, or its end comes before an answer."""
+        """Renew a lease: whether it was, or `None` if it is lost, or its end comes before a response."""
         replies: list[Reply | None] = []
         strand = self.simulation.time.start(lambda: replies.append(self.ask("POST", f"{path}/heartbeat")))
         while not strand.done and self.simulation.time.now() < ends_at:
@@ -534,7 +534,7 @@ class Users:
 
 
 def _limited(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """A creation with the limits and keys of some tasks; which ones, their names say, whatever else users draw."""
+    """A creation with the limits and keys of some tasks; their names decide which, with any other draws."""
     limit = Random(name).choice([None, None, None, None, 1, 20, 120])  # noqa: S311 - not a secret
     made = {**body, "name": name, **({} if limit is None else {"expires_seconds": limit})}
     pick = Random(f"{name} more").choice  # noqa: S311 - same

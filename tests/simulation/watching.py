@@ -1,4 +1,4 @@
-"""What must hold in an account whatever fails: watched at every write of a record and every call of a target."""
+"""Invariants of an account under any faults: checked at every write of a record and every call of a target."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PROMPT, TENTH = 10 * SECOND, 400
 _AHEAD = 3 * SECOND
 _CLOCKS = 10 * SECOND
 _FEW = 5
-"""Starts that are too few to speak of a tenth."""
+"""The number of starts below which a tenth means nothing."""
 MENDED = 15 * MINUTE
 """How late a start may be once nothing fails any more. The first scan finds most after 3 minutes; a message whose
 visibility was never set is away for as long as this."""
@@ -58,7 +58,7 @@ class Effect:
 
     Attributes:
         attempt_began: when the first phase of its attempt began: its timeout is for all of them.
-        was_frozen: its process stood still meanwhile, so that its lease may have ended without its noticing.
+        was_frozen: its process stood still meanwhile, so that its lease may have ended unnoticed.
     """
 
     task_id: str
@@ -76,7 +76,7 @@ class Effect:
 
     @property
     def lives(self) -> bool:
-        """Whether it still goes on."""
+        """Whether it is still running."""
         return self.ended is None and not self.process.done
 
     @property
@@ -90,27 +90,27 @@ class Watching:
     """Watches an account.
 
     Attributes:
-        violations: what did not hold.
+        violations: the violated invariants.
         cancelled: tasks whose cancel was acknowledged.
         accepted: tasks whose creation was acknowledged.
         effects: how many calls of targets there were.
         latest: the greatest lateness of an unlocked start, by the task's own time.
-        latest_in_calm: the same of starts once nothing failed any more, counted from then.
-        taken_over: the longest from the end of a lease, once nothing failed any more, to the next attempt.
+        latest_in_calm: the same for starts after the last fault, counted from then.
+        taken_over: the longest time from the end of a lease, after the last fault, to the next attempt.
         lateness: of each such start that was due some seconds after its task was created.
-        live: the calls of targets that go on.
-        taken_up: the fence of each attempt that was begun in its time, not taken over, and has called nothing yet.
+        live: the running calls of targets.
+        taken_up: the fence of each attempt that was begun in time, not taken over, and has called nothing yet.
         accepted_topologies: topologies whose creation was acknowledged.
         claimed_at: when each task was last taken up.
         attempts: when the first phase of each attempt began, by its task and fence.
-        begun: tasks at which a first attempt has begun.
+        begun: tasks with a begun first attempt.
         tasks_made: how many records there are.
-        events: the names of the tasks that the intake was asked for by events.
+        events: the names of the tasks that events to the intake have requested.
         callbacks: the states that were posted to the callback URL of each task.
         outcomes: the states in which each task has ended, one after the other: a retry or a rollback begins it again.
         retried: how often each task with a callback URL was retried after its failure.
-        moves: the states that were left, and for which.
-        overdue: tasks of which a call of a target did not end in time, and was ended with its process.
+        moves: the states that were left, with the next ones.
+        overdue: tasks with a call of a target that did not end in time, and ended with its process.
     """
 
     account: FaultSimulation
@@ -137,7 +137,7 @@ class Watching:
     overdue: set[str] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
-        """Note what does not hold."""
+        """Note a violation."""
         if not holds:
             self.account.trace("watch", "VIOLATION", violation)
             self.violations.append(f"{self.account.time.now()}: {violation}")
@@ -171,7 +171,7 @@ class Watching:
         self.check(UNKNOWN not in old or UNKNOWN in new, f"{name} lost what newer code had written")
         before, after = read_state(old[_STATE]), read_state(new[_STATE])
         self.moves.add((before, after))
-        # A due approval is decided although no worker has seen it; whatever else ends has begun.
+        # A due approval is decided although no worker has seen it; any other ended task has begun.
         is_decision = before is State.SCHEDULED and after in {State.SUCCEEDED, State.FAILED}
         is_legal = after in MOVES[before].split() and (
             not is_decision or isinstance(task_of(new).target, ApprovalTarget)
@@ -219,7 +219,7 @@ class Watching:
         self.check(late <= FOUND, f"{name} was taken over {late} ms after its lease although nothing failed any more")
 
     def _check_line(self, name: str, task: Task, before: State, after: State) -> None:
-        """Whoever writes down the end of an attempt is the latest that has begun."""
+        """The end of an attempt is written by the latest that has begun."""
         line = task.attempt_history[-1]
         self.check(
             line.fence == task.fence or line.outcome is AttemptOutcome.LOST or _is_late(task),
@@ -234,9 +234,9 @@ class Watching:
         self.effects += 1
         what = f"{phase} of {task_id}, fence {fence}"
         account.trace(process.home, "begins", what)
-        # Of an attempt that a notification has just ended, the record has the time of the next one.
+        # For an attempt that a notification has just ended, the record has the time of the next one.
         if phase in _BEGINNING and task.fence == fence and task.state in LEASED:
-            # A pull worker goes by the clock of the API.
+            # A pull worker uses the clock of the API.
             skew = process.home.fastest_skew if isinstance(process.home, Machine) else SKEW
             self.check(now + skew >= task.next_at, f"{what} began {task.next_at - now - skew} ms early")
             self._check_lateness(task, now, what)
@@ -255,7 +255,7 @@ class Watching:
             # A process that stood still cannot know that its lease has ended; see `check_thawed`.
             self.check(other.task_id != task_id or other.was_frozen, f"{what} began while {other} goes on")
         attempt_began = self.attempts.setdefault((task_id, fence), now)
-        # Taken away by force, it is missed by the next heartbeat only: a phase may begin before that.
+        # Taken away by force, it is noticed by the next heartbeat only: a phase may begin before that.
         is_freed = self.account.locks.was_freed(task, self.claimed_at.get(task_id, now))
         locks = () if is_freed else task.all_locks
         effect = Effect(task_id, phase, fence, now, process, locks, task.timeout_seconds * SECOND, attempt_began)
@@ -270,26 +270,26 @@ class Watching:
         self.account.trace(effect.process.home, "ends", f"{effect.phase} of {effect.task_id}, fence {effect.fence}")
 
     def called_back(self, task_id: str, state: str) -> None:
-        """The outcome of a task is posted to its callback URL: it is one that the task had."""
+        """The outcome of a task is posted to its callback URL: the task had that outcome."""
         # A user may have retried it or rolled it back since: the callback of its earlier end comes late.
         self.check(State(state) in self.outcomes[task_id], f"{task_id} was called back as {state} before its end")
         self.callbacks.setdefault(task_id, set()).add(state)
 
     def freed(self, key: str) -> None:
-        """A lock is taken away by force from whoever works under it."""
+        """A lock is taken by force from its present holders."""
         self.account.locks.freed(key)
         for effect in self.live:
             if effect.lives:
                 effect.locks = tuple(lock for lock in effect.locks if lock.key != key)
 
     def freezes(self, process: Strand) -> None:
-        """A process stands still: what it does may be taken over without its noticing."""
+        """A process stands still: its work may be taken over unnoticed."""
         for effect in self.live:
             if effect.process is process and effect.lives:
                 effect.was_frozen = True
 
     def check_thawed(self, process: Strand) -> None:
-        """A process that stood still past its leases has noticed that by now, and has ended what it did under them."""
+        """A process that stood still past its leases has noticed that by now, and has ended the work under them."""
         for effect in self.live:
             if effect.process is process and effect.lives and effect.was_frozen:
                 task = self.record(effect.task_id)
@@ -308,7 +308,7 @@ class Watching:
         )
 
     def _check_lateness(self, task: Task, now: Millis, what: str) -> None:
-        # How many pull workers there are is not the scheduler's to say.
+        # The scheduler does not decide how many pull workers there are.
         if (
             task.all_locks
             or task.completes is not None
@@ -320,7 +320,7 @@ class Watching:
         late = now - max(task.next_at, self.account.received_from)
         self.latest = max(self.latest, late)
         if task.next_at - task.created_at >= _AHEAD:
-            # What is due at once is sent at once; the queue's delay tells only if it is not.
+            # A task due at once is sent at once; the queue's delay shows only otherwise.
             self.lateness.append(late)
         self.check(self.account.faulty or late <= PROMPT, f"{what} began {late} ms late without a fault")
         if self.account.calm_at is not None:
@@ -329,7 +329,7 @@ class Watching:
             self.check(after <= MENDED, f"{what} began {after} ms late although nothing failed any more")
 
     def _check_expiry(self, task: Task, now: Millis, what: str) -> None:
-        """No attempt of a handler begins after its task has expired, by whoever's clock."""
+        """No attempt of a handler begins after its task's expiry, by any clock."""
         is_first = task.attempt == 1 and task.id.text not in self.begun
         self.begun.add(task.id.text)
         start_by = task.start_by if is_first else task.retry_by
@@ -353,7 +353,7 @@ class Watching:
             self.check(len({*modes.values()}) == 1, f"{what} began under lock {lock.key} beside another mode: {modes}")
 
     def _deferred_under(self, lock: LockSpec, owner: str) -> dict[str, LockMode]:
-        """The tasks that hold a lock of an owner because their targets have accepted the work, and are to notify."""
+        """The tasks that have an owner's lock because their targets have accepted the work, and will notify."""
         now = self.account.time.now()
         found: dict[str, LockMode] = {}
         for task_id, until in self.account.attempts.deferred.items():
@@ -369,7 +369,7 @@ class Watching:
         return found
 
     def record(self, task_id: str) -> Task | None:
-        """A task as it is stored."""
+        """A task as stored."""
         key = key_of(TaskId(task_id))
         item = self.account.table.get((key[schema.PARTITION_KEY]["S"], task_id))
         return task_of(item) if item is not None else None
@@ -379,12 +379,12 @@ class Watching:
         yield from (task_of(item) for item in self.account.table.every() if _STATE in item)
 
     def unfinished(self) -> list[Task]:
-        """The tasks that have not come to their end."""
+        """The tasks that have not ended."""
         open_items = [item for item in self.account.table.every() if _STATE in item and _FINISHED not in item]
         return [task_of(item) for item in open_items]
 
     def check_end(self) -> None:
-        """Everything that was accepted is there, and at its end."""
+        """Every accepted task exists, and has ended."""
         for task in self.unfinished():
             self.check(self.account.schedules.is_endless(task), f"{task.id} is still {task.state}")
         for task_id in self.accepted:
@@ -429,9 +429,9 @@ class Watching:
             self.check(number >= least, f"{task.id} has {number} callbacks of at least {least} outcomes")
 
     def _check_outside(self) -> None:
-        """What succeeded was sent, and what has a callback URL was called back."""
+        """Succeeded tasks were sent, and those with a callback URL were called back."""
         sent = Counter(message_owner(held.body) for held in self.account.sqs.queues[SINK_URL].messages)
-        # A callback is a task, whose name is the id of the one that has ended: users may cancel it, by its name, too.
+        # A callback is a task, named after the id of the ended one: users may cancel it, by its name, too.
         cancelled = {task.name for task in self.tasks() if task.type == CALLBACK_TYPE and task.state is State.CANCELLED}
         taken_back = cancelled & self.account.attempts.may_cancel
         for task in self.tasks():
@@ -444,7 +444,7 @@ class Watching:
             self._check_requests(task)
 
     def _check_requests(self, task: Task) -> None:
-        """A status that is listed is success, and nobody is called again before the time that it asked for."""
+        """A listed status is success, and no call comes before the requested time."""
         is_custom = isinstance(task.target, HttpTarget) and task.target.request.is_custom
         if not is_custom:
             return
@@ -456,13 +456,13 @@ class Watching:
         for line, later in itertools.pairwise(lines):
             if line.error and line.error.type == "Http503" and line.started_at and later.started_at:
                 waited = later.started_at - line.started_at - line.took
-                # By the clocks of two processes, which differ.
+                # By two processes' clocks, which differ.
                 is_patient = waited >= RETRY_AFTER * SECOND - _CLOCKS
                 self.check(is_patient, f"{task.id} was called again after {waited} ms")
 
 
 def _is_late(task: Task) -> bool:
-    """Whether the attempt that has ended was none: it came too late."""
+    """Whether the attempt that has ended was none, because it was too late."""
     return task.error is not None and task.error.type in {"RetryDurationExpired", "LockWaitExpired"}
 
 

@@ -1,4 +1,4 @@
-"""The handlers of a simulation, as a user registers them; what they do is up to the account they run in."""
+"""The handlers of a simulation, as a user registers them; their account decides how they behave."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tests.simulation.fault_simulation import FaultSimulation
 
 STAGE: list[FaultSimulation] = []
-"""The account that is simulated just now, the last one in the list."""
+"""The account that is being simulated, the last one in the list."""
 LARGE = "".join(f"{number * 2654435761 % 2**32:08x}" for number in range(1_500))
-"""A payload or result that lies outside its record, compressed as it is."""
+"""A payload or result outside its record, in compressed form."""
 PLAIN, UNDONE, PHASED = "simulation-plain", "simulation-undone", "simulation-phased"
 BATCHED = "simulation-batched"
 
@@ -34,7 +34,7 @@ def batched(items: Sequence[BatchItem[Any]]) -> list[Any]:
 
 @handler(UNDONE)
 class Undone:
-    """What can be undone."""
+    """The undoable ones."""
 
     def run(self, context: Context, payload: Any) -> Any:  # noqa: ANN401 - any JSON
         """Do it."""

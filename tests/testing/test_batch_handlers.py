@@ -50,7 +50,7 @@ class Calls:
 
     @property
     def sizes(self) -> list[int]:
-        """How many tasks each call had."""
+        """The number of tasks in each call."""
         return [len(call) for call in self.every]
 
 
@@ -107,7 +107,7 @@ def test_only_tasks_with_the_same_key_share_a_call(
 
 
 def test_a_task_without_the_key_fails_alone(duetime: Duetime, calls: Calls) -> None:
-    """Its attempt has the error of the key; the others share a call."""
+    """Its attempt fails with the key's error; the others share a call."""
     duetime.register("index.add", calls.note, batch=Batch(key="index"))
     tasks = ended(duetime, [{"index": 1}, {}, {"index": 1}], retry=ONCE)
     assert [task.state for task in tasks] == ["succeeded", "failed", "succeeded"]
@@ -209,7 +209,7 @@ def test_a_task_is_alone_in_its_last_attempt(duetime: Duetime, calls: Calls) -> 
 
 @pytest.mark.parametrize("returned", [[1], "ab", {"a": 1, "b": 2}, 7])
 def test_a_wrong_number_of_results_fails_every_task_at_once(duetime: Duetime, returned: object) -> None:
-    """It cannot be known which result is whose, and the work is done; a task that was failed keeps its error."""
+    """The order of results is unknown, and the work is done; an already failed task keeps its error."""
 
     def add(items: Sequence[BatchItem[int]]) -> object:
         items[0].fail(Unretriable("its own"))
@@ -383,7 +383,7 @@ def test_a_large_delivery_is_one_call(duetime: Duetime, calls: Calls) -> None:
 def test_a_task_waits_for_others_that_its_worker_holds(
     duetime: Duetime, calls: Calls, seconds: float, every: list[list[int]]
 ) -> None:
-    """One is due 0.3 s after the delivery, and the worker holds it: the first waits for it, if it may so long."""
+    """One is due 0.3 s after the delivery, and the worker keeps it: the first waits for it, if it may."""
     duetime.deliver_in_batches(100, 1.2)
     duetime.register("index.add", calls.note, batch=Batch(max_wait_seconds=seconds))
     later = duetime.now + timedelta(seconds=1.5)

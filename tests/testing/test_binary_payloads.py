@@ -48,7 +48,7 @@ def refused(duetime: Duetime, payload: object) -> list[tuple[str, str]]:
 
 
 def test_a_handler_gets_the_bytes_and_their_content_type(duetime: Duetime, received: list[Any]) -> None:
-    """What the client sends as bytes arrives as bytes, and the client reads the task's payload as bytes."""
+    """Bytes sent by the client arrive as bytes, and the client reads the task's payload as bytes."""
     task = duetime.client.tasks.create("resize", payload=PNG)
     duetime.run_until_idle()
     assert received == [b"\x89PNG\r\n\x1a\n\x00\xff"]
@@ -71,7 +71,7 @@ def test_plain_bytes_have_the_default_content_type(duetime: Duetime, received: l
 
 
 def test_every_way_of_creating_tasks_takes_bytes(duetime: Duetime, received: list[Any]) -> None:
-    """Batches, schedules and their requested runs, nodes of topologies, and updates take bytes."""
+    """Batches, schedules and their requested runs, nodes of topologies, and updates accept bytes."""
     client = duetime.client
     client.tasks.create_batch([{"type": "resize", "payload": b"batch"}])
     client.schedules.create("hourly", rate="1 hour", task={"type": "resize", "payload": b"schedule"})

@@ -41,7 +41,7 @@ def test_waiting_lets_virtual_time_pass(duetime: Duetime) -> None:
 
 
 def test_a_request_that_waits_is_answered_when_the_task_has_ended(duetime: Duetime) -> None:
-    """`wait_seconds` returns the outcome, or the task as it is by then."""
+    """`wait_seconds` returns the outcome, or the present task after the limit."""
     duetime.register("report", lambda _context, payload: duetime.sleep(payload))
     began = duetime.now
     assert duetime.client.tasks.create("report", payload=3, wait_seconds=20).state == "succeeded"
@@ -71,7 +71,7 @@ def test_the_contract_is_the_deployed_one(duetime: Duetime) -> None:
 
 
 def test_every_task_is_listed_at_once(duetime: Duetime) -> None:
-    """No reader lags behind: what was created is on the next list, over pages."""
+    """Reads are never late: a new task is in the next list, over pages."""
     made = [duetime.client.tasks.create("report", delay_seconds=60).id for _ in range(12)]
     assert {task.id for task in duetime.client.tasks.list(page_size=5)} == set(made)
     count = duetime.client.tasks.count(state="scheduled")
@@ -90,7 +90,7 @@ def test_tests_do_not_see_each_other() -> None:
 
 
 def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None:
-    """`pytest.fail` is not a failure of the task: it comes through to the test."""
+    """`pytest.fail` is not a failure of the task: it reaches the test."""
 
     def refuse(_context: Context, _payload: object) -> None:
         pytest.fail("not in this test")
@@ -102,7 +102,7 @@ def test_what_ends_the_test_in_a_handler_ends_the_test(duetime: Duetime) -> None
 
 
 def test_an_assertion_in_a_handler_is_in_the_report(duetime: Duetime) -> None:
-    """It fails the attempt, as in a deployment, and the report of the next failed assertion has it."""
+    """It fails the attempt, as in a deployment, and the report of the next failed assertion shows it."""
 
     def check(_context: Context, payload: object) -> None:
         assert payload == {"a": 2}, f"got {payload}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None:
-    """Handlers of one worker go on while others wait."""
+    """Handlers of one worker continue while others wait."""
     ended: list[tuple[object, datetime]] = []
 
     async def report(_context: Context, payload: int) -> str:
@@ -36,7 +36,7 @@ def test_what_a_handler_awaits_takes_virtual_time_only(duetime: Duetime) -> None
 
 
 def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime: Duetime) -> None:
-    """It can clean up; the attempt fails with `Timeout`, and is retried; what runs beside it is not disturbed."""
+    """It can clean up; the attempt fails with `Timeout`, and is retried; concurrent ones are not affected."""
     cleaned: list[int] = []
 
     async def slow(context: Context, payload: int) -> int:
@@ -59,7 +59,7 @@ def test_a_coroutine_that_is_late_is_cancelled_and_its_process_lives_on(duetime:
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit(), BaseException("x")])
 def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) -> None:
-    """It fails its attempt by its own class, as in a deployment, and does not come through to the test."""
+    """It fails its attempt with its own class, as in a deployment, and does not reach the test."""
 
     async def end(context: Context, _payload: object) -> int:
         await asyncio.sleep(1)
@@ -76,7 +76,7 @@ def test_a_coroutine_may_raise_anything(duetime: Duetime, error: BaseException) 
 
 
 def test_a_coroutine_may_await_what_it_has_cancelled(duetime: Duetime) -> None:
-    """The cancellation that it meets is its own error, not the end of its worker."""
+    """The cancellation that it gets is its own error, not the end of its worker."""
 
     async def cancel(_context: Context, _payload: object) -> None:
         work = asyncio.ensure_future(asyncio.sleep(100))

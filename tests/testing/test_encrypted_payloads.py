@@ -81,7 +81,7 @@ def others(duetime: Duetime) -> Client:
 
 
 def all_seen_by_others(duetime: Duetime, task_id: str) -> str:
-    """Everything that a client without the codec reads about a task, as text."""
+    """Everything that a client without the codec can read about a task, as text."""
     client = others(duetime)
     read = [client.tasks.get(task_id), client.tasks.explain(task_id)]
     read += [
@@ -273,7 +273,7 @@ def test_a_checkpoint_is_read_by_the_next_attempt_alone(encrypting: Duetime) -> 
 
 
 def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
-    """Also the one with which an attempt stops."""
+    """That also applies to the one with which an attempt stops."""
     seen: list[object] = []
 
     def copy(context: Context, _payload: object) -> None:
@@ -294,7 +294,7 @@ def test_a_checkpoint_of_a_pause_is_encrypted(encrypting: Duetime) -> None:
 
 
 def test_results_of_steps_are_encrypted(encrypting: Duetime) -> None:
-    """Both attempts get the plain result, and so does the client; nobody else does."""
+    """Both attempts get the plain result, and so does the client; all others get the encrypted one."""
     calls: list[int] = []
     seen: list[object] = []
 
@@ -358,7 +358,7 @@ def test_a_handler_without_the_codec_does_not_read_what_another_stored(encryptin
     ("most", "error"), [(MAX_CHECKPOINT_BYTES, "CheckpointInvalid"), (MAX_STEP_RESULT_BYTES, "StepInvalid")]
 )
 def test_sizes_are_those_of_the_encrypted_values(encrypting: Duetime, most: int, error: str) -> None:
-    """A value that is small enough only while it is plain fails the task, whose message has both numbers."""
+    """A value that is small enough only in plain form fails the task, whose message has both numbers."""
 
     def order(context: Context, _payload: object) -> None:
         value = "x" * (most - 2)
@@ -431,7 +431,7 @@ def test_the_service_knows_the_error_that_it_decides_on(encrypting: Duetime) -> 
 
 @pytest.mark.parametrize("length", [0, 1, 80, MAX_ERROR_MESSAGE_LENGTH, 100_000])
 def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -> None:
-    """What would not fit once it is encrypted is cut before; so is a traceback, of which the end is kept."""
+    """A text that is too long encrypted is cut before; of a traceback, the end is kept."""
     message = ("é" * length)[:length]
 
     def charge(_context: Context, _payload: object) -> None:
@@ -451,7 +451,7 @@ def test_a_message_of_any_length_is_readable(encrypting: Duetime, length: int) -
 
 
 class Broken:
-    """A codec whose key service does not answer."""
+    """A codec whose key service does not respond."""
 
     def encode(self, data: bytes) -> bytes:
         """Fail, with a message that quotes the value."""
@@ -506,7 +506,7 @@ def leased(duetime: Duetime, **options: Any) -> Attempt:  # noqa: ANN401 - field
 
 
 def leased_again(duetime: Duetime) -> Attempt:
-    """The next attempt of it."""
+    """The next attempt of the task."""
     (lease,) = duetime.client.leases.acquire(["vm.backup"], wait_seconds=5)
     return Attempt(duetime.client, lease, 30)
 
@@ -550,7 +550,7 @@ def test_a_pull_worker_encrypts_what_it_stores(encrypting: Duetime) -> None:
     ],
 )
 def test_sizes_of_a_pull_worker_are_those_of_the_encrypted_values(encrypting: Duetime, stores: str, error: str) -> None:
-    """A value that is small enough only while it is plain fails the task, and the error says so."""
+    """A value that is small enough only in plain form fails the task, and the error says so."""
 
     def backup(context: PullContext, _payload: object) -> object:
         if stores == "checkpoint":
@@ -640,7 +640,7 @@ def test_executions_of_a_test_are_readable(encrypting: Duetime, received: list[A
 
 
 def test_a_client_with_another_key_says_so(encrypting: Duetime, received: list[Any]) -> None:
-    """A payload that it cannot decrypt is an error of the client; a text stays as it is."""
+    """A payload that it cannot decrypt is an error of the client; a text is returned unchanged."""
     task = encrypting.client.tasks.create("charge", payload={"card": SECRET}, delay_seconds=60)
     encrypting.register("refuse", lambda _context, _payload: 1 / 0)
     failed = encrypting.client.tasks.create("refuse", retry={"max_attempts": 1})

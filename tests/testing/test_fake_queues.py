@@ -1,4 +1,4 @@
-"""What the fake of SQS forgets and refuses after hours and days, which the embedded AWS cannot show."""
+"""Deletions and refusals of the fake of SQS after hours and days, which the embedded AWS cannot show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOUR, DAY = 3_600_000, 24 * 3_600_000
 
 
 class _Queue:
-    """A queue of a fake whose time a test sets."""
+    """A queue of a fake with the test's time."""
 
     def __init__(self, **attributes: str) -> None:
         self.now = 0
@@ -28,7 +28,7 @@ class _Queue:
 
 @pytest.mark.parametrize(("attributes", "days"), [({}, 4), ({"MessageRetentionPeriod": "1209600"}, 14)])
 def test_a_message_is_gone_after_the_retention_of_its_queue(attributes: dict[str, str], days: int) -> None:
-    """Four days, unless the queue says otherwise, counted from when it was sent."""
+    """Four days, unless the queue has another setting, counted from the send."""
     queue = _Queue(**attributes)
     assert queue.received(days * DAY - HOUR)
     assert not queue.received(days * DAY)

@@ -1,4 +1,4 @@
-"""Faults for the user's own code: what it has done when its process crashes, or loses its lease, is done again."""
+"""Faults for the user's own code: after a crash or a lost lease, its work is repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Bank:
-    """A handler's own store: what is charged, by idempotency key, and how often it was asked."""
+    """A handler's own store: the charges by idempotency key, and the number of requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
@@ -33,7 +33,7 @@ def _run(duetime: Duetime, bank: Bank) -> str:
 
 
 def test_a_crash_before_the_outcome_is_stored_repeats_the_work(duetime: Duetime) -> None:
-    """The handler is called by the next attempt, with another fence; the crashed one is told as such."""
+    """The next attempt calls the handler, with another fence; the crashed one is reported."""
     bank = Bank()
     duetime.faults.crash_before_finish(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -53,7 +53,7 @@ def test_a_fault_is_for_one_type_and_one_attempt(duetime: Duetime) -> None:
 
 
 def test_who_loses_the_lease_does_not_decide(duetime: Duetime) -> None:
-    """Both workers do the work, each under its own fence; the outcome is the second one's."""
+    """Both workers do the work, each with its own fence; the outcome is the second one's."""
     bank = Bank()
     duetime.faults.lose_lease(attempt=1)
     assert _run(duetime, bank) == "succeeded"
@@ -73,7 +73,7 @@ def test_a_message_that_comes_twice_is_worked_on_once(duetime: Duetime) -> None:
 
 
 def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
-    """Heartbeats that take seconds to arrive renew the lease all the same, as long as they arrive in time."""
+    """Heartbeats that take seconds to arrive renew the lease nevertheless, if they arrive in time."""
     asked: list[int] = []
 
     def work(context: Context, _payload: object) -> None:
@@ -89,7 +89,7 @@ def test_slow_heartbeats_do_not_end_an_attempt(duetime: Duetime) -> None:
 
 
 def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
-    """When they take longer than the lease, the work is begun again by another worker."""
+    """If they take longer than the lease, another worker begins the work again."""
     asked: list[int] = []
 
     def work(context: Context, _payload: object) -> None:
@@ -105,7 +105,7 @@ def test_heartbeats_that_come_too_late_cost_the_lease(duetime: Duetime) -> None:
 
 
 def test_faults_end_when_they_are_cleared(duetime: Duetime) -> None:
-    """Afterwards nothing goes wrong."""
+    """There are no faults afterwards."""
     duetime.faults.crash_before_finish(attempt=1)
     duetime.faults.clear()
     bank = Bank()

@@ -60,7 +60,7 @@ def test_a_repeated_attempt_creates_nothing_twice(duetime: Duetime) -> None:
 
 
 def test_a_key_names_a_step_of_its_task(duetime: Duetime) -> None:
-    """A key of the author stands for one child of each parent, whatever else the attempts do."""
+    """An author's key is one child of each parent, in all attempts."""
 
     def order(context: Context, _payload: object) -> str:
         if context.attempt > 1:
@@ -119,7 +119,7 @@ def test_every_phase_of_a_class_has_the_client(duetime: Duetime) -> None:
 
 
 def test_a_handler_acts_as_the_owner_of_its_task(duetime: Duetime) -> None:
-    """A handler reads, waits for and cancels tasks; the history says whose handler it was."""
+    """A handler reads, waits for and cancels tasks; the history names the owner of the handler's task."""
 
     def work(context: Context, _payload: object) -> object:
         child = context.client.tasks.create("part")
@@ -160,7 +160,7 @@ def test_a_topology_that_a_handler_creates_is_a_child(duetime: Duetime) -> None:
 def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
     duetime: Duetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The client repeats the request while there are more, and adds up what was done."""
+    """The client repeats the request while there are more, and adds up the counts."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 1)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 2)
     parent = duetime.client.tasks.create("part", delay_seconds=600, allow_unknown_type=True)
@@ -174,7 +174,7 @@ def test_a_cancellation_of_children_goes_on_until_all_are_cancelled(
 
 
 def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetime) -> None:
-    """`perform` calls a handler without a task, so what it creates has no parent."""
+    """`perform` calls a handler without a task, so its tasks have no parent."""
 
     async def in_coroutine(context: AsyncContext, payload: str) -> str:
         return (await context.client.tasks.create("part", payload=payload)).id
@@ -187,7 +187,7 @@ def test_a_handler_that_is_performed_has_the_clients_of_the_test(duetime: Duetim
 
 
 def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
-    """A handler's own retry of a request whose answer was lost is the same step."""
+    """A handler's own retry of a request without a response is the same step."""
 
     def work(context: Context, _payload: object) -> None:
         with pytest.raises(InvalidRequest):
@@ -206,7 +206,7 @@ def test_a_failed_creation_gives_its_key_back(duetime: Duetime) -> None:
 
 
 def test_a_test_gives_the_client() -> None:
-    """A context of a test has the given client; without one, the error says how to give it."""
+    """A context of a test has the given client; without one, the error says how to set it."""
 
     @handler("tests.starts-a-task")
     def starts(context: Context, _payload: object) -> object:

@@ -63,7 +63,7 @@ def test_a_retry_beyond_the_longest_duration_is_not_made(duetime: Duetime) -> No
 
 
 def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
-    """Of a class that is decorated and registered in the test, whose own rule makes `run` fail at once."""
+    """For a class that is decorated and registered in the test, whose own rule makes `run` fail at once."""
     started: list[datetime] = []
 
     @handler("tests.transfer", no_retry_on=(ValueError,))
@@ -88,7 +88,7 @@ def test_a_rollback_may_ask_for_a_retry(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("is_decorated", [True, False])
 def test_a_registered_handler_has_its_rule(duetime: Duetime, *, is_decorated: bool) -> None:
-    """The one of its decorator, or the one that the test gives."""
+    """It is that of its decorator, or the one given by the test."""
 
     def work(_context: Context, payload: str) -> None:
         raise {"lost": ConnectionError, "refused": ConnectionRefusedError, "other": KeyError}[payload]

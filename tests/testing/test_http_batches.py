@@ -25,12 +25,12 @@ def ended(duetime: Duetime, payloads: Sequence[Any], **options: Any) -> list[Tas
 
 
 def sizes(duetime: Duetime) -> list[int]:
-    """How many tasks each request had."""
+    """The number of tasks in each request."""
     return [len(request.json["items"]) for request in duetime.http.requests]
 
 
 def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) -> None:
-    """One succeeds with its result, one fails for good, and one is retried alone, when its time has come."""
+    """One succeeds with its result, one fails for good, and one is retried alone, at its time."""
 
     def add(request: HttpRequest) -> HttpReply:
         outcomes: list[Any] = []
@@ -56,7 +56,7 @@ def test_due_tasks_share_a_request_and_each_has_its_outcome(duetime: Duetime) ->
 
 
 def test_a_failed_request_fails_each_task_by_its_own_policy(duetime: Duetime) -> None:
-    """They share calls until the last attempt, in which each is alone."""
+    """They share calls until the last attempt, which is a separate call for each."""
     duetime.http.respond(URL, status=500)
     tasks = ended(duetime, range(4), retry={"max_attempts": 3, "initial_seconds": 1, "multiplier": 1})
     assert [(task.state, task.attempt) for task in tasks] == [("failed", 3)] * 4

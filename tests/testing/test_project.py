@@ -66,7 +66,7 @@ def _pytest(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_the_examples_run_in_a_project_of_their_own(project: Path) -> None:
-    """Both pass as they are written, without a socket and without moto, and any mistake in their use is a failure."""
+    """Both pass unchanged, without a socket and without moto, and any mistake in their use is a failure."""
     done = _pytest(project, "-q", "-W", "error", "--strict-markers", "--strict-config")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 passed" in done.stdout
@@ -80,7 +80,7 @@ def test_the_packages_have_types(package: str) -> None:
 
 @pytest.mark.slow
 def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> None:
-    """The project's handlers were what ran: without them the type is refused, as a deployment does, by its name."""
+    """The project's handlers ran: without them the type is refused by its name, as in a deployment."""
     (project / "shop" / "handlers.py").write_text("")
     test = "def test_it(duetime):\n    duetime.client.tasks.create('charge')\n    duetime.run_until_idle()\n"
     (project / "test_shop.py").write_text(f"{test}    duetime.assert_ran('charge', times=2)\n")
@@ -90,7 +90,7 @@ def test_without_its_handler_the_example_fails_and_says_why(project: Path) -> No
 
 
 def test_a_run_that_does_not_use_the_fixture_does_not_import_the_kit(project: Path) -> None:
-    """The plugin costs such a project next to nothing."""
+    """The plugin costs such a project almost nothing."""
     said = (
         "def test_it():\n    import sys\n    assert not {'duetime', 'boto3', 'httpx', 'greenlet'} & set(sys.modules)\n"
     )

@@ -31,7 +31,7 @@ def test_handlers_get_the_secrets_of_the_marker(duetime: Duetime) -> None:
 
 
 def test_secrets_end_with_their_account() -> None:
-    """Those of an outer account are there again."""
+    """An outer account has its own again."""
     outer = Duetime(secrets={"a": "1"})
     inner = Duetime(secrets={"a": "2", "b": "3"})
     inner.close()

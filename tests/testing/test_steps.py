@@ -48,7 +48,7 @@ class Bank:
 
 @pytest.fixture
 def bank() -> Bank:
-    """A bank that nobody has called."""
+    """A bank without calls."""
     return Bank()
 
 
@@ -95,7 +95,7 @@ def test_a_lost_process_does_not_repeat_its_steps(duetime: Duetime, bank: Bank) 
 
 
 def test_a_process_that_is_lost_within_a_step_repeats_it_with_the_same_key(duetime: Duetime) -> None:
-    """Nobody knows how far it came; the service that it calls does, by the key."""
+    """Its progress is unknown; the service that it calls knows by the key."""
     keys = []
 
     def charge(context: Context) -> int:
@@ -156,7 +156,7 @@ def test_keys_of_concurrent_steps_do_not_mix(duetime: Duetime) -> None:
 
 
 def test_a_class_has_steps_in_each_phase_and_its_rollback_reads_those_of_run(duetime: Duetime) -> None:
-    """Names belong to their phase; `context.steps` has what `run` has done."""
+    """Names belong to their phase; `context.steps` has the steps of `run`."""
     seen: list[object] = []
 
     class Transfer:
@@ -193,7 +193,7 @@ class Receipt:
     ("result", "decoded"), [(Receipt(7), {"number": 7}), ((1, 2), [1, 2]), (None, None), ("é", "é"), ({}, {})]
 )
 def test_every_attempt_gets_the_decoded_json(duetime: Duetime, result: object, decoded: object) -> None:
-    """The attempt that runs the step and a later one see the same value."""
+    """The attempt that runs the step and a later one get the same value."""
     seen = []
 
     def order(context: Context, _payload: object) -> None:
@@ -279,7 +279,7 @@ def test_a_step_that_raised_can_be_called_again_in_its_attempt(duetime: Duetime)
 
 
 def test_of_two_attempts_at_once_the_first_result_is_kept(duetime: Duetime) -> None:
-    """A suspended process comes back after another has its task: both get one value, and it begins no other step."""
+    """A suspended process continues after another has its task: both get one value, and it begins no other step."""
     seen: list[tuple[int, object]] = []
     effects: list[int] = []
 
@@ -321,7 +321,7 @@ def test_a_retry_by_the_user_goes_on_after_the_stored_steps(duetime: Duetime, ba
 
 
 def test_a_paused_task_keeps_its_steps(duetime: Duetime, bank: Bank) -> None:
-    """Half a year is no problem for a task that is tried now and then; each attempt that reads them extends them."""
+    """They are kept for half a year if attempts continue; each attempt that reads them extends their expiry."""
 
     def order(context: Context, _payload: object) -> None:
         context.step("charge", bank.charge, context)
@@ -363,7 +363,7 @@ def test_a_handler_is_called_with_steps_by_itself(duetime: Duetime, bank: Bank) 
 
 
 def test_a_checkpoint_survives_a_failure_and_a_crash(duetime: Duetime) -> None:
-    """The next attempt begins where the last saved checkpoint says, whatever ended the earlier ones."""
+    """The next attempt begins at the last saved checkpoint, after any end of the earlier ones."""
     seen = []
 
     def index(context: Context, _payload: object) -> None:
@@ -401,7 +401,7 @@ def test_a_checkpoint_of_a_pause_survives_a_later_failure(duetime: Duetime) -> N
 
 @pytest.mark.parametrize("value", ["x" * (MAX_CHECKPOINT_BYTES - 1), object(), float("inf")])
 def test_a_checkpoint_that_cannot_be_saved_fails_the_task_at_once(duetime: Duetime, value: object) -> None:
-    """It is too large, or not JSON."""
+    """It is too large, or no JSON."""
     task = run(duetime, lambda context, _payload: context.save_checkpoint(value))
     assert task.error is not None
     assert (task.state, task.error.type) == ("failed", "CheckpointInvalid")

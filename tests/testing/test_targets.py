@@ -1,4 +1,4 @@
-"""What tasks call in a test of the kit: handlers, HTTP endpoints of the test, pull workers, topologies."""
+"""Targets of tasks in a test of the kit: handlers, HTTP endpoints of the test, pull workers, topologies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ URL = "https://worker.example.org/do"
 
 
 def test_a_handler_class_does_its_phases(duetime: Duetime) -> None:
-    """All phases of a class are called, and told apart."""
+    """All phases of a class are called, and distinguished."""
 
     class Transfer:
         def prepare(self, _context: Context, _payload: object) -> None:
@@ -66,7 +66,7 @@ def test_the_test_answers_http_calls(duetime: Duetime) -> None:
 
 
 def test_an_endpoint_that_the_test_does_not_name_is_told(duetime: Duetime) -> None:
-    """The task's error says how to name it."""
+    """The task's error says how to set it."""
     task = duetime.client.tasks.create("render", target={"kind": "http", "url": URL}, retry={"max_attempts": 1})
     duetime.run_until_idle()
     failed = duetime.client.tasks.get(task.id)
@@ -86,7 +86,7 @@ def test_a_deferred_task_waits_for_the_notification(duetime: Duetime) -> None:
 
 
 def test_pull_workers_lease_what_is_declared(duetime: Duetime) -> None:
-    """The test leases as a worker would; what waits for one is idle."""
+    """The test leases as a worker would; a task that waits for one is idle."""
     duetime.pull("vm.backup")
     task = duetime.client.tasks.create("vm.backup", payload={"db": 17})
     duetime.run_until_idle()
@@ -120,7 +120,7 @@ def test_a_lease_of_a_pull_worker_expires(duetime: Duetime) -> None:
 
 
 def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
-    """Nodes run when their parents have ended, and are given their results."""
+    """Nodes run after their parents' ends, and get their results."""
     order: list[tuple[str, Any]] = []
 
     def work(context: Context, payload: str) -> str:
@@ -144,7 +144,7 @@ def test_a_topology_runs_in_order_of_its_edges(duetime: Duetime) -> None:
 
 
 def test_a_topology_with_a_pulled_node_is_idle_while_it_waits(duetime: Duetime) -> None:
-    """Only its worker can go on; then the rest runs."""
+    """Only its worker can continue; then the rest runs."""
     duetime.pull("vm.backup")
     duetime.register("step", lambda _context, _payload: None)
     nodes = {"backup": {"type": "vm.backup"}, "mail": {"type": "step", "depends_on": ["backup"]}}
@@ -172,7 +172,7 @@ def test_in_record_mode_nothing_runs(duetime: Duetime) -> None:
 
 @pytest.mark.duetime(mode="inline", start="2027-02-03T04:05:06+00:00")
 def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> None:
-    """When the client returns the task has ended; what is due later has not."""
+    """When the client returns the task has ended; a later task has not."""
     duetime.register("mail", lambda _context, payload: payload)
     assert duetime.now.isoformat() == "2027-02-03T04:05:06+00:00"
     now, later = (duetime.client.tasks.create("mail", delay_seconds=delay) for delay in (0, 60))
@@ -181,7 +181,7 @@ def test_in_inline_mode_a_task_runs_within_its_creation(duetime: Duetime) -> Non
 
 
 def test_a_mode_may_change_within_a_test(duetime: Duetime) -> None:
-    """What was only recorded runs when the mode is virtual again."""
+    """Recorded tasks run when the mode is virtual again."""
     duetime.register("mail", lambda _context, _payload: None)
     duetime.mode = "record"
     duetime.client.tasks.create("mail")
@@ -193,7 +193,7 @@ def test_a_mode_may_change_within_a_test(duetime: Duetime) -> None:
 
 
 def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
-    """No scheduler is around it: what it raises comes through, and what it tells is kept."""
+    """There is no scheduler: its errors reach the test, and its reports are kept."""
 
     def work(context: Context, payload: dict[str, int]) -> dict[str, object]:
         context.progress(50, "half way")
@@ -215,7 +215,7 @@ def test_performing_calls_one_handler_with_a_context(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("value", [(1, 2), {1: "a"}, float("nan"), object(), {"at": b"x"}])
 def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -> None:
-    """A payload or result that arrives as something else is told, before a deployment shows it."""
+    """A payload or result that JSON changes is reported here, not first in a deployment."""
     duetime.register("give", lambda _context, _payload: value)
     duetime.register("take", lambda _context, _payload: None)
     with pytest.raises(NotJson, match="the payload of 'take'"):
@@ -225,7 +225,7 @@ def test_performing_refuses_what_json_changes(duetime: Duetime, value: object) -
 
 
 def test_a_failed_assertion_says_what_happened(duetime: Duetime) -> None:
-    """What ran and when, what waits, what was skipped and why."""
+    """The runs and their times, the waiting tasks, and the skipped ones with reasons."""
     duetime.at("2027-03-27T22:00+00:00")
     duetime.register("report", lambda _context, _payload: None)
     duetime.client.schedules.create(
@@ -266,7 +266,7 @@ def test_a_type_that_a_deployment_would_refuse_is_refused(duetime: Duetime) -> N
 
 @pytest.mark.parametrize("delay", [0, 100])
 def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -> None:
-    """Of tasks that are due at one instant, those of a higher priority run first, however many others there are."""
+    """At the same due instant, tasks of higher priority run first, with any number of others."""
     ran: list[object] = []
     duetime.mode = "record"
     duetime.register("report", lambda _context, payload: ran.append(payload))
@@ -279,7 +279,7 @@ def test_the_priority_orders_what_is_due_at_once(duetime: Duetime, delay: int) -
 
 
 def test_skips_have_short_names(duetime: Duetime) -> None:
-    """A pause, an overlap and a calendar are told apart."""
+    """A pause, an overlap and a calendar have different ones."""
     duetime.register("long", lambda _context, _payload: duetime.sleep(90))
     duetime.register("quick", lambda _context, _payload: None)
     duetime.client.schedules.create(name="minutely", rate="1m", task={"type": "long", "timeout_seconds": 600})
@@ -294,7 +294,7 @@ def test_skips_have_short_names(duetime: Duetime) -> None:
 
 @pytest.mark.usefixtures("duetime_aws")
 def test_handlers_that_call_aws_have_a_faked_one(duetime: Duetime) -> None:
-    """Moto answers boto3 in a handler; duetime's own calls are not among them."""
+    """Moto answers boto3 in a handler; duetime's own calls are not affected."""
     import boto3  # noqa: PLC0415 - the handler's own
 
     def store(_context: Context, payload: str) -> str:

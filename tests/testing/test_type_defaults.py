@@ -73,7 +73,7 @@ def has_options(task: Any) -> bool:  # noqa: ANN401 - a task as the client or th
 
 
 def test_a_task_has_the_options_of_its_handler(duetime: Duetime) -> None:
-    """Each of them, as if its creation had given them."""
+    """It has each of them, as if its creation had set them."""
     created = duetime.client.tasks.create(TYPE, payload={"to": "a"}, delay_seconds=60)
     assert has_options(created)
     assert has_options(duetime.client.tasks.get(created.id))
@@ -128,7 +128,7 @@ def test_every_way_of_creating_uses_the_options(duetime: Duetime) -> None:
 
 
 def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Duetime) -> None:
-    """Occurrences take the defaults of the time at which they are created; what the schedule gives stays."""
+    """Occurrences get the defaults at their creation; the schedule's own options stay."""
     client = duetime.client
     client.types.put(TYPE, timeout_seconds=45)
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal", "lock": None})
@@ -141,7 +141,7 @@ def test_a_default_that_changes_reaches_the_next_runs_of_a_schedule(duetime: Due
 
 
 def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: Duetime) -> None:
-    """Null in an update switches a default off; options that neither gives remain the type's."""
+    """Null in an update removes a default; options that neither sets remain the type's."""
     client = duetime.client
     client.schedules.create("hourly", rate="1 hour", task={"type": TYPE, "priority": "normal"})
     update: Any = {"rate": None, "timeout_seconds": 20}
@@ -153,7 +153,7 @@ def test_an_update_of_a_schedule_keeps_what_its_task_gives_and_no_more(duetime: 
 
 
 def test_defaults_of_an_owner_replace_those_of_a_handler(duetime: Duetime) -> None:
-    """A creation takes precedence over them, and null switches a default of the handler off."""
+    """A creation takes precedence over them, and null removes a default of the handler."""
     client = duetime.client
     found = client.types.put(TYPE, timeout_seconds=45, lock=None, notify_on=None)
     assert (found.defaults["timeout_seconds"], found.sources["timeout_seconds"]) == (45, "owner")
@@ -180,7 +180,7 @@ def test_types_without_a_handler_have_defaults(duetime: Duetime) -> None:
 
 
 def test_types_are_listed_with_their_handlers(duetime: Duetime) -> None:
-    """What has a handler, is pulled, or has defaults: with phases, schema and sources."""
+    """Types with a handler, pulled ones, and those with defaults: with phases, schema and sources."""
     duetime.pull("resize")
     duetime.client.types.put("call", expires_seconds=60)
     found = {each.type: each for each in duetime.client.types.list()}
@@ -209,14 +209,14 @@ def test_types_are_listed_with_their_handlers(duetime: Duetime) -> None:
     ],
 )
 def test_a_wrong_option_is_an_error_when_the_handler_is_imported(options: dict[str, Any], named: str) -> None:
-    """It is judged as the API judges that of a creation, and the error names the keyword."""
+    """The API's rules for a creation apply, and the error names the keyword."""
     with pytest.raises(OptionInvalid, match=rf"'wrong'.*'{named}'"):
         handler("wrong", **options)
     assert "wrong" not in REGISTRY
 
 
 def test_a_class_that_handles_a_type_is_given_to_the_client(duetime: Duetime) -> None:
-    """As a function is, with its payload class; a class that only inherits from one has no type."""
+    """It is used like a function, with its payload class; a class that only inherits from one has no type."""
 
     @handler("transfer", payload=Mail, timeout_seconds=12)
     class Transfer:

@@ -121,7 +121,7 @@ def test_a_repeated_creation_is_one_task(duetime: Duetime, received: list[Any]) 
 
 
 def test_an_endpoint_gets_the_uploaded_bytes(duetime: Duetime) -> None:
-    """A request of its own has five megabytes as its body."""
+    """A custom request has five megabytes as its body."""
     duetime.http.respond_with(URL, lambda _request: HttpReply(200))
     duetime.client.tasks.create("send", payload=LARGE, target={"kind": "http", "url": URL, "method": "PUT"})
     duetime.run_until_idle()
@@ -211,7 +211,7 @@ def test_a_payload_of_the_limit_of_a_request_is_not_uploaded(duetime: Duetime) -
 
 
 def test_deleting_a_task_deletes_its_uploaded_payload(duetime: Duetime) -> None:
-    """The object goes with the task, as other contents do, and the upload itself went with the creation."""
+    """The object is deleted with the task, as other contents are; the creation has deleted the upload itself."""
     task = duetime.client.tasks.create("cut", payload=LARGE, delay_seconds=60)
     objects = duetime._account.s3.objects
     assert [key.partition("/")[0] for _, key in objects] == [task.id]

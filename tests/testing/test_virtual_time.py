@@ -1,4 +1,4 @@
-"""Time in a test of the kit: it begins at a fixed instant, and passes only when the test lets it."""
+"""Time in a test of the kit: it begins at a fixed instant, and passes only when the test says so."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_advancing_ends_at_the_very_instant(duetime: Duetime) -> None:
 
 
 def test_a_test_may_begin_in_the_past_and_not_go_back(duetime: Duetime) -> None:
-    """Before anything was done the start is free; afterwards time moves forward only, and says so."""
+    """Before the first action the start is free; afterwards time moves forward only, with an error otherwise."""
     duetime.register("report", lambda _context, _payload: None)
     duetime.at("1999-12-31T23:59:59+00:00")
     duetime.client.tasks.create("report", delay_seconds=1)
@@ -106,7 +106,7 @@ def test_a_year_passes_at_once(duetime: Duetime) -> None:
 
 @pytest.mark.slow
 def test_minutes_that_are_left_out_change_nothing() -> None:
-    """With every tick of the trigger, and without those that read nothing, the same runs at the same instants."""
+    """With every tick of the trigger, and without empty ones, the same tasks run at the same instants."""
 
     def run(*, leaves_out: bool) -> Sequence[object]:
         duetime = Duetime()
@@ -134,7 +134,7 @@ def _fail_first(context: Context) -> None:
 
 
 def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
-    """Time passes for a handler that sleeps; others go on meanwhile, and its lease is renewed."""
+    """Time passes for a handler that sleeps; others run meanwhile, and its lease is renewed."""
     order: list[str] = []
 
     def work(_context: Context, payload: str) -> None:
@@ -151,7 +151,7 @@ def test_a_handler_may_work_for_a_while(duetime: Duetime) -> None:
 
 
 def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> None:
-    """What it creates runs, too; `advance` inside of it is refused."""
+    """Its tasks run, too; `advance` in a handler is refused."""
 
     def work(_context: Context, payload: str) -> str:
         duetime.client.tasks.create("second", payload=payload)
@@ -168,7 +168,7 @@ def test_a_handler_uses_the_client_but_does_not_move_time(duetime: Duetime) -> N
 
 
 def test_threads_have_clocks_of_their_own() -> None:
-    """Two tests in two threads of one process do not meet; one's clock in another thread is refused."""
+    """Two tests in two threads of one process are independent; one's clock in another thread is refused."""
     together = Barrier(2)
 
     def run(days: int) -> tuple[int, datetime]:

@@ -1,4 +1,4 @@
-"""Writes what today's code stores into `frozen/v<schema>/`, one file for each scene; a file that is there stays.
+"""Writes the items of the present code into `frozen/v<schema>/`, one file for each scene; existing files stay.
 
 python -m tests.upgrades.freezing
 """
@@ -76,7 +76,7 @@ def rated(life: Life) -> None:
 
 
 def targets(life: Life) -> None:
-    """Records that are only read: what they call is not there."""
+    """Records that are only read: their targets do not exist."""
     life.create(
         delay_seconds=9_000,
         priority="high",
@@ -98,7 +98,7 @@ def targets(life: Life) -> None:
 
 
 def running(life: Life) -> None:
-    """A task under a live lease, whose worker is gone when it is read."""
+    """A task with a valid lease, whose worker does not exist when it is read."""
     claimed_by_a_worker(life.create(payload=PAYLOAD), life.stack.clock)
     asked = claimed_by_a_worker(life.create(), life.stack.clock)
     assert life.api.send("POST", f"/v1/tasks/{asked.id}/pause").status == 202
@@ -131,7 +131,7 @@ def paused(life: Life) -> None:
 
 
 def deferred(life: Life) -> None:
-    """A task whose target only accepted the work; its deadline has a wake."""
+    """A task whose target has accepted the work; its deadline has a wake."""
     life.work(life.create("deferring", notify_within_seconds=120))
 
 
@@ -278,7 +278,7 @@ def backfilled(life: Life) -> None:
 
 
 def removed(life: Life) -> None:
-    """What is left of a schedule, a calendar and a definition that were deleted."""
+    """The remains of a deleted schedule, calendar and definition."""
     body = {"name": "gone", "cron": "0 * * * *", "task": {"type": "report", "payload": BIG}}
     assert life.api.send("POST", "/v1/schedules", body).status == 201
     assert life.api.send("PUT", "/v1/calendars/gone", {"weekdays": ["sat"]}).status == 201
@@ -381,7 +381,7 @@ READ = (
 
 
 def frozen_scene(life: Life, scene: Callable[[Life], None]) -> dict[str, Any]:
-    """A scene as its file holds it: the time, every item, what the API answers of them."""
+    """A scene in its file: the time, every item, the API's responses about them."""
     scene(life)
     ids = [item["s"]["S"] for item in life.items() if "z" in item]
     paths = [f"/v1/{kind}/{task_id}" for kind in ("tasks", "topologies") for task_id in ids]

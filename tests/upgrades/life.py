@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 20
 PATIENCE = 7 * SECOND
-"""A lease is over for others only so much later."""
+"""The time after a lease's end at which it has ended for others."""
 
 
 def _flaky(context: Context, _payload: object) -> str:
@@ -58,12 +58,12 @@ HANDLERS = {
         }
     ),
 }
-"""What the tasks of the frozen records call: their types must be known as long as those are kept."""
+"""The types of tasks in the frozen records: they must be known as long as the records are kept."""
 
 
 @dataclass
 class Life:
-    """A deployment in which tasks live on from any items."""
+    """A deployment in which tasks continue from any items."""
 
     stack: Stack
     api: Gateway
@@ -100,7 +100,7 @@ class Life:
         task = self.read(task_id)
         self.stack.clock.at = max(self.stack.clock.at, task.next_at)
         url = self.stack.queues[Priority.NORMAL]
-        # What was sent before is taken off, so that the batch is this one message.
+        # Earlier sends are removed, so that the batch is this one message.
         while self.stack.receive(Priority.NORMAL)["Records"]:
             pass
         self.stack.cloud.sqs.send_message(QueueUrl=url, MessageBody=body_of(message_for(task)))

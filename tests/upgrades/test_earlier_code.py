@@ -1,7 +1,7 @@
-"""An upgrade and a rollback between earlier code, as it was at a pinned commit, and the present one.
+"""An upgrade and a rollback between earlier code, at a pinned commit, and the present code.
 
-Earlier code runs in processes of its own, from a checkout that `git archive` makes of the commit, and exchanges whole
-tables with the present code. It cannot be had from a wheel: nothing was released, and a wheel has no tests. A clone
+Earlier code runs in separate processes, from a checkout that `git archive` makes of the commit, and exchanges whole
+tables with the present code. There is no wheel of it: nothing was released, and a wheel has no tests. A clone
 without that commit (`git fetch --depth 1 origin COMMIT` gets it) skips these tests.
 """
 
@@ -64,7 +64,7 @@ def run_earlier(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def scenes(earlier: Path) -> list[Path]:
-    """What the earlier code stores: live tasks of every kind, schedules, graphs, locks and the rest, by scene."""
+    """The earlier code's items: live tasks of every kind, schedules, graphs, locks and the rest, by scene."""
     run_earlier(earlier, "tests.upgrades.freezing")
     found = sorted((earlier / "tests" / "upgrades" / "frozen" / "v1").glob("*.json"))
     assert len(found) > 20
@@ -86,7 +86,7 @@ def test_the_earlier_code_is_what_runs(earlier: Path) -> None:
 
 
 def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
-    """The present code answers what the earlier one did, and ends each task as it should."""
+    """The present code responds as the earlier one did, and ends each task as it should."""
     for path in scenes:
         life = Life.faked()
         scene = thawed(life, path)
@@ -98,7 +98,7 @@ def test_after_an_upgrade_everything_goes_on(scenes: list[Path]) -> None:
 
 
 def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) -> None:
-    """The earlier code reads, finishes and archives what the present code has created, or has gone on with."""
+    """The earlier code reads, finishes and archives the tasks that the present code has created or changed."""
     folder = earlier / "tests" / "upgrades" / "frozen" / "v1"
     known = {path.stem for path in scenes}
     kept = {path: path.read_text(encoding="utf-8") for path in scenes}
@@ -108,7 +108,7 @@ def test_after_a_rollback_everything_goes_on(earlier: Path, scenes: list[Path]) 
                 _write(folder / f"{scene.__name__}.json", frozen_scene(Life.faked(), scene))
         for path, text in kept.items():
             _write(folder / f"{path.stem}_gone_on.json", _gone_on(Life.faked(), path, text))
-        # The answers are those of the present code, which may say more than the earlier one.
+        # The responses are those of the present code, which may have more fields than earlier ones.
         chosen = ("-k", "(what_was_frozen or kept) and not reads", "-p", "no:cacheprovider")
         assert " passed" in run_earlier(earlier, "pytest", "tests/upgrades/test_frozen.py", "-q", *chosen)
     finally:

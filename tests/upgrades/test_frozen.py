@@ -61,14 +61,14 @@ def thawed(life: Life, path: Path, extra: dict[str, Any] | None = None) -> dict[
 
 
 def tasks_in(scene: dict[str, Any]) -> list[str]:
-    """Ids of the tasks of a scene that can be finished here: what calls others is only read."""
+    """Ids of the tasks of a scene that can be finished here: tasks that call others are only read."""
     ids = [item["s"]["S"] for item in scene["items"] if "z" in item and "u" not in item]
-    # What is blocked goes on by the ends of others.
+    # Blocked tasks continue when others end.
     return [each for each in ids if scene["answers"][f"/v1/tasks/{each}"]["state"] != State.BLOCKED]
 
 
 def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether an answer of today says all that an earlier one said."""
+    """Whether a response of today has all that an earlier one had."""
     if isinstance(then, dict):
         return isinstance(now, dict) and all(key in now and covers(now[key], value) for key, value in then.items())
     if isinstance(then, list):
@@ -77,14 +77,14 @@ def covers(now: Any, then: Any) -> bool:  # noqa: ANN401 - any JSON
 
 
 def end_of(then: dict[str, Any]) -> set[str]:
-    """Where a task may end that stood so."""
+    """The possible ends of a task in this state."""
     if then["state"] in TERMINAL:
         return {then["state"]}
     return {"succeeded"}
 
 
 def test_every_scene_of_the_present_schema_is_frozen() -> None:
-    """A kind of item that nobody froze would be found out only by an upgrade."""
+    """A missing kind of item would be noticed only by an upgrade."""
     frozen = {path.stem for path in (FROZEN / PRESENT).glob("*.json")}
     assert {scene.__name__ for scene in SCENES} <= frozen
 
@@ -102,7 +102,7 @@ def test_every_kind_of_item_is_frozen() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_reads_as_it_did(life: Life, path: Path) -> None:
-    """Every response of then is part of the response of today: a newer one may only say more."""
+    """Every earlier response is part of the present one: a newer one may only have more."""
     scene = thawed(life, path)
     for asked, then in scene["answers"].items():
         now = life.api.send("GET", asked)
@@ -126,7 +126,7 @@ def test_what_was_frozen_lies_where_the_trigger_reads_it(life: Life, path: Path)
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
-    """Each task goes on from where it stood, whatever that was, and ends as it should; twice finished is once."""
+    """Each task continues from its state, and ends as it should; finishing it twice changes nothing."""
     scene = thawed(life, path)
     for task_id in tasks_in(scene):
         then = scene["answers"][f"/v1/tasks/{task_id}"]
@@ -138,7 +138,7 @@ def test_what_was_frozen_is_finished(life: Life, path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_attributes_of_a_newer_version_are_kept(life: Life, path: Path) -> None:
-    """Code that was rolled back finishes records of newer code, and takes nothing away that it does not know."""
+    """Rolled back code finishes records of newer code, and removes no attribute that it does not know."""
     scene = thawed(life, path, UNKNOWN)
     for task_id in tasks_in(scene):
         life.finish(task_id)
@@ -158,7 +158,7 @@ def test_a_failed_task_of_an_earlier_version_is_redriven(life: Life) -> None:
 
 
 def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
-    """The request of then, sent again, answers the task of then; another body is refused."""
+    """The earlier request, repeated, returns the earlier task; another body is refused."""
     scene = thawed(life, FROZEN / "v1" / "keyed.json")
     (task_id,) = tasks_in(scene)
     key = {"Idempotency-Key": "frozen-1"}
@@ -167,7 +167,7 @@ def test_a_key_of_an_earlier_version_is_known(life: Life) -> None:
 
 
 def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
-    """The trigger reads on where the earlier code stopped, and sends what is due by then."""
+    """The trigger continues where the earlier code stopped, and sends the tasks due by then."""
     scene = thawed(life, FROZEN / "v1" / "ticked.json")
     before = [item for item in life.items() if item["p"]["S"].startswith(schema.CURSOR_PREFIX)]
     life.stack.clock.at = scene["clock"] + 3_600_000 - 60_000
@@ -179,7 +179,7 @@ def test_cursors_of_an_earlier_version_go_on(life: Life) -> None:
 
 
 def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
-    """Its next occurrences are made by the next ticks, and are tasks that end."""
+    """The next ticks place its next occurrences, which are tasks that end."""
     scene = thawed(life, FROZEN / "v1" / "recurring.json")
     before = {item["s"]["S"] for item in scene["items"] if "z" in item}
     for _ in range(4):
@@ -192,7 +192,7 @@ def test_a_schedule_of_an_earlier_version_goes_on(life: Life) -> None:
 
 
 def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
-    """Each end still releases what waits for it, and the whole is finished by its state machine's next question."""
+    """Each end still releases its children, and the whole is finished at its state machine's next check."""
     scene = thawed(life, FROZEN / "v1" / "graphs.json")
     (path,) = (path for path in scene["answers"] if path.startswith("/v1/topologies/"))
     nodes = scene["answers"][path]["nodes"]
@@ -206,7 +206,7 @@ def test_a_graph_of_an_earlier_version_goes_on(life: Life) -> None:
 
 
 def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
-    """What is created in the place of a marker is a new one, whose versions go on behind the marker's."""
+    """A new thing in the place of a marker has a version after the marker's."""
     thawed(life, FROZEN / "v1" / "removed.json")
     for path in ("/v1/schedules/gone", "/v1/calendars/gone", f"{DEFINITIONS}/gone"):
         assert life.api.send("GET", path).status == 404
@@ -217,7 +217,7 @@ def test_a_name_that_an_earlier_version_deleted_is_free(life: Life) -> None:
 
 
 def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
-    """It is found by its timer, and changes the tasks that were meant."""
+    """It is found by its timer, and changes its tasks."""
     scene = thawed(life, FROZEN / "v1" / "bulk.json")
     (operation,) = scene["answers"]["/v1/bulk-operations"]["operations"]
     life.stack.clock.at += 60_000
@@ -230,7 +230,7 @@ def test_a_bulk_operation_of_an_earlier_version_goes_on(life: Life) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=NAMES)
 def test_what_was_frozen_can_be_archived(life: Life, path: Path) -> None:
-    """When TTL removes a record of then, its line says what the API answers of it today."""
+    """When TTL removes an earlier record, its line has the API's present response about it."""
     scene = thawed(life, path, UNKNOWN)
     telemetry = FakeTelemetry()
     by = {"type": "Service", "principalId": schema.TTL_PRINCIPAL}

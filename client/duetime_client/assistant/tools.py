@@ -14,7 +14,7 @@ _READ_ONLY = "x-read-only"
 _LEFT_OUT_TAGS = frozenset({"leases", "live updates", "keys", "links"})
 """Not offered: a WebSocket ticket, an API key and a link are secrets, and an assistant would not renew a lease."""
 _LEFT_OUT = frozenset(
-    # The schema of a preview is as long as those of all other tools that read together.
+    # The schema of a preview is as long as those of all other reading tools together.
     {"getApiIndex", "getOpenApiDocument", "previewTask", "reportOutcome", "reportHeartbeat", "reportProgress"}
 )
 _HEADERS = {"Idempotency-Key": "idempotency_key", "If-Match": "if_match"}
@@ -28,10 +28,10 @@ class Parameter:
     """An argument of a tool that is a parameter of its operation.
 
     Attributes:
-        name: of the argument.
+        name: name of the argument.
         sent_as: the parameter's name in the API.
         place: `path`, `query` or `header`.
-        schema: of its value, with its description.
+        schema: schema of its value, with its description.
         is_required: whether it must be given.
     """
 
@@ -50,7 +50,7 @@ class OperationTool:
         name: in words with underscores, as the client's method.
         title: a short description.
         description: the full description.
-        method: of HTTP.
+        method: HTTP method.
         path: with its parameters in braces.
         parameters: path, query and header parameters.
         body: schema of its body; none if it takes none.

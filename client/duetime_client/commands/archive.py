@@ -33,7 +33,7 @@ Where = Annotated[
     str,
     typer.Option(
         metavar="SQL",
-        help="Condition as DuckDB takes it, such as \"state = 'failed'\" or \"error->>'type' = 'Timeout'\".",
+        help="Condition in DuckDB's SQL, such as \"state = 'failed'\" or \"error->>'type' = 'Timeout'\".",
     ),
 ]
 From = Annotated[str, typer.Option("--from", metavar="DAY", help="First day on which they ended (UTC): 2026-11-01.")]

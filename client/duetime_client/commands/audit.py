@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Since = Annotated[str, typer.Option(metavar="TIME", help="Only from this time on, or for this long, such as 2d.")]
-Until = Annotated[str, typer.Option(metavar="TIME", help="Only until this time, or so long ago; until now by default.")]
+Until = Annotated[str, typer.Option(metavar="TIME", help="Only until this time, or until this long ago; default: now.")]
 Caller = Annotated[str, typer.Option(metavar="TEXT", help="Only calls of this identity: a part of its name.")]
 OfOwner = Annotated[str, typer.Option(metavar="OWNER", help="Only calls for this owner.")]
 OfOperation = Annotated[
     str, typer.Option("--operation", metavar="NAME", help="Only this operation, such as cancelTask.")
 ]
-Subject = Annotated[str, typer.Option(metavar="TEXT", help="Only what concerns this, such as the id of a task.")]
+Subject = Annotated[str, typer.Option(metavar="TEXT", help="Only calls on this resource, such as the id of a task.")]
 
 
 @examples("duetime audit --stack duetime-prod --since 2d", "duetime audit --since 2026-11-01 --until 2026-11-08 --json")

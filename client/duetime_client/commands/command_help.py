@@ -102,7 +102,7 @@ HelpAll = Annotated[
 
 
 def _print(lines: Iterable[Text]) -> None:
-    from duetime_client.commands.output_streams import console  # noqa: PLC0415 - it imports what a list of commands needs not
+    from duetime_client.commands.output_streams import console  # noqa: PLC0415 - it imports modules that a list of commands does not need
 
     out = console()
     for line in lines:

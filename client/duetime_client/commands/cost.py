@@ -44,7 +44,7 @@ class Mix:
     keys: Annotated[bool, typer.Option(help="Whether requests have an idempotency key.")] = False
     heartbeats: Annotated[float, typer.Option(help="Heartbeats of each task.")] = 0.0
     extra_writes: Annotated[
-        float, typer.Option(help="Write units of each task besides, such as four for a unique key, two for a lock.")
+        float, typer.Option(help="Additional write units of each task, such as four for a unique key, two for a lock.")
     ] = 0.0
     transitions: Annotated[
         float,
@@ -65,7 +65,7 @@ class Mix:
     "duetime cost estimate --tasks 3000000 --seconds 0.5 --together 10 --per-request 100 --region eu-west-1",
 )
 def estimate_cost(*, tasks: Tasks, mix: Mix, as_json: AsJson = False) -> None:
-    """Estimate what a month of such tasks costs, before there are any. No deployment is asked."""
+    """Estimate what a month of such tasks costs, before there are any. Does not call a deployment."""
     try:
         found = estimate(Workload(tasks=tasks, **asdict(mix)))
     except WorkloadError as error:

@@ -34,8 +34,8 @@ def deploy(
 ) -> None:
     """Deploy this project with the CDK: show what changes, and ask.
 
-    If a resource that holds data would be replaced or deleted, the name of the stack must be typed. What is carried out
-    is the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not confirmed.
+    If a resource that holds data would be replaced or deleted, the name of the stack must be typed. Executes exactly
+    the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not confirmed.
     """
     try:
         project = project_here()

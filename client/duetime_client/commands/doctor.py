@@ -32,7 +32,7 @@ _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.PROBLEM: "
 _BAD = frozenset({Severity.WARNING, Severity.PROBLEM})
 _LOCAL_STACK, _LOCAL_REGION = "duetime-local", "us-east-1"
 
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the findings to this file.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Omit checks that passed.")]
 Brief = Annotated[bool, typer.Option("--brief", help="Leave out what is well.")]
 
 
@@ -40,8 +40,8 @@ Brief = Annotated[bool, typer.Option("--brief", help="Leave out what is well.")]
 def doctor(call: SilentCall, *, stack: Stack = "", brief: Brief = False, json_file: JsonFile = None) -> None:
     """Find out what is wrong with a deployment, and what to do.
 
-    It asks AWS and the API, and only reads. Exit code 1 if something is wrong. Checks that you may not make are listed
-    as not known. The stack is that of the context, unless it is named. Needs botocore
+    It asks AWS and the API, and only reads. Exit code 1 if something is wrong. Checks that you have no permission for
+    are listed as not known. The stack is that of the context, unless it is named. Needs botocore
     (`pip install "duetime-client[aws]"`).
     """
     with ExitStack() as opened:

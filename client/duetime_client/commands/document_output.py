@@ -43,7 +43,7 @@ class OutputOptions:
         typer.Option(
             "-o",
             "--output",
-            help="Default: table. jsonl: an entry a line. text: values without quotes, divided by tabs.",
+            help="Default: table. jsonl: one entry per line. text: values without quotes, separated by tabs.",
             rich_help_panel=PANEL,
         ),
     ] = None

@@ -54,7 +54,7 @@ class Selection:
         if not many and task_id is None:
             raise typer.BadParameter("give an ID, a filter such as --type, or --all")
         if not many and (self.bulk.per_second is not None or self.bulk.dry_run or self.bulk.yes):
-            raise typer.BadParameter("--per-second, --dry-run and --yes go with a filter")
+            raise typer.BadParameter("--per-second, --dry-run and --yes need a filter")
         return many
 
     def filter(self, clock: Clock) -> BulkFilter:

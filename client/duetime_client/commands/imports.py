@@ -61,7 +61,7 @@ class ImportFlags:
 
     @property
     def options(self) -> ImportOptions:
-        """What concerns the entries."""
+        """Options for the entries."""
         return ImportOptions(self.task_type, self.timezone, self.prefix, self.with_suspended)
 
 

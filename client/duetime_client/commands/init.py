@@ -14,7 +14,7 @@ from duetime_client.new_project import Pipeline, ProjectRejected, create_project
 @examples("duetime init my-project", "duetime init my-project --ci github")
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder of the project; its name is that of the project.")
+        Path, typer.Argument(metavar="FOLDER", help="Folder of the project, which gives the project its name.")
     ],
     *,
     pipeline: Annotated[

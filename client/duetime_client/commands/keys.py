@@ -40,7 +40,7 @@ class RoleName(StrEnum):
 )
 def create(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is for, for people.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for, as a note for people.")],
     *,
     role: Annotated[list[RoleName], typer.Option("--role", help="What requests with it may do; may be repeated.")],
     acts_for: Annotated[

@@ -40,7 +40,7 @@ class CommandGroup(typer.Typer):
 def unbundled(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with its bundles expanded into options, because typer does not support bundles.
 
-    A bundle that is the first parameter is what its command is called with: its options are the last ones.
+    A bundle as the first parameter is the object that the command is called with; its options come last.
     """
     signature = inspect.signature(command, eval_str=True)
     bundles: dict[str, Any] = {

@@ -63,7 +63,7 @@ def resume(call: Call, key: Key, *, reason: Reason = "") -> None:
 @app.command()
 @examples("duetime rates reset crm")
 def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
-    """Forget the starts that count, and the line: for one window twice as many attempts can start."""
+    """Forget the counted starts and the waiting line: for one window twice as many attempts can start."""
     with call.client() as client:
         rate = client.rates.reset(key, reason=reason)
     _done(call, rate, "reset")
@@ -74,13 +74,15 @@ def reset(call: Call, key: Key, *, reason: Reason = "") -> None:
 def pin(
     call: Call,
     key: Key,
-    limit: Annotated[int, typer.Argument(metavar="LIMIT", min=1, help="Attempts that can start in the time of --per.")],
+    limit: Annotated[
+        int, typer.Argument(metavar="LIMIT", min=1, help="Attempts that can start in each period of --per.")
+    ],
     *,
-    per: Annotated[int, typer.Option("--per", metavar="SECONDS", min=1, help="The time of LIMIT.")] = 1,
+    per: Annotated[int, typer.Option("--per", metavar="SECONDS", min=1, help="The period of LIMIT.")] = 1,
     burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,
     reason: Reason = "",
 ) -> None:
-    """Set a limit that holds instead of those that tasks ask for."""
+    """Set a limit that replaces those that tasks request."""
     with call.client() as client:
         rate = client.rates.pin(key, limit, per_seconds=per, burst=burst, reason=reason)
     _done(call, rate, "pinned")
@@ -89,7 +91,7 @@ def pin(
 @app.command()
 @examples("duetime rates unpin crm")
 def unpin(call: Call, key: Key) -> None:
-    """Let the limits that tasks ask for hold again."""
+    """Apply the limits that tasks request again."""
     with call.client() as client:
         rate = client.rates.unpin(key)
     _done(call, rate, "unpinned")

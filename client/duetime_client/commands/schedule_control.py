@@ -130,7 +130,7 @@ def _tags(name: str | None, of_tag: list[str] | None, if_match: str | None) -> d
     if not of_tag or name is not None:
         raise typer.BadParameter("give either a NAME or --of-tag")
     if if_match is not None:
-        raise typer.BadParameter("--if-match goes with a NAME")
+        raise typer.BadParameter("--if-match needs a NAME")
     return tags_of(of_tag)
 
 

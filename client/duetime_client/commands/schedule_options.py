@@ -99,7 +99,7 @@ class TimingOptions:
         _when("--timing", metavar="TEXT", help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated."),
     ] = None
     extra_date: Annotated[
-        list[str] | None, _finer("--extra-date", metavar="TIME", help="A time besides; may be repeated; none.")
+        list[str] | None, _finer("--extra-date", metavar="TIME", help="An additional time; may be repeated; none.")
     ] = None
     exclude_date: Annotated[
         list[str] | None,
@@ -107,7 +107,7 @@ class TimingOptions:
             "--exclude-date", metavar="DAY|TIME", help="A day or time at which nothing runs; may be repeated; none."
         ),
     ] = None
-    dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron that --cron is written for.")] = None
+    dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron dialect of --cron.")] = None
     timezone: Annotated[str | None, _when(metavar="ZONE", help="IANA name, such as Europe/London; default: UTC.")] = (
         None
     )
@@ -129,7 +129,8 @@ class TimingOptions:
         ),
     ] = None
     spread: Annotated[
-        str | None, _finer(metavar="DURATION", help="Same delay of all occurrences, by the name, up to this.")
+        str | None,
+        _finer(metavar="DURATION", help="Same delay for all occurrences, derived from the name, up to this."),
     ] = None
     jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
         None

@@ -76,7 +76,7 @@ def show_occurrences(occurrences: Sequence[Occurrence], clock: Clock) -> None:
 
 
 def show_runs(runs: Sequence[ScheduleRun], clock: Clock) -> None:
-    """Print what became of the occurrences of a schedule, newest first."""
+    """Print the results of a schedule's occurrences, newest first."""
     columns: list[Column[ScheduleRun]] = [
         Column("time", _time_column(clock)),
         Column("status", lambda each: printable(each.status, _RUN_STYLES.get(each.status, ""))),

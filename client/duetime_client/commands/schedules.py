@@ -102,7 +102,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     idempotency_key: IdempotencyKey = None,
     estimate: WithEstimate = False,
 ) -> None:
-    """Create a schedule, with one kind of timing or several times --timing."""
+    """Create a schedule, with one kind of timing or with several --timing options."""
     clock = call.clock
     fields: ScheduleFields = {**timing_fields(timing, clock), **rule_fields(rules)}
     fields["task"] = {"type": task_type, **task_fields(task)}
@@ -216,7 +216,9 @@ def preview(
     timing: TimingOptions,
     begin: From = None,
     count: Count = 10,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Of the schedule, for --spread.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Name of the schedule, for --spread.")
+    ] = None,
 ) -> None:
     """Show the occurrences of a timing, with each decision about DST and calendars, and create nothing."""
     clock = call.clock

@@ -25,7 +25,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmat
 Owner = Annotated[str | None, typer.Option(help="Change the secret of this owner only.")]
 EveryDays = Annotated[
     int | None,
-    typer.Option(min=0, max=MOST_DAYS, help="Change all secrets again after each so many days; 0: only by command."),
+    typer.Option(min=0, max=MOST_DAYS, help="Rotate all secrets every this many days; 0: only by command."),
 ]
 
 
@@ -71,10 +71,10 @@ def _line(text: str, key: SigningKey) -> str:
 def rotate(
     context: typer.Context, *, stack: Stack, owner: Owner = None, every_days: EveryDays = None, yes: Yes = False
 ) -> None:
-    """Give every owner of a deployment, or one, a new secret; the present ones go on signing until the next rotation.
+    """Give every owner of a deployment, or one, a new secret; the present ones keep signing until the next rotation.
 
     For operators: it needs botocore (`pip install "duetime-client[aws]"`) and permission to change the stack's secret.
-    Rotate again only after the endpoints have the new secrets: the oldest of three signs no more.
+    Rotate again only after the endpoints have the new secrets: the oldest of three secrets stops signing.
     """
     if owner is not None and every_days is not None:
         raise typer.BadParameter("the schedule is the same for all owners", param_hint="--every-days")

@@ -26,7 +26,7 @@ def send(
         str | None, typer.Option(metavar="JSON", help="Result of the tasks: JSON, @file, or - for standard input.")
     ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Key by which a repeated command sends no second signal.")
+        str | None, typer.Option(metavar="KEY", help="Idempotency key: a repeated command sends no second signal.")
     ] = None,
 ) -> None:
     """Wake all tasks that wait for an event; the payload is their result."""

@@ -59,9 +59,9 @@ def set_switch(  # noqa: PLR0913 - a command's options are its parameters
     ] = None,
     rate_limit: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="How many attempts at its tasks may start in the time of --rate-per."),
+        typer.Option(metavar="N", min=1, help="How many attempts at its tasks may start in each period of --rate-per."),
     ] = None,
-    rate_per: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="The time of --rate-limit.")] = 1,
+    rate_per: Annotated[int, typer.Option(metavar="SECONDS", min=1, help="The period of --rate-limit.")] = 1,
     rate_burst: Annotated[int, typer.Option(metavar="N", min=0, help="How many more may start at once.")] = 0,
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="Why; shown with each task that waits because of it.")

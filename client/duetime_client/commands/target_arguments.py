@@ -143,7 +143,7 @@ def _event_target(event: str, options: TaskOptions) -> EventTarget:
 
 
 def _event_options(options: TaskOptions) -> dict[str, object]:
-    """The given options of an event, by the end of their name."""
+    """The given options of an event, by the last part of their name."""
     found = {
         "key": options.event_key,
         "timeout": options.event_timeout,

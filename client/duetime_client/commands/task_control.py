@@ -43,7 +43,7 @@ action(
 action("resume", "Resume a paused task: at its due time, or now if that is past.", lambda client: client.tasks.resume)
 action("run", "Start a task now, before its due time.", lambda client: client.tasks.run, "now, before its due time")
 action("retry", "Run a failed task again, from its first attempt.", lambda client: client.tasks.retry)
-action("rollback", "Have the target undo a task that has ended.", lambda client: client.tasks.rollback)
+action("rollback", "Ask the target to undo a task that has ended.", lambda client: client.tasks.rollback)
 action("reject", "Reject a task that waits for an approval.", lambda client: client.tasks.reject)
 
 
@@ -81,7 +81,7 @@ def attempts(
     call: Call,
     task_id: TaskId,
     *,
-    steps: Annotated[bool, typer.Option("--steps", help="Show the steps that the attempts have done instead.")] = False,
+    steps: Annotated[bool, typer.Option("--steps", help="Show the completed steps of all attempts instead.")] = False,
 ) -> None:
     """Show the finished attempts of a task: worker, times, outcome and cost; with --json, as one array."""
     with call.client() as client:

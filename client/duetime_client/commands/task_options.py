@@ -98,7 +98,7 @@ AnyTaskType = Annotated[
 AllowUnknownType = Annotated[
     bool, _request("--allow-unknown-type", help="Accept a type whose handler is not deployed yet.")
 ]
-WithEstimate = Annotated[bool, _request("--estimate", help="Also show what it will cost, as the API estimates it.")]
+WithEstimate = Annotated[bool, _request("--estimate", help="Also show the API's estimate of its cost.")]
 Fence = Annotated[int, typer.Option(metavar="N", help="The fence of the attempt.")]
 Reason = Annotated[
     str, typer.Option(metavar="TEXT", help="Why; recorded with the task, and shown in its events.", show_default=False)
@@ -113,7 +113,7 @@ IfMatch = Annotated[
     ),
 ]
 IdempotencyKey = Annotated[
-    str | None, _request(metavar="KEY", help="A second request with the same key creates nothing.")
+    str | None, _request(metavar="KEY", help="Idempotency key: a second request with the same key creates nothing.")
 ]
 
 
@@ -158,13 +158,13 @@ class TaskOptions:
     ] = None
     container: Annotated[
         str | None,
-        _target(metavar="NAME", help="Container that is given the task, and whose exit code counts. Needs --arn."),
+        _target(metavar="NAME", help="Container that gets the task, and whose exit code counts. Needs --arn."),
     ] = None
     job_queue: Annotated[str | None, _target(metavar="ARN", help="Queue of the Batch job. Needs --arn.")] = None
     job_parameters: Annotated[
         str | None, _target(metavar="JSON", help="Further fields of the request that starts the job. Needs --arn.")
     ] = None
-    pull: Annotated[bool, _target("--pull", help="Have your own workers lease it: duetime worker.")] = False
+    pull: Annotated[bool, _target("--pull", help="Let your own workers lease it: duetime worker.")] = False
     topology: Annotated[
         Path | None,
         _target(
@@ -206,7 +206,7 @@ class TaskOptions:
         _target(
             metavar="SECONDS",
             min=0,
-            help="Also take a signal that was sent so long before the task is created. Needs --event.",
+            help="Also accept a signal that was sent up to this long before the task is created. Needs --event.",
         ),
     ] = None
     event_when: Annotated[
@@ -269,7 +269,7 @@ class TaskOptions:
     ] = None
     rollback_on_failure: Annotated[
         bool | None,
-        _attempts("--rollback-on-failure/--no-rollback-on-failure", help="Have the target undo a final failure."),
+        _attempts("--rollback-on-failure/--no-rollback-on-failure", help="Ask the target to undo a final failure."),
     ] = None
     expires_seconds: Annotated[
         int | None,
@@ -310,11 +310,11 @@ class TaskOptions:
         _start(metavar="KEY", help="Limit how often attempts of tasks with this key start. Needs --rate-limit."),
     ] = None
     rate_limit: Annotated[
-        int | None, _start(metavar="N", min=1, help="How many attempts start in the time of --rate-per.")
+        int | None, _start(metavar="N", min=1, help="How many attempts may start in each period of --rate-per.")
     ] = None
     rate_per: Annotated[int | None, _start(metavar="SECONDS", min=1, help="Default: 1. Needs --rate-key.")] = None
     rate_burst: Annotated[
-        int | None, _start(metavar="N", min=0, help="How many more start at once after a pause. Needs --rate-key.")
+        int | None, _start(metavar="N", min=0, help="How many more may start at once after a pause. Needs --rate-key.")
     ] = None
     retry_for: Annotated[
         int | None, _start(metavar="SECONDS", min=1, help="No attempt starts later than this after the first one.")
@@ -345,10 +345,10 @@ class UniqueOptions:
         ),
     ] = None
     trigger_rule: Annotated[
-        TaskTriggerRule | None, _start("--rule", help="Trigger rule: how those must have ended.")
+        TaskTriggerRule | None, _start("--rule", help="Trigger rule: how the tasks of --after must have ended.")
     ] = None
 
-    unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task of this key.")] = None
+    unique: Annotated[str | None, _start(metavar="KEY", help="Make it the only task with this key.")] = None
     unique_until: Annotated[
         UniqueUntil | None, _start(help="Whether it holds the key until it starts, or has ended (default).")
     ] = None
@@ -416,7 +416,7 @@ class BulkActionOptions:
 
     every: Annotated[bool, _many("--all", help="All tasks, without a filter.")] = False
     per_second: Annotated[
-        float | None, _many(metavar="N", min=0.1, max=1_000, help="How many tasks a second at most.")
+        float | None, _many(metavar="N", min=0.1, max=1_000, help="How many tasks per second at most.")
     ] = None
     dry_run: Annotated[bool, _many("--dry-run", help="Show which tasks match, and change nothing.")] = False
     yes: Annotated[bool, _many("--yes", "-y", help="Do not ask for confirmation.")] = False

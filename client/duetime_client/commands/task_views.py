@@ -55,7 +55,7 @@ def show_task(task: Task, clock: Clock, starts: str = "") -> None:
     Args:
         task: the task.
         clock: for times in the reader's zone.
-        starts: when it starts, if not at its due time.
+        starts: when it starts, if that is not its due time.
     """
     now = clock.now()
     show_lines((*_identity_lines(task, starts), *_time_lines(task, clock, now), *_run_lines(task)))
@@ -106,7 +106,7 @@ def _after(task: Task) -> str | None:
 
 
 def _run_lines(task: Task) -> Iterator[tuple[str, str | Text | None]]:
-    """The target, what decides about the start besides the due time, the payload and the outcome."""
+    """The target, conditions of the start besides the due time, the payload and the outcome."""
     for label in ("target", "lock", "rate", "unique", "debounce", "order"):
         yield label, _json(getattr(task, label))
     yield "locks", ", ".join(f"{each.get('key')} ({each.get('mode')})" for each in task.locks) or None

@@ -43,7 +43,7 @@ def wait(
 ) -> None:
     """Wait until tasks have ended, and show them.
 
-    Exit code 0 if all succeeded, 1 if one did not, 4 if the time is over.
+    Exit code 0 if all succeeded, 1 if one did not, 4 after a timeout.
     """
     clock = call.clock
     patience = None if timeout is None else seconds(timeout, "--timeout")

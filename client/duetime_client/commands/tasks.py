@@ -83,7 +83,7 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
     preview: Annotated[
         bool,
         typer.Option(
-            "--preview", help="Create nothing: say when it would start, and why then.", rich_help_panel=REQUEST
+            "--preview", help="Create nothing: show when it would start, and why then.", rich_help_panel=REQUEST
         ),
     ] = False,
     file: Annotated[

@@ -26,7 +26,7 @@ _BAR = 40
 _SHORTEST_BAR = 10
 _BESIDE_BAR = 8
 _OWN_LINES = 3
-"""Two lines of the topology, and one for the prompt."""
+"""Two header lines of the topology, and one for the prompt."""
 _MOST_FAILED = 3
 _MOST_BY_THE_CLOCK = 0.95
 """Upper bound of a running node's share: it never counts as done before it has ended."""
@@ -111,7 +111,7 @@ class Picture:
 
 
 def likely_share(topology: Topology, now: datetime) -> float:
-    """The share of the topology, 0 to 1, that running nodes have likely done beyond their reported progress."""
+    """The share of the topology, 0 to 1, that running nodes have probably completed beyond their reported progress."""
     expected = {key: node.expected_seconds for key, node in topology.nodes.items() if node.expected_seconds is not None}
     usual = sum(expected.values()) / len(expected) if expected else 1.0
     done = 0.0

@@ -52,7 +52,7 @@ def set_type(
         list[str],
         typer.Argument(
             metavar="OPTION=VALUE...",
-            help="Options as in a creation: JSON, or else text; `lock.key` names a part, null switches one off.",
+            help="Options as in a creation: JSON, or else text; `lock.key` names a part, null disables one.",
         ),
     ],
 ) -> None:
@@ -80,7 +80,7 @@ def _nested(values: dict[str, object]) -> dict[str, object]:
         for part in parts:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
-                raise typer.BadParameter(f"{part} is given as a whole and in part", param_hint="OPTION=VALUE...")
+                raise typer.BadParameter(f"{part} is given both as a whole and in part", param_hint="OPTION=VALUE...")
         place[last] = value
     return nested
 

@@ -101,7 +101,8 @@ def verify(  # noqa: PLR0913 - a command's options are its parameters
 def _confirm(plan: Plan, url: str, *, yes: bool) -> None:
     text = (
         f"This runs about {plan.total} tasks on {url}, takes {counted(plan.minutes, 'minute')} or longer, and costs"
-        f" at most about ${plan.dollars:.2f} at AWS's public list prices. The tasks stay listed for their retention."
+        f" at most about ${plan.dollars:.2f} at AWS's public list prices."
+        " The tasks stay in lists until their retention ends."
     )
     console(stderr=True).print(printable(text), soft_wrap=True)
     if not yes:

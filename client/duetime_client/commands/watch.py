@@ -54,7 +54,7 @@ def watch(  # noqa: PLR0913 - a command's options are its parameters
     if tag:
         filters["tags"] = tags_of(tag)
     if filters and not mine:
-        raise typer.BadParameter("--state, --type and --tag go with --mine")
+        raise typer.BadParameter("--state, --type and --tag need --mine")
     clock = call.clock
     last: Change | None = None
     with call.client() as client:

@@ -109,12 +109,12 @@ def show_task(explanation: TaskExplanation, clock: Clock) -> None:
 
 
 def steps_done(names: Sequence[str]) -> str:
-    """The steps that are done, in one sentence."""
-    return f"Steps done: {', '.join(names)}. The next attempt does not repeat them."
+    """The completed steps, in one sentence."""
+    return f"Completed steps: {', '.join(names)}. The next attempt does not repeat them."
 
 
 def _bar(gate: Gate, total_ms: int) -> Text:
-    """The share of a gate in the whole time."""
+    """The share of a gate in the total time."""
     share = 0.0 if not gate.duration_ms else gate.duration_ms / max(1, total_ms)
     return Text("█" * max(round(share * _BAR), 1 if gate.duration_ms else 0), "cyan")
 

@@ -1,7 +1,7 @@
-"""The checks of `duetime doctor`: what each asks, and what its findings are.
+"""The checks of `duetime doctor`: the questions of each, and its findings.
 
-A check is a function that reads and a pure function that judges what was read. Both are side by side here, in the order
-in which they run: the first ones find what would make all others fail.
+Each check has a function that reads, and a pure function that judges what was read. Both are side by side here, in the
+order in which they run: the first checks find causes that would make all others fail.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from duetime_client.switches import StopSwitches
 
 _MINUTES = round(WINDOW.total_seconds() / 60)
-_BY_HAND = "it was changed by hand, which a deployment does not undo: change it back"
+_BY_HAND = "it was changed manually, which a deployment does not undo: change it back"
 """CloudFormation compares a template with the previous one, not with the resources."""
 _LEAST_UNRESERVED = 100
 """Concurrency that Lambda keeps for functions without a reservation (Source: AWS Lambda Developer Guide)."""
@@ -63,22 +63,22 @@ _GONE = frozenset(
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """Work goes on; something is limited, at risk or was stopped on purpose."""
+    """Work continues; something is limited, at risk or was stopped on purpose."""
     PROBLEM = "problem"
-    """Work does not go on, or data may be lost."""
+    """Work does not continue, or data may be lost."""
     UNKNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check has found.
+    """The result of a check.
 
     Attributes:
-        seen: what is so.
+        seen: the observation.
         advice: what to do; empty if nothing is to be done.
     """
 
@@ -93,12 +93,12 @@ class Check:
     """One check.
 
     Attributes:
-        name: of the subject.
+        name: name of the subject.
         read: makes the calls; read-only.
-        judge: what follows from their answers; yields severity, what was seen and advice, or nothing if all is well.
-        asks: the IAM actions that it needs; empty if it asks the API.
-        is_for_cloud: whether the embedded AWS of a local stack lacks what it checks.
-        healthy: what to say of a deployment without findings, from the same answers.
+        judge: yields severity, observation and advice for each finding in the responses; nothing if all is well.
+        asks: the IAM actions that it needs; empty if it only calls the API.
+        is_for_cloud: whether the embedded AWS of a local stack lacks the subject of the check.
+        healthy: the text for a deployment without findings, from the same responses.
     """
 
     name: str
@@ -111,7 +111,7 @@ class Check:
 
 _OK, _WARNING, _PROBLEM, _UNKNOWN = Severity.OK, Severity.WARNING, Severity.PROBLEM, Severity.UNKNOWN
 _Judged = tuple[Severity, str, str]
-"""Severity, what was seen, and advice."""
+"""Severity, observation, and advice."""
 
 
 def _problem(seen: str, advice: str) -> _Judged:
@@ -123,7 +123,7 @@ def _warning(seen: str, advice: str) -> _Judged:
 
 
 def examine(deployment: Deployment) -> Iterator[tuple[str, list[Finding]]]:
-    """Run all checks one after another, each with its findings; a check that cannot ask is not known."""
+    """Run all checks one after another, each with its findings; a check that cannot read its data is not known."""
     for check in CHECKS:
         yield check.name, _findings(check, deployment)
 
@@ -138,16 +138,20 @@ def _findings(check: Check, deployment: Deployment) -> list[Finding]:
     except NotAsked as error:
         return [Finding(check.name, _UNKNOWN, str(error))]
     except Forbidden as error:
-        advice = "ask as an operator (setting `operators`)" if error.code in {"role_required", "forbidden"} else ""
+        advice = (
+            "use credentials of an operator (setting `operators`)"
+            if error.code in {"role_required", "forbidden"}
+            else ""
+        )
         return [Finding(check.name, _UNKNOWN, f"the API refuses it: {error}", advice)]
     except ClientError as error:
-        return [Finding(check.name, _UNKNOWN, f"the API does not say: {error}")]
+        return [Finding(check.name, _UNKNOWN, f"the API does not report it: {error}")]
     except Exception as error:  # noqa: BLE001 - botocore is an extra: its errors are known by their shape
         return [_of_aws(check, error)]
 
 
 def _of_aws(check: Check, error: Exception) -> Finding:
-    """The finding for an error of botocore; any other error is a mistake of this program."""
+    """The finding for an error of botocore; any other error is a bug of this program."""
     if type(error).__module__.partition(".")[0] != "botocore":
         raise error
     response = getattr(error, "response", {})
@@ -168,7 +172,7 @@ def _of_aws(check: Check, error: Exception) -> Finding:
 
 def _read_credentials(deployment: Deployment) -> Mapping[str, str]:
     if deployment.session is None:
-        raise NotAsked('AWS is asked with botocore: pip install "duetime-client[aws]"')
+        raise NotAsked('botocore is needed to call AWS: pip install "duetime-client[aws]"')
     if not deployment.region:
         deployment.is_broken_off = "no Region is set"
         return {"error": "no Region is set", "code": "NoRegion"}
@@ -190,9 +194,9 @@ def _judge_credentials(found: Mapping[str, str]) -> Iterator[_Judged]:
         case "NoRegion":
             yield _problem(found["error"], "export AWS_REGION=… , the Region of the stack")
         case "NoCredentialsError":
-            yield _problem("there are no AWS credentials", "aws sso login, or export AWS_PROFILE=…")
+            yield _problem("there are no AWS credentials", "run aws sso login, or export AWS_PROFILE=…")
         case "ExpiredToken" | "ExpiredTokenException" | "RequestExpired":
-            yield _problem("the AWS credentials have expired", "aws sso login, or new credentials")
+            yield _problem("the AWS credentials have expired", "run aws sso login, or get new credentials")
         case code:
             yield _problem(f"AWS does not accept the credentials ({code}): {found['error']}", "check AWS_PROFILE")
 
@@ -223,7 +227,7 @@ def _judge_stack(found: Mapping[str, Any]) -> Iterator[_Judged]:
     status = str(found["status"])
     seen = f"{status} {found['reason']}".strip()
     if status.endswith("_IN_PROGRESS"):
-        yield _warning(seen, "a deploy is under way: findings may be of both versions; wait for its end")
+        yield _warning(seen, "a deploy is under way: findings may be of both versions; wait until it has finished")
     elif status not in {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}:
         judged = _warning if status == "UPDATE_ROLLBACK_COMPLETE" else _problem
         yield judged(
@@ -292,7 +296,7 @@ def _judge_table(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if found["stream"] and arn != found["stream"]:
             yield _problem(
                 f"{logical} reads an older stream of the table",
-                "the stream was turned off and on: deploy the stack again, so that the mapping reads the new one",
+                "the stream was disabled and enabled: deploy the stack again, and the mapping reads the new stream",
             )
     throttled = sum(found["throttled"].values())
     if throttled:
@@ -319,7 +323,7 @@ def _judge_protection(found: Mapping[str, Any]) -> Iterator[_Judged]:
     if found["recovery"] != "ENABLED":
         yield _warning(
             "point-in-time recovery of the table is off",
-            "a mistake could not be undone: aws dynamodb update-continuous-backups --table-name …"
+            "data lost by mistake could not be restored: aws dynamodb update-continuous-backups --table-name …"
             " --point-in-time-recovery-specification PointInTimeRecoveryEnabled=true",
         )
     if found["ttl"] not in {"ENABLED", "ENABLING"}:
@@ -371,7 +375,7 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if found["redrives"][logical] and "RedrivePolicy" not in attributes:
             yield _problem(
                 f"{logical} has no redrive policy",
-                "a message that always fails would be delivered for four days and then be gone: deploy the stack again",
+                "a message that always fails would be retried for four days, then deleted: deploy the stack again",
             )
         if found["redrives"][logical]:
             if waiting >= _BACKLOG:
@@ -383,10 +387,10 @@ def _judge_queues(found: Mapping[str, Any]) -> Iterator[_Judged]:
                 age = found["ages"][logical] / 60
                 yield _warning(
                     f"the oldest message in {logical} is {age:.0f} minutes old",
-                    "the workers do not keep up, or a task comes again and again: duetime tasks list --state scheduled",
+                    "the workers do not keep up, or a task is redelivered: duetime tasks list --state scheduled",
                 )
             if in_flight >= _IN_FLIGHT:
-                yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more at 120 000")
+                yield _problem(f"{in_flight} messages of {logical} are in flight", "SQS delivers no more than 120 000")
         elif waiting:
             yield _judged_letters(logical, waiting)
 
@@ -396,11 +400,12 @@ def _judged_letters(logical: str, waiting: int) -> _Judged:
     messages = counted(waiting, "message")
     if "Lost" in logical:
         return _problem(
-            f"{messages} in {logical}: changes of the table were given up", "see respond-to-an-alarm.md#changeslost"
+            f"{messages} in {logical}: changes of the table that were not processed",
+            "see respond-to-an-alarm.md#changeslost",
         )
     if "Reject" in logical:
         return _warning(
-            f"{messages} in {logical}: events that are no tasks", "see respond-to-an-alarm.md#eventsrefused"
+            f"{messages} in {logical}: events that could not become tasks", "see respond-to-an-alarm.md#eventsrefused"
         )
     return _warning(
         f"{messages} in {logical}",
@@ -433,7 +438,7 @@ def _judge_sources(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if age >= _STREAM_AGE_MS:
             yield _warning(
                 f"{name} reads the table's stream {age / 60_000:.0f} minutes late",
-                "a batch may fail again and again, see its log and respond-to-an-alarm.md#streambehind; the stream"
+                "a batch may fail repeatedly, see its log and respond-to-an-alarm.md#streambehind; the stream"
                 " keeps records for 24 hours",
             )
 
@@ -461,7 +466,7 @@ def _judge_tick(found: Sequence[Mapping[str, Any]]) -> Iterator[_Judged]:
         if each["expression"] != each["wanted"]:
             yield _problem(f"{what} is {each['expression']}, not {each['wanted']}", _BY_HAND)
         if each["function"] not in each["known"]:
-            yield _problem(f"{what} invokes {each['function']}, which is none of the stack's", _BY_HAND)
+            yield _problem(f"{what} invokes {each['function']}, which does not belong to the stack", _BY_HAND)
 
 
 # Functions.
@@ -621,7 +626,7 @@ def _judge_versions(found: Mapping[str, Any]) -> Iterator[_Judged]:
         if strange or missing:
             has = ", ".join(each.rpartition("layer:")[2] for each in strange) or "fewer layers"
             yield _problem(
-                f"{name} runs other code than the stack's: {has}",
+                f"{name} runs code that differs from the stack's: {has}",
                 "a deploy was interrupted, or the function was changed by hand: deploy the stack again",
             )
 
@@ -631,7 +636,7 @@ def _described_versions(found: Mapping[str, Any]) -> str:
     return f"{client}; {counted(len(found['layers']), 'function')} on {', '.join(found['runtimes'])}"
 
 
-# Drift: what the template says, and what is so.
+# Drift: differences between the template and the resources.
 
 
 def _read_drift(deployment: Deployment) -> Mapping[str, Any]:
@@ -653,7 +658,7 @@ def _read_drift(deployment: Deployment) -> Mapping[str, Any]:
 
 
 _Pair = tuple[str, object, object]
-"""What is compared, its value in the template, and its value in AWS."""
+"""The compared property, its value in the template, and its value in AWS."""
 
 
 def _function_pairs(resource: Resource, found: Mapping[str, Any]) -> Iterator[_Pair]:
@@ -740,7 +745,7 @@ def _judge_recipients(subscriptions: Sequence[str]) -> Iterator[_Judged]:
     if any(each.startswith("arn:") for each in subscriptions):
         return
     if subscriptions:
-        yield _warning("the subscription to the alarms is not confirmed", "follow the link in AWS's mail")
+        yield _warning("the subscription to the alarms is not confirmed", "follow the link in the mail from AWS")
     else:
         yield _warning("nobody receives the alarms", "set `alarm_email`, or subscribe to the topic AlarmTopicArn")
 
@@ -765,7 +770,7 @@ def _judge_machine(status: str) -> Iterator[_Judged]:
         yield _problem(f"the state machine of topologies is {status}", "deploy the stack again")
 
 
-# The API, and what it knows of dispatch.
+# The API, and its status of dispatch.
 
 
 def _read_api(deployment: Deployment) -> DeploymentSettings | ClientError:
@@ -779,7 +784,8 @@ def _judge_api(found: DeploymentSettings | ClientError) -> Iterator[_Judged]:
     match found:
         case RateLimited():
             yield _problem(
-                f"it rejects requests: {found}", "more than `requests_per_second` come: raise it, or back off"
+                f"it rejects requests: {found}",
+                "more requests arrive than `requests_per_second` allows: raise it, or back off",
             )
         case Unauthenticated() | Forbidden():
             yield _problem(f"it does not accept you: {found}", "duetime context show; see authorize-callers.md")
@@ -848,7 +854,9 @@ def _judge_dispatch(found: tuple[DispatchStatus, datetime, timedelta | None]) ->
     if now - status.last_tick_at > _TICK_AGE or stuck:
         groups = ", ".join(f"{each.first_shard}-{each.last_shard} (read by {each.read_by})" for each in stuck[:_SHOWN])
         seen = (
-            f"the cursors of the shards {groups} do not advance" if stuck else "the trigger's last complete pass is old"
+            f"the cursors of the shards {groups} do not advance"
+            if stuck
+            else "the trigger's last complete pass is too old"
         )
         age = round((now - status.last_tick_at).total_seconds() / 60)
         yield _problem(
@@ -892,7 +900,7 @@ def _judge_circuits(found: StopSwitches) -> Iterator[_Judged]:
         yield _warning(
             f"the circuit of {circuit.host} is {circuit.state} for {circuit.owner or 'all'} since"
             f" {circuit.opened_at:%Y-%m-%d %H:%M}{why}",
-            "its endpoint fails; it is tried again by itself once it answers",
+            "its endpoint fails; calls resume automatically once it responds",
         )
 
 
@@ -915,9 +923,12 @@ def _judge_letters(causes: Counter[tuple[str, str]]) -> Iterator[_Judged]:
 
 _REPLICATED = {
     "BucketName": ("contents above 200 KB are not replicated", "after a takeover their tasks fail"),
-    "ArchiveBucketName": ("the archive is not replicated", "queries there lack what this Region has archived"),
+    "ArchiveBucketName": (
+        "the archive is not replicated",
+        "queries there do not include what this Region has archived",
+    ),
 }
-"""The outputs with the names of buckets: what is wrong if one is not replicated, and what follows."""
+"""The outputs with the names of buckets: the finding if one is not replicated, and its consequence."""
 
 
 def _read_regions(deployment: Deployment) -> Mapping[str, Any]:

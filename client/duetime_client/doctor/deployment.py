@@ -1,4 +1,4 @@
-"""What the checks of `duetime doctor` read: a CloudFormation stack and the API. Needs botocore, the extra `aws`."""
+"""Data for the checks of `duetime doctor`: a CloudFormation stack and the API. Needs botocore, the extra `aws`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_QUERIES = 500
 
 
 class NotAsked(Exception):
-    """A check that could not ask, because something that it needs is missing."""
+    """A check could not read its data, because something that it needs is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class Resource:
 
 @dataclass
 class Deployment:
-    """A deployment, read from AWS and through its API. It changes nothing.
+    """A deployment, read from AWS and through its API. Read-only.
 
     Args:
-        session: of botocore, with credentials and a Region; `None` if botocore is not installed.
-        stack: name of the CloudFormation stack; empty if it is not known.
-        client: of the API, or the error that prevents one.
+        session: botocore's session, with credentials and a Region; `None` if botocore is not installed.
+        stack: name of the CloudFormation stack; empty if unknown.
+        client: client of the API, or the error that prevents one.
         now: the time of this machine.
-        endpoint_url: where AWS is; empty for AWS itself.
-        is_broken_off: why AWS is not asked any more; a check of credentials or of the stack sets it.
+        endpoint_url: endpoint of AWS; empty for AWS itself.
+        is_broken_off: why AWS is not called any more; set by a check of credentials or of the stack.
     """
 
     session: Any
@@ -89,13 +89,13 @@ class Deployment:
         Args:
             service: its name in botocore.
             operation: method of botocore's client.
-            region: another Region than that of the environment.
-            parameters: of the request.
+            region: a Region other than that of the environment.
+            parameters: parameters of the request.
 
         Raises:
-            NotAsked: botocore is missing, or an earlier check found that AWS cannot be asked.
+            NotAsked: botocore is missing, or an earlier check found that AWS cannot be called.
             BotoCoreError: no response came.
-            ClientError: AWS refused (of botocore).
+            ClientError: AWS rejected the call (botocore's error).
         """
         client = self._client(service, region)
         found: Mapping[str, Any] = getattr(client, operation)(**parameters)
@@ -112,7 +112,7 @@ class Deployment:
 
     def _client(self, service: str, region: str = "") -> Any:  # noqa: ANN401 - botocore has no types
         if self.session is None:
-            raise NotAsked('AWS is asked with botocore: pip install "duetime-client[aws]"')
+            raise NotAsked('botocore is needed to call AWS: pip install "duetime-client[aws]"')
         if self.is_broken_off:
             raise NotAsked(self.is_broken_off)
         if (service, region) not in self._clients:
@@ -129,7 +129,7 @@ class Deployment:
 
     @cached_property
     def description(self) -> Mapping[str, Any]:
-        """The stack, as `DescribeStacks` answers."""
+        """The stack, as returned by `DescribeStacks`."""
         if not self.stack:
             raise NotAsked("name the stack with --stack or DUETIME_STACK")
         found: Mapping[str, Any] = self.call("cloudformation", "describe_stacks", StackName=self.stack)["Stacks"][0]
@@ -142,7 +142,7 @@ class Deployment:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is the stack of one machine, whose embedded AWS lacks some features."""
+        """Whether it is the stack of a local machine, whose embedded AWS lacks some features."""
         tags = {each["Key"]: each["Value"] for each in self.description.get("Tags", ())}
         return tags.get("environment") == "local" or self.stack.endswith("-local")
 
@@ -173,7 +173,7 @@ class Deployment:
 
     @cached_property
     def functions(self) -> Mapping[str, Resource]:
-        """The functions of duetime by their names, such as `worker`; not those that the CDK brings along."""
+        """The functions of duetime by their names, such as `worker`; without those that the CDK adds."""
         found: dict[str, Resource] = {}
         for each in self.resources("AWS::Lambda::Function"):
             name = _function_name(each)
@@ -184,7 +184,7 @@ class Deployment:
 
     @cached_property
     def configurations(self) -> Mapping[str, Mapping[str, Any]]:
-        """The configuration of each function, as `GetFunctionConfiguration` answers."""
+        """The configuration of each function, as returned by `GetFunctionConfiguration`."""
         return {
             name: self.call("lambda", "get_function_configuration", FunctionName=each.physical_id)
             for name, each in self.functions.items()
@@ -192,7 +192,7 @@ class Deployment:
 
     @cached_property
     def mappings(self) -> Mapping[str, Mapping[str, Any]]:
-        """The event source mappings by their logical ids, as `GetEventSourceMapping` answers."""
+        """The event source mappings by their logical ids, as returned by `GetEventSourceMapping`."""
         return {
             each.logical_id: self.call("lambda", "get_event_source_mapping", UUID=each.physical_id)
             for each in self.resources("AWS::Lambda::EventSourceMapping")
@@ -210,17 +210,17 @@ class Deployment:
 
     @cached_property
     def table(self) -> Mapping[str, Any]:
-        """The table of tasks, as `DescribeTable` answers."""
+        """The table of tasks, as returned by `DescribeTable`."""
         found: Mapping[str, Any] = self.call("dynamodb", "describe_table", TableName=self.outputs["TableName"])["Table"]
         return found
 
     def function_of(self, reference: object) -> str:
-        """The name of the function that an ARN or a name belongs to; the same text if it is none of the stack's."""
+        """The name of the function for an ARN or a name; the same text if it is not the stack's."""
         text = str(reference)
         name = text.partition(":function:")[2].partition(":")[0] or text
         return next((short for short, each in self.functions.items() if each.physical_id == name), text)
 
-    # What happened lately.
+    # Recent errors.
 
     def metrics(
         self, namespace: str, name: str, statistic: str, dimension: str, values: Mapping[str, str]
@@ -229,13 +229,13 @@ class Deployment:
 
         Args:
             namespace: such as `AWS/Lambda`.
-            name: of the metric.
+            name: name of the metric.
             statistic: `Sum` or `Maximum`.
             dimension: the name of its one dimension.
             values: the dimension's value of each resource, by any key.
 
         Returns:
-            the value by the same keys; those without data are left out.
+            the values by the same keys; resources without data are omitted.
         """
         keys = list(values)[:_MOST_QUERIES]
         queries = [

@@ -1,8 +1,7 @@
 """DAGs of Airflow as schedules: of a task, or of a graph of tasks where the source shows one.
 
-Source: Airflow 3.0 and 2.10, "DAGs", "DAG Runs" and "Timetables": expressions as croniter reads them (either day
-suffices; seconds last), `catchup` is true by default in Airflow 2 only, sixteen runs at once unless `max_active_runs`
-says otherwise.
+Source: Airflow 3.0 and 2.10, "DAGs", "DAG Runs" and "Timetables": croniter's expressions (either day suffices; seconds
+    last), `catchup` is true by default in Airflow 2 only, sixteen runs at once unless `max_active_runs` says otherwise.
 """
 
 from __future__ import annotations
@@ -163,7 +162,9 @@ def _timing(item: Item, called: Called) -> bool:
     """Set the timing; `False` if there is none, which is reported."""
     given = [key for key in ("schedule", "schedule_interval", "timetable") if key in called.keywords]
     if not given:
-        item.omit("has no schedule: each day in Airflow 2, none in Airflow 3; run its graph by the API", "schedule")
+        item.omit(
+            "has no schedule: each day in Airflow 2, none in Airflow 3; run its graph through the API", "schedule"
+        )
         return False
     return _timing_of(item, called.keywords[given[0]], given[0])
 
@@ -171,7 +172,7 @@ def _timing(item: Item, called: Called) -> bool:
 def _timing_of(item: Item, value: object, part: str) -> bool:
     match value:
         case None:
-            item.omit("has no schedule: run its graph by the API, or keep it as a topology definition", part)
+            item.omit("has no schedule: run its graph through the API, or keep it as a topology definition", part)
             return False
         case str():
             return _expression(item, value.strip(), part)
@@ -264,7 +265,7 @@ def _overlap(item: Item, called: Called) -> None:
 
 
 def _task(item: Item, values: Values, tree: ast.Module, dag: _Dag, defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The task of the schedule: the only task of the DAG, its graph, or a placeholder where that is computed."""
+    """The task of the schedule: the only task of the DAG, its graph, or a placeholder for a computed graph."""
     functions = {
         each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and is_task_function(each)
     }

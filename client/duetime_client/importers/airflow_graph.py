@@ -1,4 +1,4 @@
-"""The tasks of a DAG and their dependencies, read from its source; what is computed at run time is reported.
+"""The tasks of a DAG and their dependencies, read from its source; parts that are computed at run time are reported.
 
 Source: Airflow 3.0, "DAGs", "Tasks", "TaskFlow" and `BaseOperator`: no retries by default, five minutes between them.
 """
@@ -31,7 +31,7 @@ _MEANINGS = {
     "Empty": "does nothing: depend on its parents instead, and leave it out",
     "Dummy": "does nothing: depend on its parents instead, and leave it out",
 }
-"""What operators with an effect on the graph are, by the start of their names."""
+"""The effects of operators on the graph, by the start of their names."""
 _READ = frozenset(
     {
         *("task_id", "dag", "retries", "retry_delay", "retry_exponential_backoff", "max_retry_delay", "trigger_rule"),
@@ -68,7 +68,7 @@ class Node:
     options: Mapping[str, Any]
     operator: str
     parents: dict[str, bool] = field(default_factory=dict)
-    """The tasks before it, and whether it takes the result of each."""
+    """The tasks before it, and whether it gets the result of each."""
 
 
 class GraphReader:
@@ -151,7 +151,7 @@ class GraphReader:
                     self._report(call)
 
     def _side(self, node: ast.expr) -> list[str]:
-        """The tasks on one side of a dependency; one that is not known is reported."""
+        """The tasks on one side of a dependency; an unknown one is reported."""
         ends = self._ends(node)
         is_foreign = isinstance(node, ast.Name) and node.id in self._foreign
         if not ends and not is_foreign and not _is_label(node):
@@ -242,7 +242,7 @@ class GraphReader:
 
 
 def is_operator(call: ast.Call) -> bool:
-    """Whether a call makes a task: of a class that is named as operators are, or with a `task_id`."""
+    """Whether a call makes a task: it has a `task_id`, or its class has a name like an operator's."""
     return last_name(call.func).endswith(_OPERATORS) or any(each.arg == "task_id" for each in call.keywords)
 
 
@@ -266,7 +266,7 @@ def is_task_function(node: ast.FunctionDef) -> bool:
 
 
 def task_of(item: Item, node: Node, defaults: Mapping[str, Any], dag_id: str) -> dict[str, Any]:
-    """A node as the fields of a task, with what its operator says; the rest is reported."""
+    """A node as the fields of a task, with the options of its operator; the rest is reported."""
     options = {**defaults, **node.options}
     task: dict[str, Any] = {"type": item.draft.options.task_type or type_of(f"{dag_id}.{node.key}")}
     task["retry"] = _retry(item, node, options)
@@ -297,7 +297,7 @@ def _payload(item: Item, node: Node, options: Mapping[str, Any]) -> dict[str, An
 
 
 def report_known(item: Item, part: str, name: str, value: object, line: int = 0) -> None:
-    """Report an option that has another place in duetime, if it is in use."""
+    """Report an option that has another place in duetime, if it is used."""
     if name in _KNOWN and value is not None and value is not False:
         item.lost(f"{part}.{name}", f"{shown(value)}: {_KNOWN[name]}", line)
 

@@ -46,7 +46,7 @@ class _Task:
 
 @dataclass(slots=True)
 class _File:
-    """A file with what it says."""
+    """A parsed file."""
 
     source: Source
     tree: ast.Module
@@ -278,7 +278,7 @@ def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) 
 
 
 def _by_suffix(name: str, tasks: Sequence[_Task]) -> _Task | None:
-    """The only task whose module and function end this name."""
+    """The only task whose module and function match the end of this name."""
     found = [task for task in tasks if any("." in each and name.endswith(f".{each}") for each in task.names)]
     return found[0] if len(found) == 1 else None
 
@@ -356,7 +356,7 @@ def _payload(item: Item, entry: Mapping[str, Any], definition: _Task | None) -> 
 
 
 def _options_of_task(item: Item, options: Mapping[str, Any]) -> None:
-    """Carry over what the task's decorator says."""
+    """Convert the options of the task's decorator."""
     task = item.fields["task"]
     task["retry"] = _retry(item, options)
     if (limit := _rate(options.get("rate_limit"))) is not None:
@@ -405,7 +405,7 @@ def _number(value: object, otherwise: float) -> float:
 
 
 def _rate(value: object) -> dict[str, int] | None:
-    """`10/m`, or a number a second."""
+    """`10/m`, or a number per second."""
     number, _, period = str(value).partition("/")
     if not number.isdigit() or int(number) < 1 or period not in {"", *_PERIODS}:
         return None

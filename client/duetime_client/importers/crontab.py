@@ -72,7 +72,7 @@ def _parts(line: str, *, has_users: bool) -> tuple[str, str, str]:
     """Split a line into expression, user and command.
 
     Raises:
-        ValueError: It is not supported; says why.
+        ValueError: It is not supported; the message says why.
     """
     # cronie and others do not log a line that begins with a dash.
     line = line.removeprefix("-")

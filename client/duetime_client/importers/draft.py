@@ -35,7 +35,7 @@ _LONGEST_TEXT = 200
 
 
 class Outcome(StrEnum):
-    """What became of a part of a file."""
+    """The outcome for a part of a file."""
 
     DIFFERS = "differs"
     LOST = "not carried over"
@@ -73,7 +73,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What the user says of all entries.
+    """The user's options for all entries.
 
     Attributes:
         task_type: The type of tasks whose work cannot be imported; empty for one derived from each name.
@@ -102,7 +102,7 @@ class Draft:
         self.findings.append(Finding(source.name, line, entry, part, outcome, text))
 
     def unreadable(self, source: Source, text: str, line: int = 0) -> None:
-        """Report a file that cannot be read as what it should be."""
+        """Report a file that cannot be parsed in its expected format."""
         self.note(source, line, "", "", Outcome.OMITTED, text)
 
     def item(self, source: Source, line: int, name: str) -> Item:
@@ -169,7 +169,7 @@ class Item:
 
         Args:
             zone: The zone in the file, if it names one.
-            part: Where it is, or would be.
+            part: Where the zone is, or would be.
             otherwise: The zone that the program uses if none is named; empty if that is UTC.
         """
         name = zone if isinstance(zone, str) and zone else self.draft.options.timezone
@@ -244,7 +244,7 @@ class Item:
 
 
 def type_of(text: str) -> str:
-    """A valid type of tasks that is like a text."""
+    """A valid task type derived from a text."""
     return _safe(text, _UNSAFE_TYPE, _LONGEST_TYPE)
 
 

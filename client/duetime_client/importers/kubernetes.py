@@ -123,7 +123,8 @@ def _policies(item: Item, spec: Mapping[str, Any]) -> None:
         item.fields["catch_up_seconds"] = min(max(seconds, 0), LONGEST_PERIOD)
     else:
         item.differs(
-            "spec.startingDeadlineSeconds", "is not given: missed runs are caught up for an hour, in Kubernetes always"
+            "spec.startingDeadlineSeconds",
+            "is not given: missed runs are caught up for an hour, in Kubernetes without a limit",
         )
 
 

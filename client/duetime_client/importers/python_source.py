@@ -78,7 +78,7 @@ class Values:
     def __init__(self, tree: ast.Module) -> None:
         self._constants: dict[str, ast.expr | None] = {}
         for name, value in assignments(tree):
-            # A name that is assigned twice has no value that is certain.
+            # A name that is assigned twice has no certain value.
             self._constants[name] = None if name in self._constants else value
         self._depth = self._steps = 0
 
@@ -181,7 +181,7 @@ def _length(call: Called) -> object:
 
 
 def assignments(tree: ast.AST) -> list[tuple[str, ast.expr]]:
-    """What the statements of a module assign to plain names, in order; blocks and classes in it included."""
+    """The values that the statements of a module assign to plain names, in order; including blocks and classes."""
     found: list[tuple[str, ast.expr]] = []
     for node in ast.walk(tree):
         match node:

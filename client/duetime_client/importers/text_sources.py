@@ -1,4 +1,4 @@
-"""Files of text: how large they may be, and how they are read."""
+"""Text files: their maximum size, and reading them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STANDARD_INPUT = "-"
 
 
 class SourceUnreadable(Exception):
-    """A file cannot be read as what it should be.
+    """A file cannot be parsed in its expected format.
 
     Attributes:
         line: The line of the fault; 0 if it is not known.

@@ -1,4 +1,4 @@
-"""Documents of YAML and JSON with the lines of their fields; bombs of aliases and unknown tags do no harm.
+"""Documents of YAML and JSON with the lines of their fields; alias bombs and unknown tags are handled safely.
 
 Values are made from the nodes by this module and not by PyYAML's constructors, because merging with `<<` there copies
 mappings without a limit, and CloudFormation's tags, such as `!Ref`, have no constructor.
@@ -136,7 +136,7 @@ class _NodeReader:
 
 
 def _merged(first: Fields, second: object) -> Fields:
-    """The fields of the first, and those of the second that it has not."""
+    """The fields of the first mapping, and those of the second that the first lacks."""
     if isinstance(second, Fields):
         for key, value in second.items():
             first.setdefault(key, value)

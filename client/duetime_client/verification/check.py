@@ -27,7 +27,7 @@ class Check(ABC):
         """Create the tasks of the check."""
 
     def observe(self, session: Session) -> None:  # noqa: B027 - most have nothing to do
-        """Take part while the tasks run; called about once a second."""
+        """Act while the tasks run; called about once a second."""
 
     @abstractmethod
     def findings(self, session: Session) -> Sequence[Finding]:

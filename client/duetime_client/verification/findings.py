@@ -52,7 +52,7 @@ class Execution:
 
     Attributes:
         expected: its expected last state.
-        attempts: their number, by the attempt history.
+        attempts: their number, from the attempt history.
         expected_attempts: their expected number.
         started_ms, ended_ms: of its last attempt, by the clock of the process that ran it; `None` if that is not known.
     """

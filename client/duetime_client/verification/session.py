@@ -43,10 +43,10 @@ class Session:
     """The tasks of a verification, and their last known states.
 
     Attributes:
-        followed: by id.
+        followed: the followed tasks, by id.
         seen: the tasks as last read.
-        attempts: of each, at the end.
-        schedules: that are to be removed.
+        attempts: the attempts of each task, at the end.
+        schedules: those to remove at the end.
     """
 
     client: Client

@@ -36,7 +36,7 @@ def run(
     """Run all checks, and wait until every task has ended or is lost.
 
     Raises:
-        ClientError: the API rejected what every deployment supports, or cannot be reached.
+        ClientError: the API rejected a request that every deployment supports, or cannot be reached.
     """
     checks = all_checks(plan)
     for check in checks:

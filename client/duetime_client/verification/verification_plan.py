@@ -39,7 +39,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many tasks of each kind.
+    """The number of tasks of each kind.
 
     Attributes:
         tasks: number of tasks due one after another over `seconds`.

@@ -54,7 +54,7 @@ const OWNER = "X-Duetime-Owner";
 const known = new Map<string, { etag: string; data: unknown }>();
 const MOST_KNOWN = 60;
 
-/** Act for another owner: nothing that was read for the one before is shown again. */
+/** Act for another owner: nothing read for the previous owner is shown again. */
 export function actFor(owner: string): void {
   known.clear();
   pending.clear();

@@ -117,7 +117,7 @@ export async function renewToken(): Promise<boolean> {
 async function exchange(from: Provider, grant: Record<string, string>, nonce?: string): Promise<void> {
   const { token_endpoint } = await discover(from);
   const response = await fetch(token_endpoint, { method: "POST", body: new URLSearchParams({ ...grant, client_id: from.client_id }) });
-  if (!response.ok) throw new Error(`the identity provider answered ${response.status}`);
+  if (!response.ok) throw new Error(`the identity provider responded with ${response.status}`);
   const tokens = (await response.json()) as Tokens;
   if (nonce !== undefined && claimsOf(tokens.id_token)?.nonce !== nonce) throw new Error("the token is not for this sign-in");
   const usable = [tokens.access_token, tokens.id_token].find((each) => isFor(from, claimsOf(each)));
@@ -145,7 +145,7 @@ function claimsOf(jwt: string | undefined): Claims | null {
 
 async function discover(from: Provider): Promise<Endpoints> {
   const response = await fetch(`${from.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
-  if (!response.ok) throw new Error(`its configuration answered ${response.status}`);
+  if (!response.ok) throw new Error(`its configuration responded with ${response.status}`);
   return (await response.json()) as Endpoints;
 }
 

@@ -65,7 +65,7 @@ async function bucket(url: string, request: RequestInit, failure: string, accept
     throw new ApiProblem(0, "bucket_unreachable", failure, "The bucket did not respond, or its CORS rules do not allow this page.");
   }
   if (!response.ok && response.status !== accepted) {
-    throw new ApiProblem(response.status, "bucket_refused", failure, `The bucket answered ${response.status}.`);
+    throw new ApiProblem(response.status, "bucket_refused", failure, `The bucket responded with ${response.status}.`);
   }
   return response;
 }

@@ -65,7 +65,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
   const stop = () => stopping.current?.abort();
   useEffect(() => stop, []);
 
-  /** Counts on, a page after the other, until the end, a stop, or so many pages. */
+  /** Continues counting page by page, until the end, a stop, or this many pages. */
   const count = async () => {
     const { signal } = (stopping.current = new AbortController());
     let read = counted.value ?? NOTHING;
@@ -126,7 +126,7 @@ export function BulkDialog({ kind, search, close, done }: { kind: "cancel" | "re
           <p>
             {counting.value && <progress aria-label="Counting" />}{" "}
             <button type="button" class="small" onClick={counting.value ? stop : () => void count()}>
-              {counting.value ? "Stop counting" : "Count on"}
+              {counting.value ? "Stop counting" : "Continue counting"}
             </button>
           </p>
         )}

@@ -84,7 +84,7 @@ interface Entry {
   go: () => void;
 }
 
-/** What the palette offers: pages, views and settings, then what has the name, then a search of tasks. */
+/** What the palette offers: pages, views and settings, then objects with the name, then a search of tasks. */
 function entries(text: string, hits: readonly Hit[]): Entry[] {
   const found = [
     ...PAGES.map((page) => ({ label: page.title, kind: "page", go: () => navigate(href([page.name])) })),
@@ -108,7 +108,7 @@ const TYPED_MS = 250;
 
 const isName = (text: string): boolean => text.length > 1 && !text.includes(":");
 
-/** What has the typed name, once typing pauses. */
+/** Objects with the typed name, once typing pauses. */
 function useHits(text: string): { hits: readonly Hit[]; isSearching: boolean } {
   const found = useSignal<{ text: string; hits: readonly Hit[] }>({ text: "", hits: [] });
   useEffect(() => {
@@ -118,7 +118,7 @@ function useHits(text: string): { hits: readonly Hit[]; isSearching: boolean } {
       try {
         found.value = { text, hits: await (await import("./named")).hitsOf(text, stop.signal) };
       } catch {
-        // The API does not answer: pages and the search remain.
+        // The API does not respond: pages and the search remain.
         if (!stop.signal.aborted) found.value = { text, hits: [] };
       }
     }, TYPED_MS);

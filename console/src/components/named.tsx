@@ -44,7 +44,7 @@ export interface Hit {
 
 const SHOWN = 5;
 
-/** What has a name: schedules by a part of it, topologies and tasks by all of it. */
+/** Objects by name: schedules by a part of it, topologies and tasks by the whole name. */
 export async function hitsOf(text: string, signal: AbortSignal): Promise<Hit[]> {
   const name = encodeURIComponent(text);
   const [found, topologies, tasks] = await Promise.all([

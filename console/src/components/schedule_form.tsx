@@ -96,7 +96,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
             )}
           </>
         ) : (
-          <Field label="Request" hint={schedule ? "The body of the PATCH: what is null is taken away." : "The body of POST /v1/schedules."}>
+          <Field label="Request" hint={schedule ? "The body of the PATCH: null removes a field." : "The body of POST /v1/schedules."}>
             <textarea rows={22} spellcheck={false} value={json.value} onInput={(event) => (json.value = event.currentTarget.value)} />
           </Field>
         )}

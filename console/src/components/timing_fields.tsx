@@ -174,7 +174,7 @@ function ClockChanges({ values, set }: { values: TimingValues; set: Set }) {
   return (
     <div class="fields">
       <Choice label="A time that the clock skips" value={values.dst_gap} set={(dst_gap) => set({ dst_gap })} options={{ skip: "does not run", shift_forward: "runs after the gap" }} />
-      <Choice label="A time that comes twice" value={values.dst_fold} set={(dst_fold) => set({ dst_fold })} options={{ first: "runs once", both: "runs twice" }} />
+      <Choice label="A time that occurs twice" value={values.dst_fold} set={(dst_fold) => set({ dst_fold })} options={{ first: "runs once", both: "runs twice" }} />
     </div>
   );
 }

@@ -28,7 +28,7 @@ export function GroupDetail({ subject: id }: { subject: string }) {
   };
   const cancel: Action = {
     title: `Cancel the members of ${id}`,
-    text: `${counted(open, "member")} have not ended. Those that run go on.`,
+    text: `${counted(open, "member")} have not ended. Running ones continue.`,
     verb: "Cancel the members",
     danger: true,
     call: () => ({ method: "POST", path: `${path}/cancel`, body: {}, command: command("groups", "cancel", id) }),

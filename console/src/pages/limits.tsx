@@ -1,4 +1,4 @@
-/** What tasks of one key share: rates, locks, unique keys and ordered keys; another kind is a section here. */
+/** Resources that tasks of one key share: rates, locks, unique keys and ordered keys; another kind is a section here. */
 import { useReading } from "../api/reading";
 import type { OrderedKeyPage, RatePage, RateSummary, UniqueKeyPage } from "../api/types";
 import { Command, ProblemBox, Relative, StateChip, Time } from "../components/basics";
@@ -22,13 +22,13 @@ export function Limits() {
   );
 }
 
-/** The limit that holds, in words. */
+/** The limit in force, in words. */
 export function often({ limit, per_seconds: seconds, burst }: { limit: number | null; per_seconds: number | null; burst: number | null }): string {
   if (limit === null) return "not used yet";
   return `${limit} starts in ${seconds ?? 1} s${burst ? `, ${burst} more at once` : ""}`;
 }
 
-/** What a new task would find. */
+/** The state for a new task. */
 export function RateState({ rate }: { rate: RateSummary }) {
   if (rate.paused_at)
     return (

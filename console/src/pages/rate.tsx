@@ -28,7 +28,7 @@ export function RateDetail({ subject: key }: { subject: string }) {
   });
   const pin: Action = {
     title: `Pin the limit of ${read.key}`,
-    text: "It holds instead of the limits that tasks ask for, until it is unpinned.",
+    text: "It replaces the limits that tasks request, until it is unpinned.",
     verb: "Pin",
     reason: true,
     call: (reason) => ({ method: "PUT", path, body: { limit: Number(limit.value), per_seconds: Number(seconds.value), reason } }),
@@ -45,7 +45,7 @@ export function RateDetail({ subject: key }: { subject: string }) {
   };
   const unpin: Action = {
     title: `Unpin the limit of ${read.key}`,
-    text: "The limits that tasks ask for hold again.",
+    text: "The limits that tasks request apply again.",
     verb: "Unpin",
     call: () => ({ method: "DELETE", path, command: command("rates", "unpin", read.key) }),
   };
@@ -53,7 +53,7 @@ export function RateDetail({ subject: key }: { subject: string }) {
     read.paused_at ? simple("Resume", "The first 100 waiting tasks are checked at once, others within 85 seconds.") : simple("Pause", "Nothing of it starts until it is resumed; running attempts continue."),
     pin,
     ...(read.pinned ? [unpin] : []),
-    simple("Reset", "Forgets the starts that count, and the line: for one window twice as many can start."),
+    simple("Reset", "Forgets the counted starts and the waiting line: for one window twice as many can start."),
   ];
   return (
     <>

@@ -164,7 +164,7 @@ function byTag(verb: "pause" | "resume", tags: readonly string[], count: number)
   const verbed = verb === "pause" ? "Pause" : "Resume";
   return {
     title: `${verbed} ${counted(count, "schedule")}`,
-    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; what was missed while they were paused is not caught up."} All schedules with ${tags.join(" and ")} are concerned, whatever their state. More than can be done in a second go on as a bulk operation.`,
+    text: `${verbed === "Pause" ? "Queued tasks of these schedules do not run until they are resumed." : "They run from now on; what was missed while they were paused is not caught up."} All schedules with ${tags.join(" and ")} are affected, whatever their state. More than can be done in a second continue as a bulk operation.`,
     verb: `${verbed} ${count}`,
     danger: verb === "pause",
     reason: true,

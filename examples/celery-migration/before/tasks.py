@@ -12,7 +12,7 @@ PARTNERS = ("north", "south", "west")
 
 
 class PartnerTask(app.Task):
-    """Keeps a session for a worker; tells somebody about failures."""
+    """Keeps a session for a worker; reports failures."""
 
     _session = None
 

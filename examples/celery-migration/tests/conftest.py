@@ -1,4 +1,4 @@
-"""Each test has services that nothing has happened to."""
+"""Each test starts with unused services."""
 
 from __future__ import annotations
 

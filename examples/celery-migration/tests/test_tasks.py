@@ -47,7 +47,7 @@ def test_who_has_paid_is_not_reminded(duetime: Duetime) -> None:
 
 
 def test_a_task_that_starts_tasks_starts_each_once(duetime: Duetime) -> None:
-    """A worker that is lost after it has created them creates none again."""
+    """After the loss of a worker that has created them, the next attempt creates none again."""
     duetime.faults.crash_before_finish(type="order.place")
     parent = duetime.client.tasks.create("order.place", payload=ORDER)
     duetime.run_until_idle()

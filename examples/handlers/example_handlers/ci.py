@@ -1,4 +1,4 @@
-"""A stand-in for the jobs of a CI system: it works for a while, fails as often as it is told to, and reports."""
+"""A stand-in for the jobs of a CI system: it works for a while, fails as often as requested, and reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from duetime.handlers import Context, handler
 REPORT_TIMEOUT_SECONDS = 10
 PROGRESS_STEPS = 4
 WORTH_REPORTING_MS = 1000
-"""A job shorter than this has no progress to speak of; every report is a write."""
+"""A shorter job reports no progress, because every report is a write."""
 
 
 class Job(TypedDict):
@@ -25,11 +25,11 @@ class Job(TypedDict):
     work_ms: NotRequired[int]
     """How long an attempt works."""
     report_url: NotRequired[str]
-    """Where each attempt reports itself, so that somebody else than the scheduler can count."""
+    """URL that each attempt reports to, for a count that is independent of the scheduler."""
 
 
 class JobFailed(RuntimeError):
-    """A build broke; the next attempt may do better."""
+    """A build broke; the next attempt may succeed."""
 
     def __init__(self, job: str, attempt: int) -> None:
         super().__init__(f"job {job!r} failed at attempt {attempt}")

@@ -1,4 +1,4 @@
-"""The smallest handlers there are."""
+"""Minimal handlers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from duetime.handlers import Context, Unretriable, handler
 
 @handler("echo")
 def echo(context: Context, payload: Any) -> dict[str, Any]:  # noqa: ANN401 (a payload is any JSON)
-    """Give the payload back, with what the attempt knows of itself."""
+    """Return the payload, with facts about the attempt."""
     return {"payload": payload, "task_id": context.task_id, "attempt": context.attempt, "fence": context.fence}
 
 

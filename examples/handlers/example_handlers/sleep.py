@@ -8,7 +8,7 @@ from typing import NotRequired, TypedDict
 from duetime.handlers import Context, handler
 
 LOOK_SECONDS = 1.0
-"""How often a sleeper looks whether it is to stop."""
+"""Interval between checks for a stop request."""
 
 
 class Nap(TypedDict):
@@ -22,7 +22,7 @@ class Nap(TypedDict):
 
 @handler("sleep")
 def sleep(context: Context, payload: Nap) -> dict[str, object]:
-    """Sleep, and say for how long."""
+    """Sleep, and return the duration."""
     began = time.monotonic()
     while (left := payload["seconds"] - (time.monotonic() - began)) > 0:
         time.sleep(min(left, LOOK_SECONDS))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 TYPE = "stock.count"
-"""Declared in the settings as a type that is pulled."""
+"""Declared in the settings as a pulled type."""
 worker = Worker(concurrency=2)
 
 
@@ -26,7 +26,7 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def record(connection: sqlite3.Connection, task: str, fence: int, payload: Mapping[str, object]) -> bool:
-    """Store a count; whether it was stored.
+    """Store a count; returns whether it was stored.
 
     An older attempt of the same task may still be alive when a newer one has written: its fence is lower, and it is
     refused. Storing the same count twice changes nothing.

@@ -1,4 +1,4 @@
-"""The web site's receiver of callbacks: what duetime posts when an order has ended."""
+"""The web site's receiver of the callbacks that duetime posts when an order has ended."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 def receive(secret: str, headers: Mapping[str, str], body: bytes, ended: MutableMapping[str, str]) -> int:
-    """Note how an order has ended; the status of the response.
+    """Record how an order has ended; returns the status of the response.
 
-    The body is verified as it came, before anything is made of it. The same callback may come again, and is then noted
-    again: that changes nothing.
+    The body is verified as received, before it is parsed. The same callback may arrive again; recording it again
+    changes nothing.
 
     Args:
         secret: the deployment's signing secret.
-        headers: of the request.
-        body: of the request, unchanged.
+        headers: headers of the request.
+        body: body of the request, unchanged.
         ended: the state of each topology that has ended, by its id: a table, in a real shop.
     """
     try:

@@ -1,4 +1,4 @@
-"""What the web site does with duetime: the side that creates tasks."""
+"""The web site's use of duetime: it creates tasks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from duetime_client import Client
 
 QUIET_SECONDS = 1800
-"""How long a cart must have been left alone before its owner is reminded."""
+"""How long a cart must be unchanged before its owner is reminded."""
 
 
 def cart_changed(client: Client, cart: dict[str, str]) -> None:
-    """Remind of a cart once it was left alone: each change puts the same e-mail off (a debounce).
+    """Remind of an abandoned cart: each change postpones the same e-mail (a debounce).
 
-    The cart keeps the id of its reminder. One that was sent meanwhile cannot be put off: the change begins a new one.
+    The cart keeps the id of its reminder. A reminder that was already sent cannot be postponed: the change creates a
+    new one.
     """
     if "reminder" in cart:
         try:
@@ -34,7 +35,7 @@ def cart_changed(client: Client, cart: dict[str, str]) -> None:
 
 
 def cart_bought(client: Client, cart: dict[str, str]) -> None:
-    """Do not remind of what was bought."""
+    """Cancel the reminder of a cart that was bought."""
     if "reminder" in cart:
         try:
             client.tasks.cancel(cart.pop("reminder"), reason="bought")
@@ -61,7 +62,7 @@ def declare_schedules(client: Client) -> None:
     """The nightly report, at half past one by London's clocks.
 
     In spring that time does not exist in one night: `shift_forward` runs it when the clocks have changed, instead of
-    not at all. In autumn it comes twice, and it runs once.
+    not at all. In autumn it occurs twice, and the report runs once.
     """
     client.schedules.create(
         name="nightly-report",

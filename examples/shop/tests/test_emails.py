@@ -14,7 +14,7 @@ def new_cart() -> dict[str, str]:
 
 
 def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
-    """It comes half an hour after the last of them, not after the first."""
+    """It is sent half an hour after the last change, not after the first."""
     cart = new_cart()
     for _ in range(5):
         cart_changed(duetime.client, cart)
@@ -27,7 +27,7 @@ def test_many_changes_are_one_reminder(duetime: Duetime) -> None:
 
 
 def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
-    """The one that was sent cannot be put off."""
+    """A reminder that was sent cannot be postponed."""
     cart = new_cart()
     cart_changed(duetime.client, cart)
     duetime.advance(seconds=QUIET_SECONDS)
@@ -37,7 +37,7 @@ def test_a_change_after_the_reminder_begins_another(duetime: Duetime) -> None:
 
 
 def test_what_was_bought_is_not_reminded_of(duetime: Duetime) -> None:
-    """The e-mail that waits is cancelled."""
+    """The pending e-mail is cancelled."""
     cart = new_cart()
     cart_changed(duetime.client, cart)
     cart_bought(duetime.client, cart)

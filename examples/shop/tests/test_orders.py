@@ -25,14 +25,14 @@ def order(**changes: Any) -> dict[str, Any]:
 
 
 def end_of(duetime: Duetime, order: dict[str, Any]) -> str:
-    """Place an order; how it has ended."""
+    """Place an order; returns its final state."""
     topology = place_order(duetime.client, order, CALLBACK)
     duetime.run_until_idle()
     return str(duetime.client.tasks.get(topology).state)
 
 
 def test_an_order_is_charged_and_shipped(duetime: Duetime) -> None:
-    """Each step once, and the web site is told."""
+    """Each step once, and the web site is notified."""
     assert end_of(duetime, order()) == "succeeded"
     assert (WAREHOUSE.stock["kettle"], BANK.balance, WAREHOUSE.shipped) == (1, 50, {"4711"})
     assert duetime.http.requests[-1].json["type"] == "task.succeeded"
@@ -55,7 +55,7 @@ def test_an_order_that_is_sent_twice_is_one(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("fault", ["crash_before_finish", "lose_lease"])
 def test_a_worker_that_is_lost_charges_nobody_twice(duetime: Duetime, fault: str) -> None:
-    """The bank knows the order."""
+    """The bank recognises the order."""
     getattr(duetime.faults, fault)(type="order.charge")
     assert end_of(duetime, order()) == "succeeded"
     assert BANK.balance == 50

@@ -65,7 +65,7 @@ class AlarmSpec:
     """An alarm.
 
     Attributes:
-        name: of its construct and of its runbook section.
+        name: name of its construct and of its runbook section.
         watched: a metric, or an expression over several.
         says: description of the problem, for the recipient of the mail.
         threshold: the value to compare with.
@@ -108,7 +108,7 @@ class BurnRate:
     """A burn-rate alarm: the error budget is consumed too fast.
 
     Attributes:
-        name: of its construct.
+        name: name of its construct.
         level: the share of good events, in percent.
         objective: the target share, in percent.
         factor: how many times faster than allowed the budget is consumed.
@@ -182,7 +182,7 @@ def _trigger() -> list[AlarmSpec]:
 
 
 def _trigger_failing() -> AlarmSpec:
-    """Only rolls back sooner: a trigger that goes on failing completes no pass."""
+    """Only rolls back sooner: a trigger that keeps failing completes no pass."""
     return AlarmSpec(
         "TriggerFailing",
         function_metric(FunctionName.TRIGGER, "Errors", "Sum"),

@@ -26,7 +26,7 @@ class Alarms(Construct):
 
     Args:
         environment: the settings.
-        names: of the metrics.
+        names: names of the metrics.
         console_url: address of the web console; empty if there is none.
     """
 

@@ -66,7 +66,7 @@ def split_variables(
         every = {**{each.value: value for each, value in kept.items()}, **own}
         largest = sorted(every, key=lambda each: (-len(every[each]), each))[:3]
         raise LimitExceeded(
-            f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda takes"
+            f"the environment variables of the function {function!r} would have {size} bytes; AWS Lambda allows"
             f" {VARIABLES_BYTES}. The largest are {', '.join(f'{each} ({len(every[each])})' for each in largest)}"
         )
     return kept, moved
@@ -87,7 +87,7 @@ def check_limits(stack: Stack) -> None:
     resources = [each for each in stack.node.find_all() if isinstance(each, CfnResource)]
     if len(resources) > RESOURCES:
         raise LimitExceeded(
-            f"the stack {stack.stack_name!r} would have {len(resources)} resources; CloudFormation takes {RESOURCES}."
+            f"the stack {stack.stack_name!r} would have {len(resources)} resources; CloudFormation allows {RESOURCES}."
             " Each of `pulled_types` is two of them"
         )
     allowed: dict[str, int] = {}
@@ -99,12 +99,12 @@ def check_limits(stack: Stack) -> None:
                 name = json.dumps(role)
                 allowed[name] = allowed.get(name, 0) + _size(stack.resolve(each.policy_document))
         elif isinstance(each, lambda_.CfnFunction) and (layers := len(stack.resolve(each.layers) or ())) > LAYERS:
-            raise LimitExceeded(f"{each.node.path} would have {layers} layers; AWS Lambda takes {LAYERS}")
+            raise LimitExceeded(f"{each.node.path} would have {layers} layers; AWS Lambda allows {LAYERS}")
     for role, size in allowed.items():
         if size > POLICY_BYTES:
             raise LimitExceeded(
-                f"what the role {role} may do would have {size} bytes; IAM takes {POLICY_BYTES}. Have `pulled_types` or"
-                " `aws_targets` name fewer resources, or wider patterns"
+                f"the permissions of the role {role} would have {size} bytes; IAM allows {POLICY_BYTES}. Have"
+                " `pulled_types` or `aws_targets` name fewer resources, or wider patterns"
             )
 
 
@@ -112,7 +112,7 @@ def _check_pattern(stack: Stack, rule: events.CfnRule) -> None:
     size = _size(stack.resolve(rule.event_pattern))
     if size > PATTERN_BYTES:
         raise LimitExceeded(
-            f"the event pattern of {rule.node.path} would have {size} bytes; EventBridge takes {PATTERN_BYTES}. Have"
+            f"the event pattern of {rule.node.path} would have {size} bytes; EventBridge allows {PATTERN_BYTES}. Have"
             " `aws_targets` name wider patterns"
         )
 

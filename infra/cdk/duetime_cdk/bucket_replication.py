@@ -50,7 +50,7 @@ class BucketReplication(Construct):
             self._allow(["kms:Encrypt"], f"arn:{stack.partition}:kms:*:{stack.account}:key/*", through_s3)
         key = {"KmsKeyArn": environment.kms_key_arn} if environment.kms_key_arn else {}
         self.outputs = {"ReplicationRoleArn": self.role.role_arn, **key}
-        """What `RegionalBucket` has to know of the stack."""
+        """Facts about the stack that `RegionalBucket` needs."""
         Validations.of(self.role).acknowledge(Acknowledgment(id="AwsSolutions-IAM5", reason=_WHY))
 
     def read(self, bucket: s3.IBucket) -> None:
@@ -70,11 +70,11 @@ class RegionalBucket:
     """A bucket in one Region.
 
     Attributes:
-        client: of S3, in that Region.
+        client: client of S3, in that Region.
         name: the bucket.
         role: ARN of the role that replicates its objects; empty if the stack was deployed without `regions`.
         key: ARN of the KMS key that encrypts them; empty for S3's own keys.
-        prefixes: of the keys that are replicated.
+        prefixes: prefixes of the keys that are replicated.
     """
 
     client: Any
@@ -102,7 +102,7 @@ class RegionalBucket:
         return {each["ID"] for each in self.rules_to(other)} <= ours
 
     def replicate_to(self, other: RegionalBucket) -> None:
-        """Replicate what is written and deleted from now on; other rules of the bucket are replaced."""
+        """Replicate writes and deletions from now on; other rules of the bucket are replaced."""
         rules = {"Role": self.role, "Rules": self.rules_to(other)}
         self.client.put_bucket_replication(Bucket=self.name, ReplicationConfiguration=rules)
 

@@ -48,7 +48,7 @@ class CanaryDeployment(Construct):
         Validations.of(self._role).acknowledge(
             Acknowledgment(
                 id=f"AwsSolutions-IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/{_POLICY}]",
-                reason="AWS's own policy for what CodeDeploy does: read alarms, and change aliases",
+                reason="AWS's managed policy for CodeDeploy: read alarms, and change aliases",
             )
         )
         for name, each in functions.by_name:

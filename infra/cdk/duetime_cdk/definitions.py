@@ -70,8 +70,8 @@ class Schedule(Construct):
             stack: the deployment that runs the schedule.
             name: its name; another name is another schedule.
             task: the task that each occurrence creates, with the fields of the API.
-            owner: whose it is: an identity in the form of owners, such as `123456789012:role/Billing`; by default that
-            of the stack's definitions.
+            owner: its owner, an identity in the form of owners, such as `123456789012:role/Billing`; by default that of
+                the stack's definitions.
             adopt: whether to take over a schedule of that name that exists already; else that is an error.
             removal_policy: `RETAIN` keeps the schedule when it is removed from your app.
             **fields: the other fields of the API: a timing such as `cron`, `timezone`, `overlap` and so on.
@@ -110,7 +110,7 @@ class TopologyDefinition(Construct):
             stack: the deployment that runs it.
             name: its name; another name is another definition.
             nodes: its nodes, with the fields of the API.
-            owner: whose it is, as for a schedule.
+            owner: its owner, as for a schedule.
             adopt: whether to take over a definition of that name that exists already; else that is an error.
             removal_policy: `RETAIN` keeps the definition when it is removed from your app.
             **fields: the other fields of the API, such as `parameters`.

@@ -29,7 +29,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "s3": _READ_AND_WRITE,
     "secretsmanager": _READ,
 }
-"""What a role needs of the key to use a service, by the prefix of its actions."""
+"""Key permissions that a role needs to use a service, by the prefix of its actions."""
 
 
 def key_of(scope: Construct, environment: Environment) -> kms.IKey | None:

@@ -197,7 +197,7 @@ SIZES: Mapping[FunctionName, FunctionSize] = {
     FunctionName.EGRESS: FunctionSize(memory_mb=512, timeout_seconds=900),
     # The longest that Lambda allows, because a handler may use all of it.
     FunctionName.HANDLERS: FunctionSize(memory_mb=512, timeout_seconds=900),
-    # It waits for the API, and repeats writes that the store does not answer.
+    # It waits for the API, and repeats writes that get no response from the store.
     FunctionName.ATTEMPTS: FunctionSize(memory_mb=512, timeout_seconds=60),
     # Source: API Gateway quotas, at most ten seconds for a Lambda authorizer.
     FunctionName.AUTHORIZER: FunctionSize(memory_mb=512, timeout_seconds=10),
@@ -213,7 +213,7 @@ _SELDOM = {
     # Once in five minutes for each shard of the table's stream.
     FunctionName.ARCHIVE: 2,
     FunctionName.ATTEMPTS: 10,
-    # A request with a key takes it some milliseconds.
+    # It needs a few milliseconds for a request with a key.
     FunctionName.AUTHORIZER: 10,
 }
 """Concurrency assumed for rarely invoked functions without a reservation."""
@@ -755,7 +755,7 @@ class Environment:
             )
 
     def _check_retention(self) -> None:
-        """Check what is kept, and how long: tasks for longer than idempotency keys, which would create them again."""
+        """Check that tasks are kept for longer than idempotency keys, or a repeat would create them again."""
         limits = (
             ("retention_days", _SHORTEST_RETENTION_DAYS, MAX_RETENTION_DAYS),
             ("archive_days", 0, MAX_ARCHIVE_DAYS),
@@ -828,7 +828,7 @@ class Environment:
     def _check_reservations(
         self, setting: str, reserved: Mapping[str, tuple[str, ...]], patterns: re.Pattern[str]
     ) -> None:
-        """Check what is reserved for some owners: a pattern that matches nothing would protect nothing."""
+        """Check the reservations for owners: a pattern that matches nothing would protect nothing."""
         for pattern, owners in reserved.items():
             if patterns.fullmatch(pattern) is None:
                 raise UnsafeEnvironment(f"environment {self.name!r}: {pattern!r} in `{setting}` can match nothing")

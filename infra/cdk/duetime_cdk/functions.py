@@ -147,7 +147,7 @@ class Functions(Construct):
             },
         )
         self._grant_egress(function)
-        # Owners read the secrets that are derived from it for them.
+        # Owners read their own secrets, which are derived from it.
         function.allow(["secretsmanager:GetSecretValue"], [self._stores.signing.secret.secret_arn])
         self._grant_bulk_start(function)
         function.allow([*READ_MANY, *INSERT_MANY, *DELETE], [self._stores.tables.tasks.table_arn])

@@ -22,7 +22,7 @@ _RESERVED = frozenset(Variable) | {"PYTHONPATH", "PYTHONHOME"}
 """Names that would change the function itself (Source: AWS Lambda Developer Guide, "Defined runtime environment
 variables")."""
 _TOKEN = "${Token["  # noqa: S105 - not a password
-"""Begins a value that the CDK resolves at deployment, such as the name of a bucket of the same app."""
+"""Prefix of a value that the CDK resolves at deployment, such as the name of a bucket of the same app."""
 _SUBNET = re.compile(r"subnet-[0-9a-f]{8,17}")
 _SECURITY_GROUP = re.compile(r"sg-[0-9a-f]{8,17}")
 _LAYER = re.compile(r"arn:aws(-[a-z]+)*:lambda:[a-z0-9-]+:[0-9]{12}:layer:[A-Za-z0-9_-]+:[0-9]+")
@@ -42,7 +42,7 @@ class Vpc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandlersEnvironment:
-    """The environment of handlers: what their function has besides their code."""
+    """The environment of handlers: the configuration of their function besides its code."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables, which anyone who may read the function's configuration sees. Names that begin with `AWS_`,

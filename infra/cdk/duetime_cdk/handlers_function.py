@@ -27,8 +27,8 @@ NETWORK_INTERFACES = (
     "ec2:DescribeSubnets",
     "ec2:UnassignPrivateIpAddresses",
 )
-"""Actions of a function in a VPC, which know no resources (Source: AWS Lambda Developer Guide, "Giving Lambda functions
-access to resources in an Amazon VPC", the policy `AWSLambdaENIManagementAccess`)."""
+"""Actions of a function in a VPC, which do not support resource-level permissions (Source: AWS Lambda Developer Guide,
+"Giving Lambda functions access to resources in an Amazon VPC", the policy `AWSLambdaENIManagementAccess`)."""
 GATEWAY_ENDPOINTS = ("dynamodb", "s3")
 """Services that the worker calls and that have gateway endpoints, at no charge."""
 INTERFACE_ENDPOINTS = ("sqs", "lambda", "states")
@@ -82,7 +82,7 @@ def _secret_arn(stack: Stack, source: str) -> str:
 
 
 def _connect(function: LambdaFunction, vpc: Vpc, own: HandlersEnvironment) -> None:
-    """Put a function into a VPC, and say what must be reachable from there."""
+    """Put a function into a VPC, and print which endpoints must be reachable from there."""
     resource = function.function.node.default_child
     if not isinstance(resource, lambda_.CfnFunction):
         raise TypeError(resource)

@@ -146,7 +146,7 @@ class HttpApi(Construct):
         Validations.of(self.stage).acknowledge(
             Acknowledgment(
                 id="Serverless-APIGWStructuredLogging",
-                reason="It is JSON: the gateway writes the quotes of the error's message, which the format has not",
+                reason="It is JSON: the gateway writes the quotes of the error's message, so the format has none",
             )
         )
 
@@ -188,7 +188,7 @@ class HttpApi(Construct):
             Validations.of(route).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="It says nothing of tasks, and is public on purpose; the token of a link is its credential.",
+                    reason="It reveals nothing about tasks, and is public; the token of a link is its credential.",
                 )
             )
 

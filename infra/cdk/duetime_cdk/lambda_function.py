@@ -45,7 +45,7 @@ _OUTSIDE_LOOPS = frozenset(
 _POLLING = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
 """Actions that Lambda performs on a queue with the function's role (Source: AWS Lambda Developer Guide, using Lambda
 with SQS)."""
-UNTRACED = "The setting `xray` turns tracing on: of thin traffic it would be most of the bill"
+UNTRACED = "The setting `xray` turns tracing on: for sparse traffic it would be most of the bill"
 _VALIDATING = frozenset({FunctionName.API, FunctionName.INTAKE, FunctionName.WATCH})
 """Functions that validate requests with pydantic; none of them runs handlers, which may need its plugins."""
 _VERSION_FLAGS = ("@aws-cdk/aws-lambda:recognizeLayerVersion", "@aws-cdk/aws-lambda:recognizeVersionProps")
@@ -154,7 +154,7 @@ class LambdaFunction(Construct):
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
-                reason="X-Ray's actions know no resources; nothing else is granted on all",
+                reason="X-Ray's actions do not support resource-level permissions; nothing else is granted on all",
             )
         )
         undelivered = Acknowledgment(
@@ -208,7 +208,7 @@ class LambdaFunction(Construct):
         Validations.of(mapping).acknowledge(
             Acknowledgment(
                 id="Serverless-LambdaEventSourceMappingDestination",
-                reason="Lambda has none for queues: what fails goes to the dead-letter queue of the queue itself",
+                reason="Lambda has none for queues: failed messages go to the dead-letter queue of the queue itself",
             )
         )
 

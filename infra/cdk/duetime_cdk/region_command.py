@@ -121,7 +121,7 @@ def replicate(*, stack: Stack) -> None:
                 if not bucket.role:
                     raise RegionsRejected(f"{stack} in {region} was deployed without `regions`: deploy it again")
                 if not bucket.is_versioned:
-                    raise RegionsRejected(f"{bucket.name} in {region} keeps no versions: turn versioning on")
+                    raise RegionsRejected(f"{bucket.name} in {region} keeps no versions: enable versioning")
         directions = [(here, there) for buckets in pairs.values() for here, there in permutations(buckets.items(), 2)]
         for (region, bucket), (other, target) in directions:
             bucket.replicate_to(target)
@@ -176,13 +176,13 @@ def _is_replicated(described: Any, region: str) -> bool:  # noqa: ANN401 - same
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one Region knows.
+    """The view of one Region.
 
     Attributes:
         region: its name.
-        is_reachable: whether it answers.
-        active: the Region that it takes for the active one; empty if it does not answer.
-        epoch: of the last takeover that it knows.
+        is_reachable: whether it responds.
+        active: the Region that it considers active; empty if it does not respond.
+        epoch: epoch of the last takeover that it knows.
         is_open: whether the active Region works; a takeover that is not complete has stopped both.
         since: when the last takeover began.
     """
@@ -208,7 +208,7 @@ def status(
     """Show which Region is active, the replication lag, and what a takeover now would repeat or lose.
 
     It writes an item and waits until it arrives in the other Region. Exit codes: 0 the Regions agree; 1 they do not, or
-    one of them does not answer.
+    one of them does not respond.
     """
     with _Failures():
         deployment = _deployment(stack, region)
@@ -266,9 +266,9 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
     say(f"{document['active']} {works} (epoch {document['epoch']})")
     for each in sides:
         if not each.is_reachable:
-            say(f"{each.region} does not answer")
+            say(f"{each.region} does not respond")
         elif (each.active, each.epoch) != (document["active"], document["epoch"]):
-            say(f"{each.region} does not know it yet: for it, {each.active} is active (epoch {each.epoch})")
+            say(f"{each.region} is not updated yet: it considers {each.active} active (epoch {each.epoch})")
     lag, running = document["replication_lag_ms"], document["running_tasks"]
     say("nothing is replicated" if lag is None else f"an item is replicated within {lag} ms")
     if document["contents_replicated"] is False:
@@ -282,11 +282,13 @@ def _show_status(document: dict[str, Any], sides: list[Side]) -> None:
         say(f"  deploy {lacks} with the `archive_days` of {has}, then run `duetime region replicate`")
     say(f"A takeover by {document['standby']} now:")
     late = (
-        "what is not replicated is late, or lost with the Region" if lag is None else "loses nothing if it is planned"
+        "data that is not replicated is late, or lost with the Region"
+        if lag is None
+        else "loses nothing if it is planned"
     )
     say(f"  {late}")
     say(f"  {'running tasks run' if running is None else f'{running} running tasks run'} again if it is forced")
-    say(f"  what follows the ends of the last {document['repeated_minutes']} minutes is repeated")
+    say(f"  follow-ups of tasks that ended in the last {document['repeated_minutes']} minutes are repeated")
 
 
 @app.command("takeover")
@@ -300,7 +302,7 @@ def takeover(  # noqa: PLR0913 - a command's options are its parameters
     stack: Stack,
     to: Annotated[str, typer.Option("--to", metavar="REGION", help="The Region that takes over.")],
     force: Annotated[bool, typer.Option("--force", help="Leave the other Region as it is; it is lost.")] = False,
-    drain_seconds: Annotated[int, typer.Option(min=0, max=43_200, help="How long running tasks may go on.")] = 300,
+    drain_seconds: Annotated[int, typer.Option(min=0, max=43_200, help="How long running tasks may continue.")] = 300,
     segments: Annotated[int, typer.Option(min=1, max=64, help="Parallel reads of the table.")] = 8,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
@@ -338,7 +340,7 @@ def _confirmed(deployment: TwoRegions, to: str, *, force: bool, drain_seconds: i
     if force:
         say(f"{other} is left as it is: if it still works, tasks run in both Regions until it receives the change.")
     else:
-        say(f"{other} begins nothing any more; running tasks have {drain_seconds} seconds to end, then they run again.")
+        say(f"{other} starts nothing new; running tasks have {drain_seconds} seconds to end, then they run again.")
     if not sys.stdin.isatty():
         show_error(RegionsRejected("there is no terminal to confirm on: give --yes"))
         return False
@@ -367,7 +369,7 @@ def _document(to: str, region: ActiveRegion, report: TakeoverReport) -> dict[str
 def _show_report(to: str, report: TakeoverReport) -> None:
     say(f"{report.tasks['open']} open tasks are taken over, and {report.schedules} schedules")
     say(f"{report.tasks['cut_off']} tasks were running: they run again")
-    say(f"{report.tasks['completed_again']} tasks had just ended: what follows their end is repeated")
+    say(f"{report.tasks['completed_again']} tasks had just ended: their follow-ups are repeated")
     if cancelled := report.tasks["cancelled"]:
         say(f"{cancelled} nodes are cancelled: their topology, or its plan, was not replicated (PlanLost)")
     for key in report.unreadable:

@@ -215,7 +215,7 @@ def _in_parallel(
 
 def _show(plan: Plan, report: RestoreReport, path: Path) -> None:
     if not plan.source:
-        say("5. The replaced table is lost: what ran after the restore point is not known")
+        say("5. The replaced table is lost: the tasks that ran after the restore point are not known")
     for (change, effect), number in sorted(report.changes.items()):
         if change not in {"none", "unknown"}:
             say(f"   {number} {change} after the restore point: {_EFFECTS[effect]}")

@@ -70,7 +70,7 @@ def resources_of(stack: str) -> Sequence[StackResource]:
             each["ResourceType"],
             each.get("PhysicalResourceId", ""),
             described.get(each["LogicalResourceId"], {}).get("DeletionPolicy") in _KEPT
-            # Goes with its function.
+            # Deleted with its function.
             and each["ResourceType"] != "AWS::Lambda::Version",
         )
         for each in found

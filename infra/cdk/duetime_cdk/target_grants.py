@@ -43,7 +43,7 @@ def grant_target_calls(function: LambdaFunction, patterns: Sequence[str]) -> Non
             if resources := sorted({each.expand(grant.on) for each in found if each is not None}):
                 function.allow(list(grant.actions), resources, grant.conditions)
                 for each in resources:
-                    _acknowledge(function, each, "What a job is called is not known before it runs")
+                    _acknowledge(function, each, "The name of a job is not known before it runs")
     _grant_containers(function, patterns)
     for pattern in patterns:
         if set(pattern) & set("*?"):

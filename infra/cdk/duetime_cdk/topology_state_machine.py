@@ -92,7 +92,7 @@ class TopologyMachine(Construct):
         Validations.of(self.role).acknowledge(
             Acknowledgment(
                 id="AwsSolutions-IAM5[Resource::*]",
-                reason="X-Ray's actions and those that deliver logs know no resources",
+                reason="X-Ray's actions and those that deliver logs do not support resource-level permissions",
             )
         )
 

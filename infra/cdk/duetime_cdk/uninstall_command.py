@@ -1,4 +1,4 @@
-"""`duetime uninstall`: delete a stack, and say what stays."""
+"""`duetime uninstall`: delete a stack, and list what stays."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def uninstall(
 ) -> None:
     """Show what deleting a stack deletes and keeps; with --yes, delete it.
 
-    What stays is billed until you delete it. A stack that is made again uses it by its settings.
+    What stays is billed until you delete it. A recreated stack uses it through its settings.
     """
     try:
         resources = resources_of(stack)
@@ -104,7 +104,7 @@ def _say_how_to_take_over(kept: Sequence[StackResource], table: str, bucket: str
     except (BotoCoreError, ClientError) as error:
         say(f"The table cannot be described: {error}")
         return
-    say("A stack that is made again takes over the tasks with these settings:")
+    say("A recreated stack takes over the tasks with these settings:")
     say(f'    table="{table}",')
     say(f'    table_stream_arn="{stream}",')
     if bucket in names:

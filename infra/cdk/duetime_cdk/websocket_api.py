@@ -62,7 +62,7 @@ class WebSocketApi(Construct):
             Validations.of(added).acknowledge(
                 Acknowledgment(
                     id="AwsSolutions-APIG4",
-                    reason="A connection is opened with a ticket, which the function takes once; the other routes know"
+                    reason="A connection is opened with a ticket, which is accepted once; the other routes know"
                     " open connections only",
                 )
             )

@@ -220,7 +220,7 @@ def _wait_until_ready(port: int, process: subprocess.Popen[bytes], log: IO[bytes
         if process.poll() is not None:
             raise EmulatorFailed("ended while it started", _last_lines(log))
         if time.monotonic() > deadline:
-            raise EmulatorFailed(f"did not answer within {START_SECONDS:.0f} s", _last_lines(log))
+            raise EmulatorFailed(f"did not respond within {START_SECONDS:.0f} s", _last_lines(log))
         time.sleep(0.02)
 
 

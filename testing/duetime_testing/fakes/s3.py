@@ -55,7 +55,7 @@ class FakeS3:
         return {"Body": BytesIO(self._object(Bucket, Key, "GetObject"))}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:
-        """Read what is known of an object; the error of a missing one has no code but the status."""
+        """Read the metadata of an object; the error of a missing one has no code but the status."""
         if (Bucket, Key) not in self.objects:
             raise self.exceptions.make("404", "HeadObject", "Not Found")
         size, content_type = len(self.objects[Bucket, Key]), self.content_types.get((Bucket, Key), _OCTETS)

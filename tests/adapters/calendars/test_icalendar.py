@@ -32,7 +32,7 @@ def read(*events: str, zone: str = "Europe/London") -> Calendar:
 
 
 def test_whole_days_become_dates() -> None:
-    """One day, several days up to the one before the end, with the summary as the reason."""
+    """All-day events become dates up to the day before their end, with the summary as the reason."""
     calendar = read(
         "DTSTART;VALUE=DATE:20261225\nSUMMARY:Christmas\\, Day",
         "DTSTART;VALUE=DATE:20261230\nDTEND;VALUE=DATE:20270102\nSUMMARY:Closed",
@@ -74,7 +74,7 @@ TODO = file_of("DUE:20261225T090000Z").replace(b"VEVENT", b"VTODO")
     ],
 )
 def test_a_file_that_excludes_nothing_is_refused(data: bytes, reason: str, mode: CalendarMode) -> None:
-    """Whoever puts it expects otherwise: the reason says what is absent, and what that would mean."""
+    """A file without exclusions is refused, and the error says what is missing."""
     with pytest.raises(FieldInvalid) as refusal:
         calendar_from_ics(data, "c", START, END, mode=mode)
     assert (refusal.value.field, reason in refusal.value.reason) == ("ics", True)
@@ -96,7 +96,7 @@ def test_a_file_that_excludes_nothing_is_refused(data: bytes, reason: str, mode:
     ],
 )
 def test_a_calendar_says_until_when_it_is_known(event: str, known: bool) -> None:  # noqa: FBT001 - a parameter
-    """What comes later is not in it, whether a rule goes on or a single event lies there; else all is known."""
+    """A calendar is known until its last expanded event, or without limit if no rule or event continues after that."""
     assert read(event).known_until == (None if known else at("2029-11-21"))
 
 
@@ -141,7 +141,7 @@ def test_a_zone_that_a_file_describes_goes_by_its_name(name: str, starts: str) -
 
 
 def test_a_zone_that_no_name_says_is_refused() -> None:
-    """Its rules may change, and only a name says which are meant."""
+    """A time zone without a known name is refused, because its rules may change."""
     name = "Customized Time Zone"
     data = with_zone(name, f"DTSTART;TZID={name}:20270601T100000\nDURATION:PT1H")
     with pytest.raises(FieldInvalid, match="Customized Time Zone: names of IANA and Windows are read"):
@@ -185,7 +185,7 @@ def test_recurring_events_are_expanded() -> None:
 
 
 def test_recurring_times_keep_their_time_of_day() -> None:
-    """Ten o'clock in London is another instant in summer; the end of the rule is given in UTC."""
+    """Ten o'clock in London is a different instant in summer; the end of the rule is given in UTC."""
     calendar = read(
         """DTSTART;TZID=Europe/London:20270301T100000
         DTEND;TZID=Europe/London:20270301T110000
@@ -221,7 +221,7 @@ def test_a_label_has_printable_characters_only() -> None:
 
 
 def test_cancelled_events_are_left_out() -> None:
-    """A cancelled event is not in the calendar, nor is one that ended before or begins after the stretch of time."""
+    """Cancelled events are left out, and so are events outside of the period."""
     calendar = read(
         "DTSTART;VALUE=DATE:20261225\nSTATUS:CANCELLED",
         "DTSTART;VALUE=DATE:20200101",
@@ -272,7 +272,7 @@ EVENT = "DTSTART;VALUE=DATE:20270101\n"
     ],
 )
 def test_what_cannot_be_read_is_refused(event: str, reason: str) -> None:
-    """Nothing is left out in silence: the error says what could not be read."""
+    """Nothing is omitted silently: the error names the part that could not be read."""
     with pytest.raises(FieldInvalid) as refusal:
         read(event)
     assert refusal.value.field == "ics"
@@ -301,7 +301,7 @@ def test_hostile_files_are_refused_soon(data: bytes) -> None:
     began = time.process_time()
     with pytest.raises(FieldInvalid):
         calendar_from_ics(data, "c", START, START + 3_000 * DAY)
-    # Whoever follows an endless rule takes for ever.
+    # Expanding an endless rule would never end.
     assert time.process_time() - began < 30
 
 
@@ -316,6 +316,6 @@ _LINES = st.sampled_from(
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=8))
 def test_any_event_is_read_or_refused(lines: list[str]) -> None:
-    """Whatever an event says, reading it raises its own error and no other."""
+    """Any event is read, or raises the parser's own error."""
     with contextlib.suppress(FieldInvalid):
         read("\n".join(lines))

@@ -23,7 +23,7 @@ def test_a_sleep_never_ends_early() -> None:
 
 
 def test_a_sleep_until_the_past_returns_at_once() -> None:
-    """There is nothing to wait for."""
+    """A sleep until a past time returns at once."""
     clock = SystemClock()
     before = clock.now()
     clock.sleep_until(before - 60 * SECOND)
@@ -41,7 +41,7 @@ def test_nonces_and_bits_are_not_repeated() -> None:
 
 
 def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
-    """A whole batch meets at a barrier: nobody waits for a thread that another job holds."""
+    """A whole batch meets at a barrier: no job waits for a thread that another one occupies."""
     threads = Threads(SystemClock())
     barrier = threading.Barrier(10)
     done: list[int] = []
@@ -57,7 +57,7 @@ def test_ten_jobs_run_at_once_and_may_map_meanwhile() -> None:
 
 
 def test_waiting_ends_when_the_time_has_come() -> None:
-    """A job that does not end does not hold its watcher."""
+    """Waiting for a job that does not end stops at the given time."""
     threads = Threads(SystemClock())
     let_go = threading.Event()
 
@@ -73,7 +73,7 @@ def test_waiting_ends_when_the_time_has_come() -> None:
 
 
 def test_a_map_keeps_the_order_and_raises_what_its_work_raises() -> None:
-    """Results come in the items' order, however the threads ran."""
+    """Results are in the order of the items, regardless of the threads."""
     threads = Threads(SystemClock())
     assert threads.map(lambda number: number * 2, range(50)) == [number * 2 for number in range(50)]
     assert threads.map(str, []) == []
@@ -128,7 +128,7 @@ def test_a_map_needs_no_more_than_the_threads_that_are_free() -> None:
 
 
 def test_a_map_within_a_map_needs_no_further_thread() -> None:
-    """It makes its calls itself: as many maps as there are threads cannot wait for each other."""
+    """A nested map makes its calls itself, because as many maps as threads would wait for each other."""
     threads = Threads(SystemClock())
 
     def work(_: int) -> set[int]:
@@ -138,7 +138,7 @@ def test_a_map_within_a_map_needs_no_further_thread() -> None:
 
 
 def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
-    """A stuck thread does not keep the process alive, and what was printed is not lost."""
+    """A stuck thread does not keep the process alive, and printed output is not lost."""
     code = (
         "import threading, duetime.adapters.runtime.process as t\n"
         "threading.Thread(target=threading.Event().wait).start()\n"
@@ -150,7 +150,7 @@ def test_ending_the_process_ends_it_whatever_its_threads_do() -> None:
 
 
 def test_a_batch_writes_one_line_of_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    """Counts are summed, lengths of time listed, all in one line; nothing counted writes nothing."""
+    """Counts are summed and durations listed on one line; without counts, nothing is written."""
     telemetry = PowertoolsTelemetry("worker", "duetime", {})
     telemetry.count("tasks_succeeded")
     telemetry.count("tasks_succeeded", 2)

@@ -20,7 +20,7 @@ def written(capsys: pytest.CaptureFixture[str], telemetry: PowertoolsTelemetry) 
 
 
 def directive(line: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a line tells CloudWatch to make of it."""
+    """The metrics that CloudWatch extracts from a line."""
     (found,) = line["_aws"]["CloudWatchMetrics"]
     assert isinstance(found, dict)
     return found
@@ -42,7 +42,7 @@ def test_a_line_says_what_cloudwatch_is_to_read_of_it(capsys: pytest.CaptureFixt
 
 
 def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is split is written once a value of its dimension, and CloudWatch adds it to the whole as well."""
+    """A metric with a dimension is written once per value, and CloudWatch adds it to the total as well."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     telemetry.measure("wait", 5, gate="lock")
     telemetry.measure("wait", 6, gate="lock")
@@ -56,7 +56,7 @@ def test_a_dimension_has_a_line_of_its_own_that_counts_for_the_whole(capsys: pyt
 
 
 def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    """Any number of owners makes no more metrics than the settings name: the others count for the whole only."""
+    """Only owners named in the settings have their own metrics; the others count in the total only."""
     telemetry = PowertoolsTelemetry("duetime-worker", "duetime", SHOWN)
     for number in range(50):
         telemetry.count("tasks_failed", owner=f"stranger-{number}")
@@ -66,7 +66,7 @@ def test_only_owners_that_are_named_have_metrics_of_their_own(capsys: pytest.Cap
 
 
 def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str]) -> None:
-    """More values than one line may hold are written in several lines, none of them with more than a hundred."""
+    """More values than a line may hold are written on several lines of at most a hundred."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(250):
         telemetry.measure("lateness", number)
@@ -78,7 +78,7 @@ def test_no_value_is_left_out_of_a_long_list(capsys: pytest.CaptureFixture[str])
 
 
 def test_no_line_has_more_metrics_than_cloudwatch_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    """A hundred metrics stand in one line at the most; none is left out."""
+    """A line has at most a hundred metrics, and none is omitted."""
     telemetry = PowertoolsTelemetry("duetime-api", "duetime", SHOWN)
     for number in range(150):
         telemetry.count(f"metric_{number}")

@@ -102,7 +102,7 @@ def received(engine: Emulator, url: str) -> list[Any]:
 
 
 def result(ending: TargetEnding) -> Any:  # noqa: ANN401 - any JSON
-    """What a call that succeeded brought."""
+    """The result of a successful call."""
     assert isinstance(ending, Succeeded)
     return json.loads(ending.result)
 
@@ -116,14 +116,14 @@ def failed(ending: TargetEnding) -> Failed:
 def test_a_function_is_given_the_task_and_its_answer_is_the_result(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
-    """The event is what an HTTP endpoint would be sent."""
+    """A function receives the same document as an HTTP endpoint, and its response is the result."""
     told = result(call(function(engine, "return event")))
     assert {name: told[name] for name in ENVELOPE} == ENVELOPE
     assert set(told) == {*ENVELOPE, "task_id", "deadline", "due_at", "created_at", "lateness_ms"}
 
 
 def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """What it raised is the attempt's error; the engine, unlike AWS, does not tell the class."""
+    """The function's exception is the error of the attempt; unlike AWS, the engine does not report its class."""
     ending = failed(call(function(engine, "raise LookupError('no such row')")))
     assert (ending.error.message, ending.retriable) == ("no such row", True)
 
@@ -131,13 +131,13 @@ def test_an_error_of_a_function_fails_the_attempt(engine: Emulator, call: Callab
 def test_a_function_that_is_too_slow_fails_the_attempt_in_time(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
-    """The worker is not kept: it would have to end its process, and all tasks in it."""
+    """A function that is too slow fails the attempt without ending the worker's process and its other tasks."""
     slow = function(engine, "import time; time.sleep(8)")
     assert failed(call(slow, seconds=1)).error.type == "Timeout"
 
 
 def test_a_function_that_notifies_defers_the_attempt(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """Lambda has the event; the function tells of its end by `notify`."""
+    """Lambda has accepted the event, and the function reports its end by `notify`."""
     assert call(function(engine, "raise LookupError('nobody waits')"), waits=False) == Deferred()
 
 
@@ -150,7 +150,7 @@ def test_a_message_is_sent_to_a_queue(engine: Emulator, call: Callable[..., Targ
 
 
 def test_a_repeat_on_a_fifo_queue_is_dropped(engine: Emulator, call: Callable[..., TargetEnding]) -> None:
-    """An attempt whose answer was lost is followed by another one, and there is one message all the same."""
+    """An attempt with a lost response is repeated, and there is still only one message."""
     arn, url = queue(engine, ".fifo", FifoQueue="true")
     for attempt in (1, 2):
         assert result(call(arn, attempt=attempt))
@@ -169,7 +169,7 @@ def test_a_message_is_published_to_a_topic(engine: Emulator, call: Callable[...,
 
 
 def test_a_notice_is_published_to_a_topic(engine: Emulator, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it is, to whoever has subscribed: no code is needed between."""
+    """The notice is published unchanged to the subscribers of the topic."""
     for name, value in engine.environ.items():
         monkeypatch.setenv(name, value)
     sns, (arn, url) = names(engine, "sns"), queue(engine)
@@ -182,7 +182,7 @@ def test_a_notice_is_published_to_a_topic(engine: Emulator, monkeypatch: pytest.
 
 @pytest.mark.parametrize(("given", "told"), [("report due", "report due"), ("", "report")])
 def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEnding], given: str, told: str) -> None:
-    """Its source is ours, its detail type the target's or the task's type, and the task is its detail."""
+    """The event has duetime as its source, the target's detail type or the task's type, and the task as its detail."""
     events, (arn, url) = names(engine, "events"), queue(engine)
     bus = events.create_event_bus(Name=f"target-{uuid4().hex}")["EventBusArn"]
     name = bus.rpartition("/")[2]
@@ -197,7 +197,7 @@ def test_an_event_is_put_on_a_bus(engine: Emulator, call: Callable[..., TargetEn
 def test_one_execution_is_started_whatever_the_number_of_attempts(
     engine: Emulator, call: Callable[..., TargetEnding]
 ) -> None:
-    """A second attempt, after a lost answer, finds the execution by its name and tells the same."""
+    """A second attempt after a lost response finds the execution by its name and reports the same result."""
     states = names(engine, "stepfunctions")
     machine = states.create_state_machine(
         name=f"target-{uuid4().hex}",
@@ -212,7 +212,7 @@ def test_one_execution_is_started_whatever_the_number_of_attempts(
 
 
 class Scripted:
-    """Services that answer what the test says, and nothing else."""
+    """Services with scripted responses."""
 
     def __init__(self) -> None:
         session = boto3.Session("none", "none", region_name="us-east-1")
@@ -232,7 +232,7 @@ class Scripted:
             stub.activate()
 
     def refused(self, arn: str, operation: str, code: str, status: int = 400) -> Failed:
-        """What becomes of a call that a service refuses."""
+        """The result of a call that a service rejects."""
         # Once: a repeat is the affair of the task's retry policy.
         self.stubs[arn].add_client_error(operation, code, "the message", status)
         return failed(self.runner.run(target(arn), work()))
@@ -260,7 +260,7 @@ OPERATIONS = {
     ],
 )
 def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int) -> None:
-    """A service that throttles has done nothing: it is no attempt."""
+    """A throttled call has no effect and does not count as an attempt."""
     services = Scripted()
     services.stubs[arn].add_client_error(OPERATIONS[arn], code, "the message", status)
     ending = services.runner.run(target(arn), work())
@@ -278,7 +278,7 @@ def test_what_a_service_throttles_was_not_sent(arn: str, code: str, status: int)
     ],
 )
 def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> None:
-    """Errors of the servers, and a function that is being changed."""
+    """Server errors, and a function that is being updated, are retried."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, True)
 
@@ -300,7 +300,7 @@ def test_what_time_mends_is_tried_again(arn: str, code: str, status: int) -> Non
     ],
 )
 def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status: int) -> None:
-    """Permissions, names and forms stay as they are; the message says what the service said."""
+    """Errors of permissions, names and formats are not retried; the message contains the service's message."""
     ending = Scripted().refused(arn, OPERATIONS[arn], code, status)
     assert (ending.error.type, ending.retriable) == (code, False)
     assert "the message" in ending.error.message
@@ -317,7 +317,7 @@ def test_what_is_refused_for_good_is_not_tried_again(arn: str, code: str, status
     ],
 )
 def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, message: str, *, retriable: bool) -> None:
-    """Class and message are the attempt's; by the class a function says that another attempt would not help."""
+    """The attempt gets class and message of the function's error; the class can exclude a retry."""
     services = Scripted()
     answer = {"StatusCode": 200, "FunctionError": "Unhandled", "Payload": StreamingBody(io.BytesIO(told), len(told))}
     services.stubs[FUNCTION].add_response("invoke", answer)
@@ -327,7 +327,7 @@ def test_what_a_function_tells_of_its_error_is_kept(told: bytes, kind: str, mess
 
 
 def test_an_event_that_is_throttled_in_an_answer_that_is_well_was_not_sent() -> None:
-    """EventBridge answers 200, and says in the entry that it takes no more for now."""
+    """An entry that EventBridge throttles in a 200 response counts as not sent."""
     services = Scripted()
     entry = {"ErrorCode": "ThrottlingException", "ErrorMessage": "no"}
     services.stubs[BUS].add_response("put_events", {"FailedEntryCount": 1, "Entries": [entry]})
@@ -336,7 +336,7 @@ def test_an_event_that_is_throttled_in_an_answer_that_is_well_was_not_sent() -> 
 
 @pytest.mark.parametrize(("code", "retriable"), [("InternalFailure", True), ("NotAuthorizedForSource", False)])
 def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, retriable: bool) -> None:
-    """EventBridge answers 200, and says in the entry that it has not taken it."""
+    """An entry that EventBridge rejects in a 200 response fails the attempt."""
     services = Scripted()
     entry = {"ErrorCode": code, "ErrorMessage": "no"}
     services.stubs[BUS].add_response("put_events", {"FailedEntryCount": 1, "Entries": [entry]})
@@ -355,7 +355,7 @@ def test_an_event_refused_in_an_answer_that_is_well_is_a_failure(code: str, *, r
     ],
 )
 def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, Any], size: int) -> None:
-    """A clear failure, for good, instead of the service's refusal: no answer is scripted."""
+    """The call fails permanently with a clear error before it is sent: no response is scripted."""
     payload = b'"' + b"x" * (size - 300) + b'"'
     sent = failed(Scripted().runner.run(target(arn, **options), work(payload)))
     assert sent.error.type == "UnStubbedResponseError"
@@ -365,7 +365,7 @@ def test_what_a_service_would_not_take_is_not_sent(arn: str, options: dict[str, 
 
 
 def test_what_the_settings_do_not_allow_is_not_called() -> None:
-    """They may have changed since the task was accepted."""
+    """The settings may have changed since the task was accepted."""
     runner = AwsRunner(Resources(Clients(boto3.Session(region_name="us-east-1"))), ArnPatterns((f"{QUEUE}-*",)))
     ending = failed(runner.run(target(QUEUE), work()))
     assert (ending.error.type, ending.retriable) == ("TargetNotAllowed", False)

@@ -77,7 +77,7 @@ def gathered(function: Callable[..., Any], *works: Work, batch: Batch | None = N
 def test_a_wrong_value_is_an_error_that_names_the_keyword(
     options: dict[str, Any], error: type[Exception], keyword: str
 ) -> None:
-    """At import, not when the first task is due."""
+    """A wrong value is an error at import, not when the first task is due."""
     with pytest.raises(error, match=rf"^{keyword} takes "):
         Batch(**options)
 
@@ -98,7 +98,7 @@ def test_the_decorator_takes_a_batch_and_a_function() -> None:
 
 
 def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it keeps the payload's class and the retries."""
+    """A second registration keeps the batch, like the payload's class and the retries."""
     monkeypatch.setattr("duetime.handlers.REGISTRY", {})
 
     @handler("test.one", batch=Batch(max_size=7))
@@ -108,7 +108,7 @@ def test_a_second_registration_keeps_the_batch(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_item_is_failed_with_an_exception_only() -> None:
-    """A text would not say whether the task is retried."""
+    """An item is failed with an exception, because a text would not say whether the task is retried."""
     wrong: Any = "busy"
     with pytest.raises(TypeError, match=r"^fail takes an exception"):
         BatchItem[None](Context.for_test(), None).fail(wrong)
@@ -124,7 +124,7 @@ def test_a_member_without_a_lease_is_not_called() -> None:
 
 
 def test_a_member_that_is_cancelled_while_it_waits_is_not_called() -> None:
-    """If no other is left, the handler is not called at all."""
+    """If no member is left, the handler is not called."""
     seen: list[int] = []
     cancelled = replace(work(), requested_action=lambda: RequestedAction.CANCEL)
     assert gathered(lambda items: seen.append(len(items)), cancelled).endings == [Stopped()]
@@ -138,7 +138,7 @@ def test_the_wait_takes_at_most_half_of_the_time_left() -> None:
 
 
 def test_the_last_of_several_attempts_is_alone() -> None:
-    """It has a group of its own; a task with a single attempt shares calls."""
+    """The last of several attempts has a separate group; a task with a single attempt shares calls."""
     task = work().task
     last = replace(work(), task=replace(task, attempt=3, retry=replace(task.retry, max_attempts=3)))
     only = replace(work(), task=replace(task, attempt=1, retry=replace(task.retry, max_attempts=1)))

@@ -31,7 +31,7 @@ DONE = task(state=State.SUCCEEDED, fence=3, attempt=1, attempt_history=(LINE,))
 
 
 class Kept:
-    """A caller that keeps calls and replies as the test says."""
+    """A caller with scripted replies that keeps the calls."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
@@ -49,7 +49,7 @@ def no_aws() -> AwsRunner:
 
 
 def told(outcome: Task) -> bytes:
-    """The event that tells of an outcome."""
+    """The event that reports an outcome."""
     return HttpCallbacks(Kept(HttpResponse(204)), EventEncoding(entry, ConsolePages()), no_aws).outcome_event(outcome)
 
 
@@ -63,21 +63,21 @@ def test_an_outcome_is_an_event_of_standard_webhooks() -> None:
 
 
 def test_who_follows_it_up_again_makes_the_same_callback() -> None:
-    """The follow-up has a fence of its own; the callback's id is made of the attempt that brought the outcome."""
+    """A repeated follow-up has another fence, but the callback's id depends on the attempt with the outcome."""
     again = replace(DONE, fence=4, version=9)
     assert outcome_origin(again) == outcome_origin(DONE)
     assert json.loads(told(again))["timestamp"] == json.loads(told(DONE))["timestamp"]
 
 
 def test_another_outcome_has_another_callback() -> None:
-    """Rolled back after it had succeeded: a receiver hears of both."""
+    """A rollback after a success has its own callback: a receiver gets both."""
     line = replace(LINE, fence=5, outcome=AttemptOutcome.ROLLED_BACK)
     undone = replace(DONE, state=State.ROLLED_BACK, fence=5, attempt_history=(LINE, line))
     assert outcome_origin(undone).id != outcome_origin(DONE).id
 
 
 def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
-    """No answer, or one that is no 2xx: a failure that says whether another try may help."""
+    """No response, or a status other than 2xx, is a failure that says whether a retry may help."""
     target = CallbackTarget(URL)
     for reply, expected in (
         (HttpResponse(204), Succeeded(b"null")),
@@ -94,7 +94,7 @@ def test_what_went_wrong_is_the_end_of_the_attempt() -> None:
 
 
 def test_a_notice_to_a_bus_is_an_event() -> None:
-    """By the kind of the notice as its detail type, from the source of all our events."""
+    """The event's detail type is the kind of the notice, its source that of all our events."""
     session: Any = FakeSession(lambda: NOW)
     runner = AwsRunner(Resources(Clients(session)), ArnPatterns((BUS,)))
     notice = Notice(NoticeKind.LATE, f"{DONE.id}-{NOW}-late", NOW)

@@ -52,10 +52,10 @@ LONG = 30.0
 
 
 class Echo:
-    """A caller that answers with what it was asked for, and keeps it.
+    """A caller that responds with its request and keeps it.
 
     Attributes:
-        let_go: what calls that wait are waiting for.
+        let_go: the event for which waiting calls wait.
     """
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Echo:
         self.let_go = threading.Event()
 
     def call(self, call: Call) -> Reply:
-        """Answer the call's id; its body says whether to wait first, and whether to answer at all."""
+        """Respond with the call's id; its body controls the delay and whether there is a response."""
         self.calls.append(call)
         facts = json.loads(call.body or b"{}")
         if facts.get("waits"):
@@ -88,7 +88,7 @@ class Function:
 
 
 def at_once(caller: EgressCaller, calls: Sequence[Call]) -> list[Reply]:
-    """Make calls, each from a thread of its own."""
+    """Make calls, each in its own thread."""
     ready = threading.Barrier(len(calls))
 
     def make(call: Call) -> Reply:
@@ -100,7 +100,7 @@ def at_once(caller: EgressCaller, calls: Sequence[Call]) -> list[Reply]:
 
 
 def calls(count: int, **fields: Any) -> list[Call]:  # noqa: ANN401 - fields of Call
-    """Calls to nowhere in particular."""
+    """Calls to arbitrary addresses."""
     return [Call(f"id-{number}", "PUT", "https://example.org/", **fields) for number in range(count)]
 
 
@@ -113,7 +113,7 @@ def test_calls_that_begin_at_once_share_an_invocation() -> None:
 
 
 def test_a_call_reaches_the_other_end_as_it_was() -> None:
-    """All of it but a little of its time, so that its answer comes back in time."""
+    """The call arrives unchanged, except for a slightly shorter time limit, so that its response returns in time."""
     echo = Echo()
     given = Call("id", "PUT", "https://e.org/?a=b", {"X": "1"}, b'{"t":"\xc3\xa9"}', seconds=60, most=7, owner="me")
     assert isinstance(EgressCaller(Function(echo)).call(given), HttpResponse)
@@ -159,7 +159,7 @@ def test_an_invocation_keeps_within_what_lambda_takes() -> None:
 
 
 def test_owners_and_time_limits_share_nothing() -> None:
-    """A stranger's slow endpoint holds back nobody, and nobody waits longer than for a limit like its own."""
+    """A slow endpoint does not delay other owners, and a call waits only for calls with a similar time limit."""
     echo = Echo()
     function = Function(echo)
     slow = Call("slow", "PUT", "https://e.org/", seconds=2 * LONG, body=b'{"waits": true}', owner="stranger")
@@ -180,7 +180,7 @@ def test_owners_and_time_limits_share_nothing() -> None:
 
 @pytest.mark.slow
 def test_one_failure_is_one_reply() -> None:
-    """What goes wrong with one call is told to it alone, as it was."""
+    """An error of one call is reported to that call only, unchanged."""
     function = Function(Echo())
     good, bad = calls(2, seconds=LONG)
     replies = at_once(
@@ -205,14 +205,14 @@ def test_one_failure_is_one_reply() -> None:
     ],
 )
 def test_an_answer_that_is_none_fails_the_call(answer: bytes) -> None:
-    """Whatever comes back: a failure that may be retried."""
+    """Any other payload is a failure that may be retried."""
     reply = EgressCaller(lambda _payload: answer).call(calls(1)[0])
     assert isinstance(reply, NoResponse)
     assert (reply.kind, reply.retriable) == ("EgressFailed", True)
 
 
 def test_a_lost_answer_fails_at_the_time_limit() -> None:
-    """An invocation that never comes back keeps nobody longer than the call may take."""
+    """An invocation without a response fails its calls at their time limit."""
     over = threading.Event()
 
     def invoke(_payload: bytes) -> bytes:
@@ -228,7 +228,7 @@ def test_a_lost_answer_fails_at_the_time_limit() -> None:
 
 
 def test_a_caller_goes_on_after_a_failure() -> None:
-    """An invocation that failed takes nothing of the next one."""
+    """A failed invocation does not affect the next one."""
     function = Function(Echo())
     failing = [EgressFailed("TooManyRequestsException")]
 
@@ -271,7 +271,7 @@ def test_an_invocation_says_which_version_ran(*, crashes: bool) -> None:
 def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     happens: Callable[[Stubber], None], named: str
 ) -> None:
-    """Throttled, or ended with an error: named, without ARNs and without what the function printed."""
+    """A failed invocation is named, without ARNs and without the function's output."""
     client = boto3.client("lambda", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")  # noqa: S106 - none
     with Stubber(client) as stubber:
         happens(stubber)
@@ -298,7 +298,7 @@ def test_a_failed_invocation_tells_what_and_nothing_of_our_inside(
     ids=str,
 )
 def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str | Exception, kind: str) -> None:
-    """A refused invocation and a connection that was never made: nothing left; of anything else nobody knows."""
+    """Only a refused invocation or connection is reported as not sent; in all other cases it is unknown."""
     error = ClientError({"Error": {"Code": refusal}}, "Invoke") if isinstance(refusal, str) else refusal
 
     class Client:
@@ -314,7 +314,7 @@ def test_only_a_call_that_provably_never_left_is_said_not_to_have(refusal: str |
 
 
 def test_an_event_of_nothing_is_answered_with_nothing() -> None:
-    """What warms the function up calls nobody."""
+    """An event without calls, which only warms the function up, makes no call."""
     assert Egress(Echo(), EXECUTOR).answer({"calls": []}) == {"replies": []}
     assert calls_in({"calls": []}) == []
 

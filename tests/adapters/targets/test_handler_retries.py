@@ -148,11 +148,11 @@ class _Meta(type):
 
 
 class Everything(Exception, metaclass=_Meta):
-    """An exception whose class cannot be trusted."""
+    """An exception with an unreliable class."""
 
 
 def test_exceptions_are_matched_as_an_except_clause_matches_them() -> None:
-    """By real ancestors, whatever a metaclass answers."""
+    """Exceptions are matched by their real base classes, whatever a metaclass returns."""
     _function(ValueError(), no_retry_on=(Everything,))
     assert failed().retriable
     REGISTRY.clear()
@@ -177,7 +177,7 @@ class Backwards(RetryIn):
 
 @pytest.mark.parametrize("error", [Hasty(), Backwards()])
 def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) -> None:
-    """The attempt is retried, as the handler asked."""
+    """The attempt is retried after the policy's wait."""
     _function(error)
     ending = failed()
     assert (ending.retriable, ending.retry_in) == (True, None)
@@ -185,7 +185,7 @@ def test_a_subclass_without_valid_seconds_waits_by_the_policy(error: RetryIn) ->
 
 @pytest.mark.parametrize("seconds", [1, 0.5, DAY_SECONDS])
 def test_seconds_of_a_retry_are_kept(seconds: float) -> None:
-    """Up to the longest wait of a retry policy; without a message they are told."""
+    """Valid seconds are kept up to the longest wait of a policy; without a message, the error contains them."""
     error = RetryIn(seconds)
     assert (error.seconds, str(error)) == (seconds, f"the handler requested a retry in {seconds} s")
 
@@ -199,7 +199,7 @@ def test_seconds_out_of_range_are_refused(seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", ["5", None, True, timedelta(seconds=5)])
 def test_seconds_that_are_no_number_are_refused(seconds: Any) -> None:  # noqa: ANN401 - what is tested
-    """The error says what it takes."""
+    """The error names the allowed values."""
     with pytest.raises(TypeError, match="RetryIn takes a number of seconds, not"):
         RetryIn(seconds)
 
@@ -229,7 +229,7 @@ class Plain:
     ],
 )
 def test_a_wrong_keyword_is_refused_when_the_handler_is_imported(keyword: str, value: object) -> None:
-    """The error names the keyword and what it takes; nothing is registered."""
+    """The error names the keyword and the allowed values; nothing is registered."""
     options: Any = {keyword: value}
     with pytest.raises(TypeError, match=f"^{keyword} takes "):
         _function(ValueError(), **options)
@@ -244,7 +244,7 @@ def test_an_unknown_keyword_is_refused_when_the_handler_is_imported() -> None:
 
 
 def test_a_handler_of_two_types_keeps_its_options() -> None:
-    """A function or class that is registered again has the options of its first type, unless others are given."""
+    """A function or class that is registered again keeps the options of its first type unless others are given."""
 
     @handler("second")
     @handler("first", no_retry_on=(ValueError,))

@@ -113,7 +113,7 @@ def test_a_result_that_is_not_json_fails_for_good(result: object) -> None:
 
 
 def test_a_type_without_a_handler_fails_with_its_name() -> None:
-    """The error names the type that nobody registered."""
+    """The error names the unregistered type."""
     ending = HandlerRunner({}, Package()).run(work())
     assert isinstance(ending, Failed)
     assert "'report'" in ending.error.message
@@ -121,7 +121,7 @@ def test_a_type_without_a_handler_fails_with_its_name() -> None:
 
 
 def test_progress_is_told_within_its_bounds() -> None:
-    """Percentages beyond the ends are taken to the ends, a heartbeat tells nothing, a long message is cut."""
+    """Percentages are clamped, a heartbeat has no progress, and a long message is cut."""
     reports: list[Progress | None] = []
 
     def tell(context: Context, _payload: object) -> None:
@@ -146,7 +146,7 @@ def test_a_type_can_have_one_handler_only() -> None:
 
 
 def test_a_handler_without_a_type_is_refused() -> None:
-    """A decorator without its parentheses, or with empty ones, says what to write; nothing is registered."""
+    """A decorator without parentheses, or with empty ones, raises an error that shows the correct form."""
     before = dict(REGISTRY)
 
     def make_report(_context: Context, _payload: object) -> None:
@@ -175,7 +175,7 @@ SOUND = 'from duetime.handlers import handler\n\n\n@handler("tests.own")\ndef ow
 
 
 def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
-    """Its handlers are registered, and nothing is broken; no package is none."""
+    """Its handlers are registered without errors; without a package there are none."""
     package.write_text(SOUND)
     own = HandlersPackage("own_handlers", StandingClock())
     assert own.why_broken() is None
@@ -198,7 +198,7 @@ def test_a_package_of_handlers_is_imported_once(package: Path) -> None:
     ],
 )
 def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, why: str) -> None:
-    """Whatever it raises is told, not raised; a minute later it is imported anew, and registers nothing twice."""
+    """The import error is reported, not raised; after a minute the import is repeated without duplicates."""
     clock = StandingClock()
     package.write_text(f"{SOUND}\n\n{line}\n")
     own = HandlersPackage("own_handlers", clock)
@@ -212,7 +212,7 @@ def test_a_broken_package_says_why_and_is_tried_again(package: Path, line: str, 
 
 
 def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
-    """Until it can be asked nothing is left out: neither cleaning up nor an undo; and a call fails for a while only."""
+    """While the package cannot be imported, no phase is skipped, and a call fails temporarily."""
     runner = HandlerRunner({}, Package("importing 'x' raised ImportError"))
     assert runner.phases(work().task) == {Phase.RUN, Phase.CLEAN, Phase.ROLLBACK}
     ending = runner.run(work())
@@ -221,7 +221,7 @@ def test_a_handler_of_a_broken_package_may_offer_anything() -> None:
 
 
 def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a setting, or a module of that name, they are not known."""
+    """Without the setting or the module, the known types are unknown."""
     module = ModuleType("own_types")
     module.TYPES = ("a", "b")  # type: ignore[attr-defined]  # as it is written when the layers are built
     monkeypatch.setitem(sys.modules, "own_types", module)
@@ -231,7 +231,7 @@ def test_known_types_are_read_from_their_module(monkeypatch: pytest.MonkeyPatch)
 
 
 class Transfer:
-    """A handler that offers every phase, and tells which one it was asked for."""
+    """A handler with every phase, which returns the phase that was called."""
 
     def prepare(self, _context: Context, _payload: object) -> str:
         """Make ready."""
@@ -265,7 +265,7 @@ def test_a_class_does_each_phase_by_its_own_method(phase: Phase, result: bytes) 
 
 
 def test_a_handler_offers_what_it_has_methods_for() -> None:
-    """A class by its methods, a function only `run`; a type that nobody registered, `run`, which will fail."""
+    """A class offers its methods, a function and an unregistered type only `run`."""
     runner = HandlerRunner(
         {"report": registered_as("report", Transfer), "other": registered_as("other", lambda _context, _payload: None)},
         Package(),
@@ -277,7 +277,7 @@ def test_a_handler_offers_what_it_has_methods_for() -> None:
 
 
 def test_a_class_without_run_is_a_mistake() -> None:
-    """It is found when the package is imported, and names the type."""
+    """A class without `run` is an error at import that names the type."""
 
     class Idle:
         """Offers nothing."""
@@ -300,7 +300,7 @@ def test_a_handler_may_answer_later() -> None:
 
 
 def test_a_handler_stops_where_it_can_when_it_is_asked_to() -> None:
-    """A pause leaves a checkpoint, a cancel leaves nothing, and unasked it goes on; resumed, it is given it back."""
+    """A pause leaves a checkpoint, which the resumed handler gets; a cancel leaves none; otherwise it continues."""
 
     def step(context: Context, _payload: object) -> object:
         context.stop_if_requested({"row": 17})

@@ -28,7 +28,7 @@ CLOCK = StandingClock()
 
 @dataclass
 class Endpoint:
-    """An HTTP endpoint on loopback that answers what the test says and keeps what it was asked."""
+    """An HTTP endpoint on loopback with scripted responses that keeps its requests."""
 
     url: str = ""
     status: int = 200
@@ -40,7 +40,7 @@ class Endpoint:
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    """An endpoint that lives as long as the test."""
+    """An endpoint for the duration of the test."""
     kept = Endpoint()
 
     class Answering(BaseHTTPRequestHandler):
@@ -124,7 +124,7 @@ def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> Non
     ],
 )
 def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: object) -> None:
-    """JSON as it is, other text as a string, nothing as null: always storable JSON."""
+    """The result is the JSON, a string for other text, or null for an empty body."""
     endpoint.body = body
     ending = call(endpoint)
     assert isinstance(ending, Succeeded)
@@ -136,7 +136,7 @@ def test_a_good_answer_is_the_result(endpoint: Endpoint, body: bytes, result: ob
     [(301, False), (400, False), (404, False), (408, True), (425, True), (429, True), (500, True), (503, True)],
 )
 def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriable: bool) -> None:  # noqa: FBT001 - the expectation
-    """What may succeed later is retried; a redirect is not followed; the error tells the status and the answer."""
+    """Temporary failures are retried; a redirect is not followed; the error contains the status and the response."""
     endpoint.status, endpoint.body, endpoint.headers = status, b"sorry", {"Location": endpoint.url + "/elsewhere"}
     ending = failed(call(endpoint))
     assert (ending.error.type, ending.retriable) == (f"Http{status}", retriable)
@@ -161,14 +161,14 @@ def test_a_bad_answer_fails_the_attempt(endpoint: Endpoint, status: int, retriab
     ],
 )
 def test_an_endpoint_may_ask_for_time(endpoint: Endpoint, text: str, wait: int) -> None:
-    """`Retry-After` in seconds is respected, up to a day; what is no number is ignored."""
+    """`Retry-After` in seconds is respected up to a day; an invalid value is ignored."""
     endpoint.status, endpoint.headers = 503, {"Retry-After": text}
     assert failed(call(endpoint)).wait_at_least == wait
 
 
 @pytest.mark.parametrize("date", ["none", "garbage", "an hour ahead"])
 def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
-    """Counted from the date of its response, by whatever clock, and from our own if it has none."""
+    """A date in `Retry-After` is relative to the response's `Date`, or else to our own clock."""
     of_the_response = to_datetime(NOW + HOUR) if date == "an hour ahead" else to_datetime(NOW)
     asked = format_datetime(of_the_response + timedelta(seconds=6), usegmt=True)
     told = {"none": "", "garbage": "Date: yesterday\r\n"}.get(
@@ -199,7 +199,7 @@ def test_an_endpoint_may_ask_for_time_by_a_date(date: str) -> None:
     ],
 )
 def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str, body: bytes, result: object) -> None:
-    """By UTF-8 if none is declared, or one that nobody knows; JSON is in UTF-8, whatever is declared, if it can be."""
+    """Text without a known charset is read as UTF-8; JSON is read as UTF-8 whenever possible."""
     endpoint.headers, endpoint.body = {"Content-Type": content_type}, body
     ending = call(endpoint)
     assert isinstance(ending, Succeeded)
@@ -207,7 +207,7 @@ def test_a_text_is_decoded_by_its_charset(endpoint: Endpoint, content_type: str,
 
 
 def test_the_text_of_an_error_is_decoded_by_its_charset(endpoint: Endpoint) -> None:
-    """As any other."""
+    """The text of an error is decoded in the same way."""
     endpoint.status, endpoint.headers = 400, {"Content-Type": "text/plain; charset=latin-1"}
     endpoint.body = b"ung\xfcltig"
     assert failed(call(endpoint)).error.message.endswith("ung\u00fcltig")
@@ -221,7 +221,7 @@ def test_an_answer_that_is_too_large_fails_for_good(endpoint: Endpoint) -> None:
 
 
 def test_a_result_counts_in_bytes_of_utf8(endpoint: Endpoint) -> None:
-    """An answer of just so many bytes as a result may have is one, whatever its letters are."""
+    """The size limit of a result counts bytes of UTF-8."""
     endpoint.body = '"{}"'.format("\u00e9" * ((MAX_RESULT_BYTES - 2) // 2)).encode()
     assert call(endpoint) == Succeeded(endpoint.body)
 
@@ -235,13 +235,13 @@ def test_an_endpoint_that_does_not_answer_is_given_up(endpoint: Endpoint) -> Non
 
 
 def test_an_endpoint_that_is_not_there_is_retried(endpoint: Endpoint) -> None:
-    """Nobody listens: the attempt fails, and the next may find somebody."""
+    """A refused connection fails the attempt, and the next attempt may succeed."""
     endpoint.url = "http://127.0.0.1:1"
     assert failed(call(endpoint)).retriable
 
 
 def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
-    """Without the allowance nothing is called, and no attempt would change that."""
+    """A private endpoint that the settings do not allow is not called, and the failure is permanent."""
     ending = failed(
         HttpRunner(DirectCaller(frozenset(), None, CLOCK)).run(HttpTarget(endpoint.url), work(url=endpoint.url))
     )
@@ -250,7 +250,7 @@ def test_a_private_endpoint_is_refused_for_good(endpoint: Endpoint) -> None:
 
 
 def test_an_endpoint_may_answer_later(endpoint: Endpoint) -> None:
-    """202 to `run` means accepted; to another phase it is an answer like any other."""
+    """202 means accepted for `run`; for other phases it is an ordinary response."""
     endpoint.status = 202
     assert call(endpoint) == Deferred()
     assert call(endpoint, phase=Phase.PREPARE) == Succeeded(b"null")
@@ -264,7 +264,7 @@ def test_each_phase_is_an_action(endpoint: Endpoint, phase: Phase) -> None:
 
 
 def test_interim_responses_fail_no_task_callback_or_question() -> None:
-    """All of them go the same way: the final response is the answer."""
+    """Interim responses are skipped for tasks, callbacks and queries alike."""
     interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n"
     runner = HttpRunner(DirectCaller(frozenset({"127.0.0.1"}), None, CLOCK))
     with peer(answering(interim + b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n7")) as other:

@@ -33,7 +33,7 @@ TARGET = HttpTarget(URL, batch=CallBatch(50, 5.0))
 
 @dataclass
 class Answering:
-    """A caller that gives one reply to every call, or one outcome to every item."""
+    """A caller that returns one reply to every call, or one outcome for every item."""
 
     reply: Reply | None = None
     calls: list[Call] = field(default_factory=list)
@@ -77,7 +77,7 @@ def called(caller: Answering, *works: Work, target: HttpTarget = TARGET) -> Toge
 
 
 def ended(reply: Reply, size: int = 2) -> Sequence[object]:
-    """The ends of so many attempts by a reply."""
+    """The ends of several attempts by a reply."""
     return called(Answering(reply), *(due(number) for number in range(size))).endings
 
 
@@ -88,7 +88,7 @@ def failed(ending: object) -> Failed:
 
 
 def test_one_request_has_the_envelope_of_each_task() -> None:
-    """With the owner, the endpoint and the earliest deadline outside of the items, and an id of its own."""
+    """The request has the owner, the endpoint and the earliest deadline outside of the items, and its own id."""
     caller, works = Answering(), [due(1), due(2, b'{"a":2}')]
     endings = called(caller, *works).endings
     (call,) = caller.calls
@@ -163,7 +163,7 @@ def test_each_outcome_ends_its_attempt() -> None:
     ],
 )
 def test_a_response_without_outcomes_fails_every_attempt(reply: Reply, error: str, retriable: bool) -> None:  # noqa: FBT001 - of a case
-    """By its status, or as an invalid response, which is not repeated: the work may have been done."""
+    """The attempts fail by the response's status, or permanently without outcomes: the work may have been done."""
     for ending in ended(reply):
         assert (failed(ending).error.type, failed(ending).retriable) == (error, retriable)
 
@@ -182,7 +182,7 @@ def test_an_invalid_outcome_fails_its_attempt_only(outcome: object) -> None:
 
 @pytest.mark.parametrize("wait", ["30", -1, 86_401, True, None, [30]])
 def test_a_wait_that_is_no_number_of_seconds_is_ignored(wait: object) -> None:
-    """As with the header `Retry-After`."""
+    """Like an invalid `Retry-After` header."""
     (ending,) = ended(answer([{"status": 503, "retry_after_seconds": wait}]), 1)
     assert failed(ending).wait_at_least == 0
 
@@ -194,7 +194,7 @@ def test_a_whole_response_may_accept_or_have_no_results() -> None:
 
 
 def test_a_result_that_is_too_large_fails_its_attempt_only() -> None:
-    """It is not retried: the work was done."""
+    """The attempt with the large result is not retried, because its work was done."""
     large, fits = ended(answer([{"status": 200, "result": "x" * (MAX_RESULT_BYTES + 1)}, {"status": 200, "result": 1}]))
     assert (failed(large).error.type, failed(large).retriable) == ("AnswerTooLarge", False)
     assert fits == Succeeded(b"1")
@@ -212,7 +212,7 @@ def test_a_request_that_would_be_too_large_is_divided(monkeypatch: pytest.Monkey
 
 
 def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
-    """Its lease is lost or it is cancelled; the others are called."""
+    """An item whose lease is lost or whose task is cancelled is not sent; the others are."""
     caller = Answering()
     lost = replace(due(1), is_leased=lambda: False)
     cancelled = replace(due(2), requested_action=lambda: RequestedAction.CANCEL)
@@ -222,13 +222,13 @@ def test_an_attempt_that_may_not_start_any_more_is_not_sent() -> None:
 
 
 def test_a_task_that_waits_for_no_others_is_a_batch_of_one() -> None:
-    """One with a rate, for instance: the endpoint needs to know one form only."""
+    """A task that is called alone, such as one with a rate, is sent as a batch of one."""
     caller = Answering()
     assert run_in_batch(caller, TARGET, due(1)) == Succeeded(f'"{tid(1).text}"'.encode())
     assert len(items_of(caller.calls[0])) == 1
 
 
 def test_limits_are_those_of_the_target() -> None:
-    """At most half of the time left is used for waiting."""
+    """At most half of the remaining time is used for waiting."""
     together = called(Answering(), due(1), replace(due(2), seconds=3.0))
     assert together.limits == [(50, 5_000), (50, 1_500)]

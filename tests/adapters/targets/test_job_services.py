@@ -1,4 +1,4 @@
-"""The calls of services that run jobs, as AWS describes them: the requests, and what the fakes answer and raise."""
+"""Tests the calls of services that run jobs against AWS's models: requests, responses and errors of the fakes."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ FAKES: dict[str, Callable[[], Any]] = {
 
 @cache
 def model_of(service: str) -> Any:  # noqa: ANN401 - botocore's own
-    """What botocore knows of a service."""
+    """The model of a service in botocore."""
     return botocore.session.get_session().get_service_model(service)
 
 
 class Modelled:
-    """A fake whose requests, answers and errors are held against botocore's model of the service."""
+    """A fake whose requests, responses and errors are checked against botocore's model of the service."""
 
     def __init__(self, service: str, fake: Any) -> None:  # noqa: ANN401 - a fake of any service
         self._model = model_of(service)
@@ -106,7 +106,7 @@ def running(service: str, job: str = "", fence: int = 1) -> Task:
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(service: str) -> None:
-    """A second start, by whoever claims the task next, finds the first job."""
+    """A second start, by a later claim of the task, finds the first job."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     started = runner.start(TARGETS[service], running(service), b'{"attempt": 1}')
@@ -123,7 +123,7 @@ def test_a_job_is_started_once_read_and_stopped_as_its_service_describes_it(serv
 
 @pytest.mark.parametrize("service", TARGETS)
 def test_parameters_go_with_the_request(service: str) -> None:
-    """Beside what duetime sets: its variables come after the user's."""
+    """The user's parameters are added to those of duetime, whose variables come last."""
     given = {
         "ecs": '{"launchType":"FARGATE","overrides":{"cpu":"256"}}',
         "batch": '{"containerOverrides":{"command":["sh"],"environment":[{"name":"A","value":"1"}]}}',
@@ -144,7 +144,7 @@ def _fields(target: AwsTarget) -> dict[str, Any]:
     ("service", "parameters"), [("batch", '{"containerOverrides":[1]}'), ("glue", '{"Arguments":7}')]
 )
 def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, parameters: str) -> None:
-    """Trying again would not help, and waiting neither."""
+    """The failure is permanent, because neither a retry nor waiting would help."""
     runner = JobRunner(Services(service))  # type: ignore[arg-type]  # stands for the clients
     target = AwsTarget(**{**_fields(TARGETS[service]), "parameters": parameters})
     ending = runner.start(target, running(service), b"{}")
@@ -154,7 +154,7 @@ def test_parameters_of_another_form_fail_the_attempt_for_good(service: str, para
 
 @pytest.mark.parametrize("service", ["codebuild", "glue"])
 def test_a_job_is_asked_for_its_name(service: str) -> None:
-    """By what its event has of it."""
+    """A job's name is read from its event, or requested from its service."""
     services = Services(service)
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
     runner.start(TARGETS[service], running(service), b"{}")
@@ -165,7 +165,7 @@ def test_a_job_is_asked_for_its_name(service: str) -> None:
 
 
 def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
-    """It was invoked all the same; nobody is told how that ends, and it is not invoked again."""
+    """The function was invoked anyway, so its end is unknown and it is not invoked again."""
     services = Services("lambda")
     services.fake.invoke = lambda **_request: {"StatusCode": 202}
     runner = JobRunner(services)  # type: ignore[arg-type]  # stands for the clients
@@ -175,7 +175,7 @@ def test_a_function_that_is_not_durable_fails_its_attempt() -> None:
 
 
 def test_a_build_that_is_not_listed_yet_is_looked_for() -> None:
-    """CodeBuild knows the token, with other parameters: no second build is started, and it is no failure."""
+    """CodeBuild rejects the token with other parameters: no second build starts, and it is not a failure."""
     services = Services("codebuild")
 
     def start_build(**_request: object) -> dict[str, Any]:

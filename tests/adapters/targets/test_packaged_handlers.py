@@ -1,4 +1,4 @@
-"""The worker's side and the package's side of a handler in a function of its own, without a store."""
+"""The worker's side and the package's side of a handler in a separate function, without a store."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class World:
     """A worker and the function of a package, which call each other without Lambda.
 
     Attributes:
-        asked: what the package's function has asked the attempts function.
-        answers: the answers, in order; an exception is raised.
+        asked: the requests to the attempts function.
+        answers: the responses, in order; an exception is raised.
         timers: the seconds after which functions are to be called.
         calls: these functions.
         ends: how often the process was ended.
@@ -136,7 +136,7 @@ def test_a_payload_of_the_largest_upload_fits_into_one_event() -> None:
 
 
 def test_a_handler_is_told_its_schedule_its_topology_and_its_tags() -> None:
-    """What the record says of a run reaches the context in the other function."""
+    """The facts of a run reach the context in the other function."""
     seen: list[Context] = []
     world = World(lambda context, _payload: seen.append(context))
     wanted = work(checkpoint=b'{"row":1}')
@@ -177,7 +177,7 @@ def test_the_process_ends_before_the_deadline_of_a_handler_that_hangs() -> None:
 def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
     answer: dict[str, Any], ends: int, again: list[float]
 ) -> None:
-    """Its process asks each third of a lease, and ends itself with the lease, as a handler in a worker would."""
+    """Its process checks the lease every third of its duration, and ends with it, like a handler in a worker."""
 
     def work_long(_context: Context, _payload: object) -> None:
         world.clock.at += 10 * SECOND
@@ -190,7 +190,7 @@ def test_a_handler_whose_worker_is_lost_ends_before_another_worker_begins(
 
 
 def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
-    """If the attempts function does not answer, the process ends with the lease that it knows of."""
+    """If the attempts function does not respond, the process ends at the end of the last known lease."""
 
     def work_long(_context: Context, _payload: object) -> None:
         world.clock.at += 10 * SECOND
@@ -210,7 +210,7 @@ def test_a_handler_is_not_ended_while_its_lease_may_last() -> None:
     ("at", "kind"), [(NOW + 30 * SECOND, "HandlerCrashed"), (NOW + 59_400, "Timeout"), (NOW + 70 * SECOND, "Timeout")]
 )
 def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int, kind: str) -> None:
-    """By the time at which it ended; both are retried, and the checkpoint that it may have saved is read."""
+    """The time of the end distinguishes both cases; both are retried, and a saved checkpoint is read."""
     world, read = World(done), list[str]()
     world.clock.at, world.failure = at, EgressFailed("Unhandled")
     ending = world.run(replace(work(), reload_checkpoint=lambda: read.append("again")))
@@ -220,7 +220,7 @@ def test_a_function_without_a_result_has_crashed_or_reached_its_deadline(at: int
 
 @pytest.mark.parametrize("reply", [b"null", b"[]", b"{}", b"no JSON", b'{"ended":"well"}', b'{"ended":"succeeded"}'])
 def test_a_reply_that_is_none_is_a_crash(reply: bytes) -> None:
-    """Whatever the function returns, the worker goes on."""
+    """An invalid reply does not stop the worker."""
     world = World(done)
     world.reply = reply
     ending = world.run()
@@ -229,7 +229,7 @@ def test_a_reply_that_is_none_is_a_crash(reply: bytes) -> None:
 
 
 def test_a_throttled_function_costs_no_attempt() -> None:
-    """Lambda has refused the invocation: nothing has run."""
+    """A throttled invocation has not run and costs no attempt."""
     world = World(done)
     world.failure = EgressUnavailable("TooManyRequestsException")
     assert isinstance(world.run(), NotSent)
@@ -237,7 +237,7 @@ def test_a_throttled_function_costs_no_attempt() -> None:
 
 
 def test_a_broken_package_is_reported() -> None:
-    """The metric behind the alarm counts it, and the task says why."""
+    """The metric of the alarm counts it, and the task shows the reason."""
     ending = World(done, why_broken="ImportError: ledger").run()
     assert ending == NotSent("HandlersUnavailable: ImportError: ledger")
     world = World(done, why_broken="ImportError: ledger")
@@ -253,7 +253,7 @@ def test_a_result_that_no_response_can_hold_fails_for_good() -> None:
 
 
 def test_an_end_that_no_handler_has_is_a_defect() -> None:
-    """It is not sent as something else."""
+    """An invalid end raises an error instead of being converted."""
     with pytest.raises(TypeError):
         packed_ending(Skipped("paused", SkipCode.PAUSED))
 
@@ -291,7 +291,7 @@ class Reversed:
 
 
 def test_nothing_plain_leaves_the_function_of_a_package_with_a_codec() -> None:
-    """Its worker and the attempts function get encrypted steps, checkpoints, progress and errors."""
+    """The worker and the attempts function get only encrypted steps, checkpoints, progress and errors."""
 
     def charge(context: Context, _payload: object) -> None:
         context.progress(1, "secret")
@@ -349,7 +349,7 @@ def test_steps_ask_nothing_in_a_first_attempt() -> None:
 
 
 def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
-    """Steps and checkpoints raise what they raise in a worker; requests of the client fail."""
+    """Steps and checkpoints raise the same errors as in a worker; requests of the client fail."""
     world = World(done)
     told = channel(world)
     world.clock.at += 10 * SECOND
@@ -363,12 +363,12 @@ def test_an_attempt_that_has_lost_its_task_stores_nothing() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "x 1 n", "01KAJ0000000000000000TEST0 one n", "01KAJ0000000000000000TEST0"])
 def test_texts_that_are_no_tokens(text: str) -> None:
-    """They are nobody's."""
+    """Invalid texts are not accepted as tokens."""
     assert AttemptToken.parse(text) is None
 
 
 def test_a_token_is_of_one_attempt() -> None:
-    """Fence, nonce and state decide; an empty nonce is nobody's, as a task that a pull worker never had has none."""
+    """Fence, nonce and state must match; an empty nonce never matches, because a pull worker's task has none."""
     task = replace(work().task, lease_nonce="secret", state=State.RUNNING)
     token = AttemptToken.of(task)
     assert AttemptToken.parse(token.text) == token

@@ -1,4 +1,4 @@
-"""Secrets of handlers: where a value comes from, and when it is read again."""
+"""Secrets of handlers: their source, and when they are read again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_secrets_and_parameters_are_read_by_their_names_in_the_settings() -> Non
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
-    """A rotated value is seen with `fresh=True`, and by the calls after that."""
+    """A rotated value is read with `fresh=True`, and used by later calls."""
     assert (secret("stripe"), secret("mail")) == ("sk_1", "mail_1")
     boto3.client("secretsmanager").put_secret_value(SecretId="prod/stripe", SecretString="sk_2")
     boto3.client("ssm").put_parameter(Name="/shop/mail-key", Value="mail_2", Type="SecureString", Overwrite=True)
@@ -59,7 +59,7 @@ def test_a_secret_is_read_once_and_again_when_asked_for() -> None:
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error shows what to write; a variable on this machine does not stand in for it in a deployed function."""
+    """The error shows the setting to add; in a deployed function a local variable does not replace it."""
     monkeypatch.setenv(variable_of("crm"), "here")
     with pytest.raises(SecretMissing, match=r"`handlers_environment`, such as HandlersEnvironment\(secrets=\{'crm'"):
         secret("crm")
@@ -67,14 +67,14 @@ def test_a_secret_that_is_not_in_the_settings_is_refused_with_their_name(monkeyp
 
 @pytest.mark.usefixtures("deployed")
 def test_a_secret_that_aws_does_not_return_is_an_error_that_names_it() -> None:
-    """It is retried as any error of a handler: the secret may be created meanwhile."""
+    """The attempt is retried like any error, because the secret may be created in the meantime."""
     with pytest.raises(SecretUnavailable, match=r"'gone' \(prod/gone in the setting"):
         secret("gone")
 
 
 @pytest.mark.usefixtures("deployed")
 def test_the_local_stack_gives_values_of_declared_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is read from AWS then."""
+    """The local stack does not read secrets from AWS."""
     monkeypatch.setenv("DUETIME_SECRET_GONE", "of this machine")
     assert secret("gone") == "of this machine"
 
@@ -89,5 +89,5 @@ def test_a_process_outside_aws_has_its_secrets_in_variables(monkeypatch: pytest.
 
 
 def test_no_test_leaves_secrets_behind() -> None:
-    """They would hide that another test has none."""
+    """Left-over secrets would hide that another test lacks them."""
     assert FOR_TESTS == {}

@@ -44,7 +44,7 @@ def keys_of(*keys: str) -> Callable[[], SigningKeys]:
 
 
 def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secret, id, time and body of the published example give its signature.
+    """Secret, id, time and body of the published example produce its signature.
 
     Source: Standard Webhooks, test data of the reference libraries.
     """
@@ -61,7 +61,7 @@ def test_the_vector_of_the_specification_is_met(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_both_live_secrets_sign() -> None:
-    """After a rotation a receiver may still hold the old secret, or have the new one already; a third is refused."""
+    """After a rotation, receivers may have the old or the new secret; a third secret is rejected."""
     body = "{\u00e9}".encode()
     headers = Signer(keys_of(NEW, OLD), StandingClock()).headers("ann", "id-1", body)
     for key in (OLD, NEW):
@@ -76,7 +76,7 @@ def test_both_live_secrets_sign() -> None:
 
 @pytest.mark.parametrize("other", ["bob", "an", "annn", "Ann", "", "whsec_"])
 def test_nobody_signs_in_the_name_of_another_owner(other: str) -> None:
-    """Who has the secret of one owner cannot make a call that verifies as another's; nor does the deployment's."""
+    """Neither the secret of another owner nor that of the deployment can sign a call that verifies for an owner."""
     headers = Signer(keys_of(NEW), StandingClock()).headers("ann", "id-1", b"{}")
     assert is_signed_by(secret_for("ann", NEW), headers, b"{}")
     assert not is_signed_by(secret_for(other, NEW), headers, b"{}")
@@ -95,7 +95,7 @@ def test_the_secret_of_a_receiver_forges_no_asymmetric_signature() -> None:
 
 
 def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
-    """Its calls have two signatures of each kind; the others' have one."""
+    """Only the rotated owner's calls have two signatures of each kind."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW),)).rotated_for("ann", clock.now())
     signer = Signer(lambda: keys, clock)
@@ -105,7 +105,7 @@ def test_a_rotation_of_one_owner_leaves_the_others_as_they_were() -> None:
 
 
 def test_a_schedule_rotates_at_its_times() -> None:
-    """A millisecond before the first period ends the secret signs alone; from then on its successor does, too."""
+    """Until the first period ends, only one secret signs; from then on its successor signs as well."""
     clock = StandingClock()
     keys = SigningKeys((SigningKey(NEW, clock.now(), days=90),))
     signer = Signer(lambda: keys, clock)
@@ -121,7 +121,7 @@ def test_a_schedule_rotates_at_its_times() -> None:
 
 
 def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient) -> None:
-    """A rotation is noticed within five minutes, and until then no request is made for it."""
+    """A rotation is noticed within five minutes, without requests in between."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -134,7 +134,7 @@ def test_secrets_are_read_again_after_some_minutes(client: SecretsManagerClient)
 
 
 def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were read go on signing while Secrets Manager does not answer."""
+    """Secrets that were already read continue to sign while Secrets Manager does not respond."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -148,7 +148,7 @@ def test_secrets_outlive_an_outage(client: SecretsManagerClient, monkeypatch: py
 
 
 def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: SecretsManagerClient) -> None:
-    """Somebody may have put anything there; a process that has read nothing else signs nothing."""
+    """An invalid secret does not replace the last valid one; without one, nothing is signed."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "signing", clock)
     assert keys() == keys_of(OLD)()
@@ -160,7 +160,7 @@ def test_a_secret_of_another_form_does_not_replace_the_last_good_one(client: Sec
 
 
 def test_nothing_is_sent_unsigned(client: SecretsManagerClient) -> None:
-    """Without a secret there is a failure that may be retried, and no call."""
+    """Without a secret the call fails with a retry and is not sent."""
     clock = StandingClock()
     keys = StoredSigningKeys(client, "gone", clock)
     with pytest.raises(SigningKeyMissing):

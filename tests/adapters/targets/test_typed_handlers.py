@@ -60,7 +60,7 @@ class NoPackage:
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """A test finds no handler registered, and what it registers is forgotten after it."""
+    """A test starts without registered handlers, and its registrations are removed afterwards."""
     before = dict(REGISTRY)
     REGISTRY.clear()
     yield
@@ -69,7 +69,7 @@ def registry() -> Iterator[None]:
 
 
 def end(payload: object) -> TargetEnding:
-    """How the handler of `report` ends an attempt with a payload."""
+    """The end of an attempt of the handler of `report` with a payload."""
     return HandlerRunner(REGISTRY, NoPackage()).run(replace(work(), payload=json.dumps(payload).encode()))
 
 
@@ -88,7 +88,7 @@ def test_a_payload_arrives_as_a_model_and_a_result_leaves_as_json() -> None:
 
 
 def test_a_dataclass_is_a_model_too() -> None:
-    """Its fields are converted as those of a pydantic model."""
+    """Fields of a dataclass are converted like those of a pydantic model."""
     seen: list[Address] = []
 
     @handler("report", payload=Address)
@@ -118,7 +118,7 @@ def test_another_payload_fails_the_task_at_once(payload: object) -> None:
 
 
 def test_what_is_encoded_is_checked() -> None:
-    """A caller learns at once what the handler would not take."""
+    """An invalid payload is rejected before it is sent."""
 
     @handler("report", payload=Charge)
     def charge(_context: Context, _payload: Charge) -> None: ...
@@ -131,7 +131,7 @@ def test_what_is_encoded_is_checked() -> None:
 
 
 def test_a_registered_function_can_be_called() -> None:
-    """As in a unit test, with a context that it makes; it keeps its name and its documentation."""
+    """A registered function can be called with a test context, and keeps its name and documentation."""
 
     @handler("report")
     def double(context: Context, payload: int) -> int:
@@ -165,7 +165,7 @@ def _coroutine(outcome: Any) -> TargetEnding:  # noqa: ANN401 - a result, or an 
 
 
 def test_a_coroutine_is_run_to_its_end() -> None:
-    """Its result, its errors and a deferral are those of a function."""
+    """Result, errors and deferral of a coroutine are those of a function."""
     assert _coroutine({"rows": 17}) == Succeeded(b'{"rows":17}')
 
 
@@ -178,20 +178,20 @@ def test_a_coroutine_is_run_to_its_end() -> None:
     ],
 )
 def test_what_a_coroutine_raises_fails_the_attempt(outcome: Exception, kind: str, *, retriable: bool) -> None:
-    """A timeout of its own is not the attempt's."""
+    """A timeout raised inside the coroutine is not reported as the attempt's timeout."""
     failed = _coroutine(outcome)
     assert isinstance(failed, Failed)
     assert (failed.error.type, failed.retriable) == (kind, retriable)
 
 
 def test_a_coroutine_may_defer() -> None:
-    """As a function."""
+    """A coroutine may defer like a function."""
     assert isinstance(_coroutine("defer"), Deferred)
 
 
 @pytest.mark.parametrize(("requested", "ending"), [("pause", Yielded), ("cancel", Stopped)])
 def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
-    """Where it says so."""
+    """A coroutine stops where it calls `stop_if_requested`."""
 
     @handler("report")
     class Steps:
@@ -204,7 +204,7 @@ def test_a_coroutine_stops_if_requested(requested: str, ending: type) -> None:
 
 @dataclass(frozen=True)
 class Counts:
-    """A result whose keys may be of any class."""
+    """A result with keys of any class."""
 
     by_number: dict[object, str]
     title: str = ""
@@ -212,7 +212,7 @@ class Counts:
 
 @pytest.mark.parametrize("result", [Counts({1: "a", "1": "b"}), Counts({}, "\udce9"), Counts({1: object()})])  # type: ignore[dict-item]  # what is tested
 def test_a_result_of_a_class_that_cannot_be_kept_is_refused(result: Counts) -> None:
-    """Two keys that JSON makes one, half a character, and what is no JSON: as plain results are."""
+    """Keys that JSON makes equal, lone surrogates and non-JSON values are rejected as in plain results."""
 
     @handler("tests.counts")
     def count(_context: Context, _payload: object) -> Counts:
@@ -227,7 +227,7 @@ def test_a_result_of_a_class_that_cannot_be_kept_is_refused(result: Counts) -> N
 
 
 def test_a_coroutine_that_cancels_itself_fails_its_attempt() -> None:
-    """By the cancellation's own name, in a thread of its own event loop."""
+    """The attempt fails with the cancellation's own class, in the thread of its event loop."""
 
     @handler("tests.cancelled")
     async def cancel(_context: Context, _payload: object) -> None:

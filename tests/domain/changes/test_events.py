@@ -58,7 +58,7 @@ def kinds(before: Any, after: Any) -> list[EventKind]:  # noqa: ANN401 - same
 
 @pytest.mark.parametrize("state", State)
 def test_each_end_is_told_once(state: State) -> None:
-    """A task that comes into a final state has ended; in one it stays in, or outside of them, nothing is told."""
+    """Entering a final state creates one event; staying in it, or other states, create none."""
     before = replace(RUNNING, state=State.WAITING if state is State.RUNNING else State.RUNNING)
     after = replace(RUNNING, state=state, version=3)
     ended = [EventKind.TASK_ENDED] if state in TERMINAL else []
@@ -69,7 +69,7 @@ def test_each_end_is_told_once(state: State) -> None:
 
 
 def test_an_event_says_what_a_rule_needs() -> None:
-    """Whose, which, of what, how it ended; neither payload nor result, and of the error its type only."""
+    """The event has owner, task, type and outcome; no payload or result, and only the error's type."""
     after = replace(RUNNING, state=State.FAILED, version=3, error=TaskError("Boom", "password=hunter2"))
     ended, failed = told(RUNNING, after)
     assert ended.detail == {
@@ -95,7 +95,7 @@ def test_an_event_says_what_a_rule_needs() -> None:
 
 
 def test_a_topology_and_its_nodes_are_told_apart() -> None:
-    """The whole has a kind of its own; a node is a task that names it."""
+    """A topology has its own kind; a node is a task that names it."""
     whole = replace(RUNNING, is_topology=True)
     assert kinds(whole, replace(whole, state=State.FAILED)) == [EventKind.TOPOLOGY_ENDED]
     node = replace(RUNNING, node_ref=NodeRef(ID, 1, "extract"))
@@ -105,7 +105,7 @@ def test_a_topology_and_its_nodes_are_told_apart() -> None:
 
 
 def test_a_late_start_is_told_once() -> None:
-    """With the write that says that the target was called, not with a claim; with one id, whichever write that is."""
+    """A late start is reported by the write after the target's call, not by a claim, and with one id."""
     claimed = replace(RUNNING, started_at=NOW + LATE_EVENT_AFTER)
     assert kinds(replace(RUNNING, state=State.SCHEDULED, started_at=None, attempt=0), claimed) == []
     said = replace(claimed, version=3, started_late=True)
@@ -117,7 +117,7 @@ def test_a_late_start_is_told_once() -> None:
 
 
 def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
-    """Only of this schedule, and only what was not told before."""
+    """Only this schedule's unreported skips are reported."""
     first, second = Remark(NOW, "2026-11-21T01:30+00:00", "the last run goes on"), Remark(NOW, "", "edited")
     before = replace(SCHEDULE, log=(Remark(1, "old", "calendar"),))
     after = replace(SCHEDULE, runs_skipped=2, edition=5, log=(*before.log, first, second))
@@ -136,7 +136,7 @@ def test_a_skipped_occurrence_is_told_with_its_reason() -> None:
 
 
 def test_a_missed_expectation_is_told_with_its_deadline() -> None:
-    """Once for each write that has found one; a change of what is expected tells nothing."""
+    """A miss is reported once per write that found one; changed expectations report nothing."""
     met = ExpectationState(1, 2, met_at=NOW - 1000)
     before = replace(SCHEDULE, expectation=met)
     after = replace(SCHEDULE, edition=5, expectation=replace(met, missed_at=NOW, misses=1))
@@ -155,7 +155,7 @@ def test_a_missed_expectation_is_told_with_its_deadline() -> None:
 
 
 def test_the_end_of_what_a_calendar_knows_is_told_once() -> None:
-    """When a schedule has found it, and again when it has found another one."""
+    """The end is reported when a schedule finds it, and again for another one."""
     after = replace(SCHEDULE, edition=5, calendar_end=CalendarEnd("off", NOW))
     (event,) = told(SCHEDULE, after)
     assert event.kind is EventKind.CALENDAR_ENDING

@@ -30,7 +30,7 @@ OUTCOMES = st.sampled_from(AttemptOutcome)
 
 @st.composite
 def plausible(draw: st.DrawFn) -> Task:
-    """Records as they come about: times near each other, attempts one after the other, in any state."""
+    """Plausible records: close times, consecutive attempts, any state."""
     at = draw(NEAR)
     lines = []
     for fence in range(1, 1 + draw(st.integers(0, 4))):
@@ -60,7 +60,7 @@ def plausible(draw: st.DrawFn) -> Task:
 
 @given(TASKS | plausible(), st.lists(LINES, max_size=3), INSTANTS | NEAR)
 def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], now: int) -> None:
-    """Whatever a record says, its parts lie one after the other from its beginning to its end, and sum to that."""
+    """The parts of any record are consecutive from beginning to end, and sum to the whole."""
     begin = min(record.created_at, record.due_at)
     end = max(begin, now if record.finished_at is None else record.finished_at)
     parts = timeline(record, older, now)
@@ -72,7 +72,7 @@ def test_the_parts_sum_to_the_whole(record: Task, older: list[AttemptRecord], no
 
 @given(TASKS | plausible(), INSTANTS | NEAR)
 def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: int) -> None:
-    """So do the gates of an explanation; an open task waits at exactly one, an ended one at none."""
+    """The gates of an explanation sum to the whole; an open task waits at exactly one, an ended one at none."""
     explanation = explain(record, Facts(now=now, lease=30 * SECOND))
     been = [gate for gate in explanation.gates if gate.duration is not None]
     assert sum(gate.duration or 0 for gate in been) == explanation.total
@@ -82,7 +82,7 @@ def test_the_gates_that_a_task_has_been_at_sum_to_the_whole(record: Task, now: i
 
 
 def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
-    """Nothing of it is unknown."""
+    """No part of the time is unknown."""
     line = AttemptRecord(1, 1, "w", NOW + 20, 20, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + 520, attempt_history=(line,), fence=1, attempt=1)
     parts = timeline(ended, (), NOW + HOUR)
@@ -94,7 +94,7 @@ def test_a_plain_task_on_time_was_dispatched_and_ran() -> None:
 
 
 def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
-    """A record without its waits says of the time between its due time and its first check that it does not know."""
+    """Without recorded waits, the time between due time and first check is reported as unknown."""
     line = AttemptRecord(1, 1, "w", NOW + MINUTE, 50, 500, AttemptOutcome.SUCCEEDED)
     ended = task(state=State.SUCCEEDED, finished_at=NOW + MINUTE + 500, attempt_history=(line,), fence=1, attempt=1)
     explanation = explain(ended, Facts(now=NOW + HOUR))
@@ -107,14 +107,14 @@ def test_what_an_older_version_did_not_record_is_one_part_of_its_own() -> None:
 
 
 def test_a_task_that_was_created_after_its_due_time_was_late_from_the_first() -> None:
-    """The time before its creation is told apart from the time after it."""
+    """The time before its creation is separate from the time after it."""
     late = task(created_at=NOW + MINUTE, next_at=NOW + MINUTE)
     parts = timeline(late, (), NOW + MINUTE + 5)
     assert [(part.gate, part.duration) for part in parts] == [(GateName.CREATION, MINUTE), (GateName.DISPATCH, 5)]
 
 
 def test_a_wait_goes_on_until_something_else_happens() -> None:
-    """Put back for the same again, a task has waited since the first time; after an attempt it waits anew."""
+    """Repeated waits for the same reason count from the first; after an attempt a wait is new."""
     waiting = task(lock=LockSpec("a"))
     waiting = replace(waiting, waits=waits_with(waiting, "lock a", NOW))
     assert waits_with(waiting, "lock a", NOW + MINUTE) == (Wait(NOW, "lock a"),)
@@ -124,7 +124,7 @@ def test_a_wait_goes_on_until_something_else_happens() -> None:
 
 
 def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> None:
-    """The record does not grow with each thing that a task waits for; what it forgets is told as not recorded."""
+    """The record does not grow with each wait; forgotten waits are reported as not recorded."""
     record = task()
     for number in range(10):
         record = replace(record, waits=waits_with(record, f"lock {number}", NOW + number * SECOND))
@@ -137,7 +137,7 @@ def test_the_record_keeps_a_few_waits_and_when_the_forgotten_ones_began() -> Non
 
 
 def test_the_record_keeps_when_the_wait_for_its_lock_began() -> None:
-    """It is what the lock's time limit counts from, however often the task waits for something else in between."""
+    """The time limit of the lock counts from it, however often the task waits for something else in between."""
     record = task(lock=LockSpec("db-17", wait_seconds=3600))
     for number in range(20):
         reason = "lock db-17" if number % 2 else "lock type/report"

@@ -30,7 +30,7 @@ def change(before: TaskSnapshot | None, after: TaskSnapshot | None) -> WatchedCh
 
 
 def write(number: int, version: int, **changes: Any) -> WatchedChange:  # noqa: ANN401 - same
-    """A write of one of several tasks that made this version."""
+    """A write of one of several tasks that produced this version."""
     before = snapshot(number, version - 1, **changes) if version > 1 else None
     return change(before, snapshot(number, version, **changes))
 

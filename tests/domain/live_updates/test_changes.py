@@ -20,7 +20,7 @@ from tests.domain.live_updates.change_snapshots import CONNECTION, change, snaps
 def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_they_come(
     writes: list[tuple[int, int]],
 ) -> None:
-    """Doubled, reordered and left out writes come to one change: from before the oldest to after the newest."""
+    """Repeated, reordered and omitted writes result in one change: from before the oldest to after the newest."""
     found = {each.subject.name: each for each in latest(write(*each) for each in writes)}
     assert found.keys() == {task_id(number).text for number, _ in writes}
     for number in {number for number, _ in writes}:
@@ -32,7 +32,7 @@ def test_of_several_changes_of_a_record_the_newest_is_told_in_whatever_order_the
 
 
 def test_a_removal_is_newer_than_what_was_removed() -> None:
-    """A record that is gone is told so, even if its last write is handled in the same batch, or after it."""
+    """A deletion is reported even if the last write is in the same batch, or comes later."""
     last = snapshot(1, 3)
     removed = change(last, None)
     assert (removed.version, removed.after) == (4, None)
@@ -41,7 +41,7 @@ def test_a_removal_is_newer_than_what_was_removed() -> None:
 
 
 def test_an_erased_task_is_gone_for_its_owner() -> None:
-    """The record of an erased task stays in the table for a while; whoever watches it is told that it is deleted."""
+    """The record of an erased task stays for a while; watchers get a deletion."""
     before, after = snapshot(1, 3), snapshot(1, 4, erased=True)
     assert change(before, after).after is None
     assert change(after, None).before is None
@@ -87,7 +87,7 @@ def test_a_task_that_leaves_a_list_is_told_to_those_who_list_it() -> None:
 
 
 def test_too_many_changes_for_a_connection_are_told_as_one_word() -> None:
-    """Up to a hundred changes are told; of one more, that the list should be read again, once for each subscription."""
+    """Up to a hundred changes are sent; with one more, each subscription is asked to read the list again."""
     many = [write(number, 1) for number in range(MAX_PUSHED_CHANGES + 1)]
     one = subscription(Topic(TopicKind.TASK, task_id(0).text), "one", connection=Connection("c2", "me", NOW))
     flooded, calm = pushes([subscription(ref="a"), subscription(ref="b"), one], many)
@@ -98,7 +98,7 @@ def test_too_many_changes_for_a_connection_are_told_as_one_word() -> None:
 
 
 def test_nobody_who_watches_something_else_is_told_anything() -> None:
-    """There is no push for a connection that no change concerns."""
+    """A connection without matching changes gets no push."""
     assert pushes([subscription(Topic(TopicKind.TASK, task_id(7).text))], [write(1, 1)]) == []
 
 

@@ -23,7 +23,7 @@ _SATURDAY = 5
 
 @dataclass
 class Meaning:
-    """What a description names.
+    """The subject of a description.
 
     Attributes:
         times: seconds since midnight.
@@ -110,7 +110,7 @@ def _list(unit: str) -> str:
 
 
 def _of(unit: str, size: str) -> str:
-    """All ways to say some minutes of every hour, or some seconds of every minute."""
+    """All spellings of some minutes of every hour, or some seconds of every minute."""
     listed = rf"at (?:{_list(unit)}) of every {size}"
     return rf"(?P<values>every {unit}|every \d+ {unit}s(?: from {unit} \d+)?|{listed})"
 

@@ -1,4 +1,4 @@
-"""The slow way to know when a cron expression comes: look at every minute. It shares no code with the domain."""
+"""The slow way to find the times of a cron expression: look at every minute. It shares no code with the domain."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ZONES = (
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an expression, and what it means."""
+    """A column of an expression, and its meaning."""
 
     text: str
     values: frozenset[int] = field(repr=False)
 
     @property
     def starred(self) -> bool:
-        """Whether it is a wildcard, as crons tell by its first letter."""
+        """Whether it is a wildcard, which crons recognise by its first letter."""
         return self.text.startswith(("*", "?"))
 
 
@@ -86,7 +86,7 @@ def columns(draw: st.DrawFn, low: int, high: int, kinds: str = "* */ list range 
             return Column(f"{first}/{step}", frozenset(range(first, high + 1, step)))
         case kind:
             first, last = sorted(draw(st.tuples(st.integers(low, high), st.integers(low, high))))
-            # A step over a range of one value is no range to some crons; it has tests of its own.
+            # A step over a range of one value is not a range for some crons; it has separate tests.
             stepped = kind == "range/" and first < last
             step = draw(st.integers(1, len(whole))) if stepped else 1
             suffix = f"/{step}" if stepped else ""
@@ -105,7 +105,7 @@ EXPRESSIONS = st.builds(
 def walk(
     expression: Expression, zone: str, start: datetime, end: datetime, *, shift: bool = False, both: bool = False
 ) -> list[datetime]:
-    """Every instant in [start, end) at which the expression comes, in UTC."""
+    """Every instant in [start, end) that matches the expression, in UTC."""
     twice = both or expression.follows_clock
     found = {
         instant
@@ -119,14 +119,14 @@ def walk(
 
 @lru_cache(maxsize=64)
 def zone_info(name: str) -> ZoneInfo:
-    """The rules of the pinned package, whatever this machine has."""
+    """The rules of the pinned package, independent of this machine."""
     with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 
 
 @lru_cache(maxsize=256)
 def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime, int]]:
-    """Each minute in [start, end), what the clock shows then, and whether it shows it again."""
+    """Each minute in [start, end), its local time, and whether that occurs again."""
     info = zone_info(zone)
     found = []
     instant = start
@@ -139,7 +139,7 @@ def _minutes(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, 
 
 @lru_cache(maxsize=256)
 def _left_out(zone: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime]]:
-    """Each wall time that the clock never shows, with the first instant after it, if that lies in [start, end)."""
+    """Each skipped local time, with the first instant after it, if that is in [start, end)."""
     info = zone_info(zone)
     wall = start.astimezone(info).replace(tzinfo=None) - timedelta(days=1)
     last = end.astimezone(info).replace(tzinfo=None) + timedelta(days=1)

@@ -21,7 +21,7 @@ HOURLY = changed(scheduled("0 * * * *"), calendars=(WEEKENDS,), remaining_runs=0
 
 
 def test_a_backfill_goes_at_its_pace() -> None:
-    """Six a minute are due ten seconds apart, whatever runs the schedule has left; excluded ones take no place."""
+    """Six a minute are due ten seconds apart, regardless of the remaining runs; excluded ones take no slot."""
     backfill = requested(at("2026-11-20T20:00"), at("2026-11-21T02:00"), 6, NOW)
     found = [occurrence for occurrence, _ in steps(HOURLY, backfill, SIZE)]
     assert backfill.size(HOURLY) == len(found) == 7
@@ -41,7 +41,7 @@ def test_what_is_excluded_takes_no_place_in_the_pace() -> None:
 
 @given(st.integers(0, 60))
 def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
-    """Stopped anywhere and resumed from the cursor it gives the same occurrences with the same due times."""
+    """A backfill stopped anywhere and resumed from its cursor has the same occurrences and due times."""
     backfill = requested(NOW - 2 * DAY, NOW, 30, NOW)
     whole = list(steps(HOURLY, backfill, SIZE))
     first = list(islice(steps(HOURLY, backfill, SIZE), stop))
@@ -58,14 +58,14 @@ def test_a_backfill_goes_on_where_it_stopped(stop: int) -> None:
     ],
 )
 def test_what_is_no_backfill_is_refused(start: int, end: int, per_minute: int, field: str) -> None:
-    """An empty stretch, one that lies ahead, and a pace out of bounds."""
+    """An empty period, a future one, and a pace out of bounds are refused."""
     with pytest.raises(FieldInvalid) as refusal:
         requested(start, end, per_minute, NOW)
     assert refusal.value.field == field
 
 
 def test_an_occurrence_is_the_same_task_whoever_makes_it() -> None:
-    """Its id follows from schedule, revision and local time; another of any of them is another task."""
+    """Its id follows from schedule, revision and local time; a difference in any of them is another task."""
     one = derived("s", 1, "2026-11-21T02:33:00+00:00")
     assert one == derived("s", 1, "2026-11-21T02:33:00+00:00")
     others = {

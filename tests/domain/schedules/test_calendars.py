@@ -30,7 +30,7 @@ FREEZE = Calendar("freeze", spans=(Span(at("2026-12-20T10:00"), at("2026-12-22T1
         (HOLIDAYS, "2026-12-25T00:00", "uk-holidays: 2026-12-25 (Christmas Day)"),
         (HOLIDAYS, "2026-12-24T23:59", None),
         (HOLIDAYS, "2026-12-26T00:00", None),
-        # By London's clock, an hour ahead of UTC in June.
+        # By London's time, an hour ahead of UTC in June.
         (HOLIDAYS, "2027-06-06T23:00", "uk-holidays: 2027-06-07 (a made-up day)"),
         (HOLIDAYS, "2027-06-07T23:00", None),
         (WEEKENDS, "2026-11-22T12:00", "weekends: Sunday"),
@@ -77,7 +77,7 @@ def test_where_several_windows_lie_the_first_says_why() -> None:
     ],
 )
 def test_the_next_working_moment(calendars: tuple[Calendar, ...], moment: str, expected: str) -> None:
-    """It is the first one at which every calendar lets work run."""
+    """It is the first instant at which every calendar allows work."""
     assert next_working_moment(calendars, at(moment)) == at(expected)
 
 
@@ -90,7 +90,7 @@ def test_windows_may_be_given_in_any_order() -> None:
 
 
 def test_there_may_be_no_working_moment() -> None:
-    """A calendar that lets nothing run, or only long ago, has none in two years, and the search ends."""
+    """A calendar that allows nothing, or only long ago, has no instant within two years, and the search ends."""
     nothing = Calendar("nothing", CalendarMode.INCLUDES)
     long_ago = Calendar("past", CalendarMode.INCLUDES, dates={date(2020, 1, 1): ""})
     assert next_working_moment((nothing,), at("2026-11-21")) is None
@@ -111,7 +111,7 @@ def test_a_window_on_the_days_that_clocks_are_changed() -> None:
 
 
 def test_a_day_that_a_zone_left_out_is_no_day() -> None:
-    """2011-12-30 never was in Apia: a calendar of that date covers nothing."""
+    """2011-12-30 did not exist in Apia: a calendar of that date covers nothing."""
     calendar = Calendar("c", zone=zone_named("Pacific/Apia"), dates={date(2011, 12, 30): ""})
     assert not any(calendar.covering(at("2011-12-29") + hour * HOUR) for hour in range(72))
 

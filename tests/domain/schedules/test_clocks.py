@@ -1,4 +1,4 @@
-"""What schedules do when clocks are changed, in the zones that do it most oddly."""
+"""Schedules at clock changes, in the zones with the oddest ones."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tests.domain.schedules.reference import zone_info
 from tests.domain.schedules.times import at, clock, locals_of, scheduled
 
 GAPS = [
-    # zone, expression, from, what comes when it is skipped, what comes when it is shifted
+    # zone, expression, from, result when skipped, result when shifted
     ("America/New_York", "30 2 * * *", "2027-03-13T12:00", "2027-03-15T02:30:00-04:00", "2027-03-14T03:00:00-04:00"),
     ("America/New_York", "*/20 2 * * *", "2027-03-14", "2027-03-15T02:00:00-04:00", "2027-03-14T03:00:00-04:00"),
     ("Europe/London", "30 1 * * *", "2027-03-27T12:00", "2027-03-29T01:30:00+01:00", "2027-03-28T02:00:00+01:00"),
     ("Europe/Berlin", "0 2 * * *", "2027-03-27T12:00", "2027-03-29T02:00:00+02:00", "2027-03-28T03:00:00+02:00"),
     # Half an hour: 02:00 to 02:30.
     ("Australia/Lord_Howe", "15 2 * * *", "2027-10-02T00:00", "2027-10-04T02:15:00+11:00", "2027-10-03T02:30:00+11:00"),
-    # Midnight itself did not come.
+    # Midnight did not exist.
     ("America/Sao_Paulo", "0 0 * * *", "2018-11-03T12:00", "2018-11-05T00:00:00-02:00", "2018-11-04T01:00:00-02:00"),
-    # A whole day did not come.
+    # A whole day did not exist.
     ("Pacific/Apia", "0 9 * * *", "2011-12-29T20:00", "2011-12-31T09:00:00+14:00", "2011-12-31T00:00:00+14:00"),
     # The end of Ramadan: from UTC back to the standard time of UTC+1.
     ("Africa/Casablanca", "30 2 * * *", "2025-04-05T12:00", "2025-04-07T02:30:00+01:00", "2025-04-06T03:00:00+01:00"),
@@ -35,7 +35,7 @@ GAPS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "skipped", "shifted"), GAPS)
 def test_a_time_that_the_clock_jumps_over(zone: str, text: str, after: str, skipped: str, shifted: str) -> None:
-    """It is skipped, or it comes at the first moment after the gap, once, as chosen."""
+    """It is skipped, or occurs once at the first instant after the gap, as chosen."""
     assert locals_of(text, clock(zone), after, 1) == [skipped]
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[0] == shifted
     assert locals_of(text, clock(zone, Gap.SHIFT_FORWARD), after, 2)[1] > shifted
@@ -53,7 +53,7 @@ FOLDS = [
 
 @pytest.mark.parametrize(("zone", "text", "after", "first", "second"), FOLDS)
 def test_a_time_that_the_clock_shows_twice(zone: str, text: str, after: str, first: str, second: str) -> None:
-    """It comes the first time only, or both times, as chosen."""
+    """It occurs the first time only, or both times, as chosen."""
     once = locals_of(text, clock(zone), after, 2)
     assert once[0] == first
     assert once[1][:10] > first[:10]
@@ -70,7 +70,7 @@ def test_a_zone_without_summer_time_has_nothing_to_decide() -> None:
 @pytest.mark.parametrize("gap", Gap)
 @pytest.mark.parametrize("fold", Fold)
 def test_a_wildcard_hour_follows_the_clock(gap: Gap, fold: Fold) -> None:
-    """Every half hour is every half hour of elapsed time, whatever is chosen for fixed times; so has Vixie cron it."""
+    """Every half hour means elapsed time, regardless of the choice for fixed times, as in Vixie cron."""
     where = clock("Europe/London", gap, fold)
     for day in ("2027-03-28", "2027-10-31"):
         found = following(scheduled("*/30 * * * *", where), at(day) - HOUR, 10)
@@ -120,7 +120,7 @@ def test_a_midnight_that_does_not_come_is_told_or_made_up(zone: str, day: str, t
     ],
 )
 def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after: str, note: str) -> None:
-    """It is not made up, whatever is chosen, but the preview has it with the reason."""
+    """It is not made up, but the preview shows it with the reason."""
     for gap in Gap:
         lost = [each for each in following(scheduled(text, clock(zone, gap)), at(after), 3) if not each.runs]
         assert [each.note.startswith(note) for each in lost] == [True]
@@ -137,20 +137,20 @@ def test_what_a_wildcard_hour_loses_in_a_gap_is_told(zone: str, text: str, after
     ],
 )
 def test_a_wildcard_hour_that_goes_on_after_a_gap_has_lost_nothing(zone: str, text: str, after: str) -> None:
-    """Where each lost time has its like after the gap, the runs are as far apart as ever, and nothing is told."""
+    """If each lost time has an equivalent after the gap, the runs keep their distance, and nothing is reported."""
     found = following(scheduled(text, clock(zone)), at(after), 6)
     assert all(each.runs and not each.note for each in found)
     assert len({later.at - each.at for each, later in pairwise(found)} - {4000}) == 1
 
 
 def test_all_hours_written_out_are_fixed_hours() -> None:
-    """`0-23` is a list of times of day: each comes once, and the hour that is repeated only the first time."""
+    """`0-23` is a list of times of day: each occurs once, and in the repeated hour only the first time."""
     found = locals_of("0 0-23 * * *", clock("America/New_York"), "2027-11-07T05:00", 2)
     assert found == ["2027-11-07T01:00:00-04:00", "2027-11-07T02:00:00-05:00"]
 
 
 def test_minutes_by_steps_in_a_fixed_hour_come_once() -> None:
-    """The hour decides: `*/30 1` runs twice in the night when 01:00 to 02:00 comes twice, and not four times."""
+    """The hour decides: `*/30 1` runs twice in the night when 01:00 to 02:00 is repeated, and not four times."""
     found = locals_of("*/30 1 * * *", clock("Europe/London"), "2027-10-30T12:00", 3)
     assert found == ["2027-10-31T01:00:00+01:00", "2027-10-31T01:30:00+01:00", "2027-11-01T01:00:00+00:00"]
 
@@ -165,7 +165,7 @@ def test_elapsed_time_knows_no_clock() -> None:
 
 
 def test_the_preview_says_what_was_decided() -> None:
-    """A skipped time is in the preview, does not run and says why; a repeated one says which of the two it is."""
+    """A skipped time is in the preview with the reason; a repeated one says which of the two it is."""
     spring = following(scheduled("30 1 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert [(each.runs, each.note) for each in spring] == [
         (False, "01:30 does not exist on 2027-03-28 in Europe/London: skipped"),
@@ -183,7 +183,7 @@ def test_the_preview_says_what_was_decided() -> None:
 
 
 def test_a_skip_at_the_moment_of_another_run_is_told_there() -> None:
-    """01:00 is skipped at the very instant at which 02:00 runs: one occurrence, which says both."""
+    """01:00 is skipped at the very instant at which 02:00 runs: one occurrence explains both."""
     found = following(scheduled("0 1,2 * * *", clock("Europe/London")), at("2027-03-27T12:00"), 2)
     assert (found[0].key, found[0].runs) == ("2027-03-28T02:00:00+01:00", True)
     assert found[0].note == "01:00 does not exist on 2027-03-28 in Europe/London: skipped"
@@ -215,7 +215,7 @@ def test_times_of_a_list_are_decided_alike() -> None:
     st.integers(0, at("2150-01-01")),
 )
 def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> None:
-    """The offset of the piece that an instant lies in is the zone's, and at its edges it changes or a year does."""
+    """Within a piece the offset is the zone's; at its edges the offset or the year changes."""
     zone, info = zone_named(name), zone_info(name)
     period = zone.period_at(instant)
     assert period.start <= instant < period.end
@@ -236,7 +236,7 @@ def test_a_zones_pieces_say_what_zoneinfo_says(name: str, instant: Millis) -> No
     st.lists(st.integers(0, 2 * DAY // MINUTE), max_size=9),
 )
 def test_an_even_stretch_of_a_clock_has_each_time_once(name: str, wall: Millis, minutes: list[int]) -> None:
-    """Where a zone says that its clock runs evenly, each wall time is the one instant that its offset says."""
+    """In an even stretch, each local time is the one instant given by the offset."""
     zone = zone_named(name)
     offset = zone.even_offset(wall, wall + 2 * DAY)
     for minute in minutes if offset is not None else ():
@@ -266,13 +266,13 @@ def test_what_is_no_zone_is_refused(name: str) -> None:
 
 
 def test_a_zone_in_the_wrong_case_is_named() -> None:
-    """The error says which zone was probably meant."""
+    """The error suggests the intended zone."""
     with pytest.raises(FieldInvalid, match="did you mean Europe/London"):
         zone_named("europe/london")
 
 
 def test_the_version_of_the_rules_is_known() -> None:
-    """It reads like `2026a`, and is stored beside what was computed by it."""
+    """The version is like `2026a`, and is stored with the results."""
     version = tzdata_version()
     assert version[:4].isdigit()
     assert version[4:].isalpha()

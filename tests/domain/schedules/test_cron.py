@@ -53,7 +53,7 @@ def instants(recurrence: ZonedRecurrence, start: Millis, end: Millis) -> list[da
 def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
     expression: reference.Expression, zone: str, day: str, gap: Gap, fold: Fold
 ) -> None:
-    """Around changes of clocks and away from them, forwards, backwards and by number, in every zone."""
+    """The results agree around clock changes and elsewhere, forwards, backwards and counted, in every zone."""
     start, end = at(day) - DAY, at(day) + 2 * DAY
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     expected = reference.walk(
@@ -86,7 +86,7 @@ def test_arithmetic_finds_what_a_walk_over_every_minute_finds(
 def test_next_and_previous_agree(
     expression: reference.Expression, zone: str, instant: Millis, gap: Gap, fold: Fold
 ) -> None:
-    """The next after the one before is the next one, none lies between, and the number between says so."""
+    """The next after the previous is the next, nothing lies between, and the count agrees."""
     recurrence = ZonedRecurrence(parse_cron(str(expression), Dialect.VIXIE), clock(zone, gap, fold))
     later = recurrence.after(instant)
     assert later is not None
@@ -119,7 +119,7 @@ def test_next_and_previous_agree(
         ("0 0 L-2W * *", "2026-11-21", ["2026-11-27T00:00", "2026-12-29T00:00", "2027-01-29T00:00"]),
         ("0 0 1,LW * *", "2026-11-21", ["2026-11-30T00:00", "2026-12-01T00:00", "2026-12-31T00:00"]),
         ("0 0 31W * ?", "2026-11-21", ["2026-12-31T00:00", "2027-01-29T00:00", "2027-03-31T00:00"]),
-        # Both days given: either is enough.
+        # With both day fields, either is enough.
         ("0 0 13 * FRI", "2026-11-21", ["2026-11-27T00:00", "2026-12-04T00:00", "2026-12-11T00:00"]),
         ("30 15 10 * * *", "2026-11-21", ["2026-11-21T10:15:30", "2026-11-22T10:15:30", "2026-11-23T10:15:30"]),
         ("*/20 59 23 31 12 *", "2026-11-21", ["2026-12-31T23:59:00", "2026-12-31T23:59:20", "2026-12-31T23:59:40"]),
@@ -132,7 +132,7 @@ def test_days_of_the_month(text: str, after: str, expected: list[str]) -> None:
 
 
 def test_nothing_comes_after_the_last_year() -> None:
-    """The calendar of schedules ends with 2199, and asking beyond it answers none."""
+    """Schedules end with the year 2199, and later there are no occurrences."""
     recurrence = recurrence_of(parse_cron("0 0 1 1 *"), UTC_CLOCK, 0)
     assert recurrence.after(at("2198-06-01")) == at("2199-01-01")
     assert recurrence.after(at("2199-01-01")) is None
@@ -185,12 +185,12 @@ def test_the_real_intervals_are_rates() -> None:
 @settings(deadline=None)
 @given(reference.EXPRESSIONS, st.integers(0, 3_000))
 def test_croniter_agrees_on_the_days_of_the_kubernetes_dialect(expression: reference.Expression, days: int) -> None:
-    """Airflow's cron takes `*/2` beside another day as Kubernetes does; only `*/1` is every day there."""
+    """Airflow's cron reads `*/2` beside another day like Kubernetes; only `*/1` is every day there."""
     expression = replace(
         expression, minute=reference.Column("0", frozenset({0})), hour=reference.Column("0", frozenset({0}))
     )
     if "*/1" in {expression.day.text, expression.weekday.text} or re.search(r"\b(\d+)-\1\b", str(expression)):
-        # It takes `5-5` for every value.
+        # It reads `5-5` as every value.
         return
     start = datetime(2024, 1, 1, tzinfo=UTC) + timedelta(days=days)
     try:
@@ -204,7 +204,7 @@ def test_croniter_agrees_on_the_days_of_the_kubernetes_dialect(expression: refer
 @settings(deadline=None)
 @given(reference.EXPRESSIONS, st.sampled_from(reference.ZONES), st.sampled_from(DAYS))
 def test_cronsim_agrees_where_it_has_the_same_rules(expression: reference.Expression, zone: str, day: str) -> None:
-    """As Debian's cron: a time in the gap comes right after it, one in the fold the first time only.
+    """As in Debian's cron, a skipped time runs right after the gap, a repeated one the first time only.
 
     Where it differs, for a reason: it counts a minute that begins with `*` as a wildcard, even at a fixed hour, so
     that `*/10 1 * * *` runs twelve times in a fold, where the design asks for a wildcard *hour*; it gives the end of
@@ -214,9 +214,9 @@ def test_cronsim_agrees_where_it_has_the_same_rules(expression: reference.Expres
     if zone in _HALF_HOURS or (expression.minute.starred and not expression.hour.starred):
         return
     if expression.hour.starred and not expression.follows_clock:
-        # It takes `*/24` for a wildcard.
+        # It reads `*/24` as a wildcard.
         return
-    # Its steps through a year of rare days take seconds; months are compared with the walk.
+    # Its iteration over a year of rare days takes seconds; months are compared minute by minute.
     expression = replace(expression, month=reference.Column("*", frozenset(range(1, 13))))
     start, end = to_datetime(at(day) - DAY), to_datetime(at(day) + 2 * DAY)
     expected: list[datetime] = []

@@ -53,7 +53,7 @@ SATURDAY, SUNDAY = 5, 6
     ],
 )
 def test_two_spellings_are_one_expression(text: str, same: str) -> None:
-    """Nicknames, names, ranges that wrap round and the other ways to write a value mean what their long form means."""
+    """Nicknames, names, wrapping ranges and other spellings have the meaning of their long form."""
     assert parse_cron(text) == parse_cron(same)
 
 
@@ -131,7 +131,7 @@ def test_two_spellings_are_one_expression(text: str, same: str) -> None:
     ],
 )
 def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str) -> None:
-    """The error names the field and says why, and where there is a choice it names the choice."""
+    """The error names the field and the reason, and the alternatives if it is ambiguous."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert refusal.value.field == "cron"
@@ -139,7 +139,7 @@ def test_what_is_no_expression_or_is_ambiguous_is_refused(text: str, reason: str
 
 
 def test_croniters_own_reading_of_a_single_value_range_is_not_taken() -> None:
-    """`23-23/24` is 23 o'clock, as in every cron; croniter makes it all hours, and would run at midnight."""
+    """`23-23/24` is 23 o'clock, as in every cron; croniter reads it as all hours, and would run at midnight."""
     assert parse_cron("17 23-23/24 * * *").hours == (23,)
     assert parse_cron("5-5 * * * *").minutes == (5,)
 
@@ -180,7 +180,7 @@ def test_parsing_any_text_raises_only_its_own_error(text: str) -> None:
     ],
 )
 def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
-    """Its six fields with a year, its Sunday of 1, its `L`, `W` and `#`, its rates and its single times."""
+    """Six fields with a year, Sunday as 1, `L`, `W` and `#`, rates and single times are supported."""
     timing = parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert locals_of(timing, UTC_CLOCK, "2026-11-21", 3) == [f"{each}:00+00:00" for each in expected]
 
@@ -204,7 +204,7 @@ def test_the_dialect_of_eventbridge(text: str, expected: list[str]) -> None:
     ],
 )
 def test_what_eventbridge_refuses_is_refused(text: str, reason: str) -> None:
-    """Its dialect has its own rules, and the error says which one is broken."""
+    """The dialect's own rules apply, and the error names the violated one."""
     with pytest.raises(FieldInvalid, match="cron") as refusal:
         parse_timing(cron=text, dialect=Dialect.EVENTBRIDGE)
     assert reason in refusal.value.reason
@@ -243,7 +243,7 @@ SUNDAY_IS_ONE, SUNDAY_IS_ZERO = "in Quartz, where Sunday is 1", "in Spring and c
 def test_an_expression_that_crons_read_differently_is_refused_with_both_readings(
     text: str, words: tuple[str, ...]
 ) -> None:
-    """Nothing runs on other days than in the program that an expression comes from: its author chooses a reading."""
+    """An expression with two readings needs a choice, so that nothing runs on other days than before."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_cron(text)
     assert [each for each in words if each not in refusal.value.reason] == []
@@ -258,7 +258,7 @@ def test_an_expression_that_crons_read_differently_is_refused_with_both_readings
     ],
 )  # fmt: skip
 def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
-    """A name of a day, a wildcard, or a number that only one reading takes, is no choice."""
+    """A name of a day, a wildcard, or a number with only one reading is accepted."""
     assert parse_cron(text)
 
 
@@ -287,7 +287,7 @@ def test_what_all_crons_read_alike_is_accepted(text: str) -> None:
     ],
 )
 def test_a_dialect_has_its_own_reading(dialect: str, text: str, words: str) -> None:
-    """An expression is taken as it was written elsewhere, with the days that it means there."""
+    """An expression keeps the days that it has in its original program."""
     assert describe_cron(parse_cron(text, Dialect(dialect))) == words
 
 
@@ -313,7 +313,7 @@ def test_what_a_dialect_does_not_have_is_refused_in_it(dialect: str, text: str, 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda each: each.text)
 def test_the_table_of_differences_says_what_the_parser_does(difference: Difference) -> None:
-    """What the table calls rejected is, everything else is not, and each named dialect reads the expression."""
+    """Expressions that the table calls rejected are, others are not, and each named dialect accepts the expression."""
     try:
         parse_cron(difference.text)
     except FieldInvalid:

@@ -108,7 +108,7 @@ def test_an_expression_of_eventbridge_is_read_by_its_own_numbers(text: str, word
 
 @pytest.mark.parametrize(("fields", "words"), TIMINGS)
 def test_every_kind_of_timing_is_said_in_words(fields: dict[str, Any], words: str) -> None:
-    """Rates, intervals, dates and permanent schedules have words, too."""
+    """Rates, intervals, dates and permanent schedules have descriptions."""
     assert describe_timing(parse_timing(**fields)) == words
 
 

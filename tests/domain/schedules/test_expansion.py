@@ -27,7 +27,7 @@ NOW = at("2027-01-01T00:00:30")
 def test_catching_up_never_exceeds_its_policy(
     schedule: Schedule, done: Millis, away: Millis, catch_up_seconds: int
 ) -> None:
-    """At most one of the missed runs: the latest that may, not later than the window, and none that was excluded."""
+    """At most one missed run is caught up: the latest within the window that was not excluded."""
     schedule = changed(schedule, catch_up_seconds=catch_up_seconds)
     now = done + away
     caught_up = catch_up(schedule, done, now)
@@ -46,12 +46,12 @@ def test_catching_up_never_exceeds_its_policy(
 
 @pytest.mark.parametrize("text", ["* * * * *", "* * * * * *", "*/7 3-17 * * 1-5", "30 1 * * *"])
 def test_a_year_is_caught_up_in_milliseconds(text: str) -> None:
-    """Counting is arithmetic: a year of every second takes no longer than a day of every hour."""
+    """Counting is arithmetic: a year of every second is as fast as a day of every hour."""
     schedule = scheduled(text, clock("Europe/London"))
     catch_up(schedule, NOW - 365 * DAY, NOW)
     began = time.process_time()
     caught_up = catch_up(schedule, NOW - 365 * DAY, NOW)
-    # Second by second it would take a minute.
+    # Iterating over seconds would take a minute.
     assert time.process_time() - began < 1
     assert caught_up.missed >= 364
 
@@ -65,13 +65,13 @@ def test_a_year_of_every_second_within_calendars_is_caught_up_in_milliseconds() 
     )
     began = time.process_time()
     caught_up = catch_up(schedule, NOW - 365 * DAY, NOW)
-    # Second by second it would take minutes.
+    # Iterating over seconds would take minutes.
     assert time.process_time() - began < 20
     assert (caught_up.missed, caught_up.run) == (365 * 86_400, None)
 
 
 def test_the_decision_is_told_in_words() -> None:
-    """How many were missed, which one runs, and why none does."""
+    """The text says how many were missed, which one runs, and why none does."""
     schedule = scheduled("* * * * *")
     assert catch_up(schedule, NOW - HOUR, NOW).note == (
         "60 occurrences were missed: the one at 2027-01-01T00:00:00+00:00 runs, 59 skipped"
@@ -85,7 +85,7 @@ def test_the_decision_is_told_in_words() -> None:
 
 
 def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
-    """One pass gives them all, or as many as it may, and then says to look again at once."""
+    """One pass gives all of them, or the maximum, and then requests another at once."""
     schedule = scheduled("* * * * * *")
     assert len(expand(schedule, NOW, NOW + MINUTE).occurrences) == 60
     some = expand(schedule, NOW, NOW + MINUTE, limit=25)
@@ -93,7 +93,7 @@ def test_a_schedule_of_one_a_second_has_sixty_a_minute() -> None:
 
 
 def test_the_last_run_ends_a_schedule() -> None:
-    """When no run remains, or nothing is left before its end, there is no next expansion."""
+    """Without remaining runs or times before its end, there is no next expansion."""
     schedule = replace(scheduled("* * * * *"), remaining_runs=3)
     found = expand(schedule, NOW, NOW + 10 * MINUTE)
     assert (len(found.occurrences), found.remaining_runs, found.next_at) == (3, 0, None)
@@ -103,7 +103,7 @@ def test_the_last_run_ends_a_schedule() -> None:
 
 
 def test_a_skipped_occurrence_uses_no_run() -> None:
-    """Three runs remain, and a day off lies between: three runs come all the same."""
+    """With three remaining runs and a day off between, three runs occur."""
     schedule = replace(
         scheduled("0 0 * * *"), remaining_runs=3, calendars=(Calendar("off", weekdays=frozenset({5, 6})),)
     )
@@ -112,7 +112,7 @@ def test_a_skipped_occurrence_uses_no_run() -> None:
 
 
 def test_a_permanent_schedule_keeps_its_bounds() -> None:
-    """Not before its start, not after its end, not when no run remains."""
+    """It runs neither before its start, after its end, nor without remaining runs."""
     schedule = scheduled(parse_timing(permanent=60))
     assert next_permanent_run(changed(schedule, start_at=NOW + HOUR), NOW) == NOW + HOUR
     assert next_permanent_run(changed(schedule, end_at=NOW), NOW) is None

@@ -1,4 +1,4 @@
-"""What an expansion writes down in a schedule's record, and what it places."""
+"""The record and the occurrences that an expansion writes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_expansion_places_all_up_to_the_horizon_and_says_when_the_next_is() -
 
 
 def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> None:
-    """It is placed before the others, counts as placed, and is not remembered any longer."""
+    """It is placed before the others, counts as placed, and is then forgotten."""
     schedule = STORED.schedule()
     decided, found = decide_missed(replace(STORED, done=NOW - HOUR, remaining_runs=9), schedule, NOW, NOW)
     assert found.run is not None
@@ -56,7 +56,7 @@ def test_a_missed_occurrence_that_was_decided_upon_comes_first_and_once() -> Non
 
 
 def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
-    """While the last run lies ahead it is active, and expanded once more when that was due; then it has ended."""
+    """It stays active while its last run is in the future, is expanded once more after that, and then ends."""
     last = replace(STORED, spec=replace(STORED.spec, end_at=NOW + MINUTE))
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     due_at = found.runs[-1].due_at
@@ -67,7 +67,7 @@ def test_a_schedule_ends_only_after_its_last_occurrence_was_due() -> None:
 
 
 def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_they_have_begun() -> None:
-    """A minute later, then at growing intervals while some are open; it goes on behind the last that it has placed."""
+    """It is checked after a minute, then less often while some are open, and continues after the last placed one."""
     last = replace(STORED, remaining_runs=1, runs_limit=1)
     found = expand_timing(last, last.schedule(), NOW + HOUR, NOW + HOUR, NOW, DELAY)
     assert (found.after.state, found.next_at) == (ScheduleState.ACTIVE, NOW + MINUTE)
@@ -80,7 +80,7 @@ def test_a_schedule_that_has_placed_as_many_as_may_begin_is_looked_into_until_th
 
 
 def test_occurrences_that_a_calendar_excludes_are_counted_and_remarked_once_for_each_reason() -> None:
-    """Three excluded minutes leave one remark, which says how many there were."""
+    """Three excluded minutes leave one remark with their number."""
     schedule = replace(STORED.schedule(), calendars=(Calendar("closed", weekdays=frozenset(range(7))),))
     found = expand_timing(STORED, schedule, NOW + 3 * MINUTE, NOW + 3 * MINUTE, NOW, DELAY)
     assert (found.runs, found.after.runs_started, found.after.runs_skipped) == ((), 0, 3)
@@ -104,7 +104,7 @@ def test_a_backfill_goes_on_where_it_stopped_and_ends_once() -> None:
 
 
 def test_a_backfill_places_nothing_beyond_the_horizon() -> None:
-    """At one a minute, ninety seconds ahead hold two of them: the others come with later expansions."""
+    """At one a minute, ninety seconds ahead contain two; the others come with later expansions."""
     run = BackfillRun("b", requested(NOW - DAY, NOW - DAY + HOUR, 1, NOW), 60)
     part = expand_backfill(STORED.schedule(), run, NOW + 90 * SECOND, NOW, 1000)
     assert (len(part.occurrences), part.more, part.after.finished_at) == (2, False, None)

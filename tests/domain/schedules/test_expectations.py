@@ -54,14 +54,14 @@ def ran(ended: int, state: State = State.SUCCEEDED) -> Task:
         ("Asia/Kolkata", "00:00", "2026-07-01T00:00:00Z", "2026-07-01T18:30:00.000Z"),
         # The clock jumps from 01:00 to 02:00: half past one is at the jump.
         ("Europe/London", "01:30", "2027-03-28T00:00:00Z", "2027-03-28T01:00:00.000Z"),
-        # It shows half past one twice: a run has until the second.
+        # Half past one occurs twice: a run has until the second.
         ("Europe/London", "01:30", "2026-10-25T00:00:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T00:45:00Z", "2026-10-25T01:30:00.000Z"),
         ("Europe/London", "01:30", "2026-10-25T01:30:00Z", "2026-10-26T01:30:00.000Z"),
     ],
 )
 def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: str, after: str, deadline: str) -> None:
-    """Also on the days on which clocks are changed: at the jump, or at the later of two."""
+    """This includes days with clock changes: at the jump, or at the later of two times."""
     spec = replace(SPEC, clock=Clock(zone_named(zone)), expect_success_by=by)
     since = from_iso(after)
     window = next_window(spec, ExpectationState(since, since), 0)
@@ -70,7 +70,7 @@ def test_a_time_of_day_is_a_deadline_in_the_zone_of_the_schedule(zone: str, by: 
 
 
 def test_of_both_the_first_deadline_comes_first() -> None:
-    """A time of day and a period are looked into by themselves."""
+    """A time of day and a period are checked separately."""
     spec = replace(SPEC, clock=LONDON, expect_success_by="13:00", expect_every_seconds=7200)
     first = next_window(spec, STATE, 0)
     assert first == Window(START, START + HOUR, is_period=False)
@@ -80,7 +80,7 @@ def test_of_both_the_first_deadline_comes_first() -> None:
 
 
 def test_a_success_counts_after_the_start_of_its_window_up_to_its_deadline() -> None:
-    """Neither one that ended before, nor one that was too late, nor a failure."""
+    """Earlier and later ends and failures do not count."""
     window = Window(START, START + HOUR, is_period=True)
     ends = ends_of_successes([ran(START), ran(START + HOUR + 1), ran(START + 5, State.FAILED), task()])
     assert succeeded_in(ends, window) is None
@@ -105,7 +105,7 @@ def test_a_day_without_an_occurrence_expects_nothing() -> None:
 
 
 def test_a_change_begins_the_windows_anew() -> None:
-    """What was before a change, a pause or a resumption is not expected any more; what was found stays known."""
+    """Nothing before a change, pause or resumption is expected any more; earlier misses stay known."""
     state = replace(STATE, missed_at=START, misses=3)
     assert begun(None, START, START) == replace(STATE, looked_at=START - 1)
     assert begun(None, START, 0) == replace(STATE, looked_at=START - DAY)
@@ -126,7 +126,7 @@ def test_the_deadline_of_a_period_does_not_move_with_the_clock(seconds: int) -> 
 @pytest.mark.parametrize("days", [3, 10, 100])
 @pytest.mark.parametrize("seconds", [MIN_EXPECT_EVERY_SECONDS, 86_400, 172_800, MAX_EXPECT_EVERY_SECONDS])
 def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seconds: int, days: int) -> None:
-    """The first that is looked into is the first that is not older than two days; the next ones follow it."""
+    """The first checked deadline is at most two days old; the next ones follow it."""
     spec, length, oldest = replace(SPEC, expect_every_seconds=seconds), seconds * SECOND, START + days * DAY
     window = next_window(spec, STATE, oldest)
     assert window is not None
@@ -136,7 +136,7 @@ def test_after_a_long_outage_old_deadlines_are_passed_over_by_whole_periods(seco
 
 
 def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
-    """A success of the day before the deadline counts, also before the moment up to which deadlines are passed over."""
+    """A success on the day before the deadline counts, even before the skipped deadlines."""
     spec = replace(SPEC, expect_success_by="06:00")
     oldest = from_iso("2026-12-24T05:00:00Z")
     window = next_window(spec, STATE, oldest)
@@ -144,7 +144,7 @@ def test_after_a_long_outage_a_time_of_day_has_its_whole_day() -> None:
 
 
 def test_what_was_open_at_one_look_is_read_again_at_the_next() -> None:
-    """The latest of them, if there are too many; the latest success stays known, whatever was read since."""
+    """The latest open runs are read again, up to a limit; the latest success stays known."""
     runs = [replace(task(), id=TaskId.of(START + number, 0, 0)) for number in range(MAX_OPEN_RUNS + 5)]
     state = with_runs(STATE, [*runs, ran(START + 7), ran(START + 3)], START + HOUR)
     assert state.open_runs == tuple(each.id for each in runs[5:])

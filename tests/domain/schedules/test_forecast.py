@@ -10,14 +10,14 @@ NOW = at("2026-11-20T12:10")
 
 
 def test_runs_are_counted_in_the_period_in_which_they_are_due() -> None:
-    """An hourly schedule has one run in every second half hour; what is over, or over a day away, is not in it."""
+    """An hourly schedule has one run in every second half hour; past runs and those over a day away are left out."""
     found = forecast([("hourly", scheduled("5 * * * *"))], NOW)
     assert [each.start for each in found.periods[:2]] == [at("2026-11-20T12:00"), at("2026-11-20T12:30")]
     assert [dict(each.runs) for each in found.periods] == [{}, *[{}, {"hourly": 1}] * 24]
 
 
 def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
-    """Three at midnight come before two at eighteen o'clock; one that begins alone is not mentioned."""
+    """Three at midnight come before two at eighteen o'clock; a single start is not mentioned."""
     crons = {"a": "0 0 * * *", "b": "0 0,18 * * *", "c": "0 0,18 * * *", "alone": "5 3 * * *"}
     found = forecast([(name, scheduled(cron)) for name, cron in crons.items()], NOW)
     assert [(each.at, list(each.names)) for each in found.collisions] == [
@@ -27,14 +27,14 @@ def test_schedules_that_begin_in_one_minute_are_named_most_first() -> None:
 
 
 def test_what_a_calendar_excludes_is_not_planned() -> None:
-    """On Saturday nothing of an hourly schedule runs; on Friday the eleven hours that are left do."""
+    """An hourly schedule runs nothing on Saturday, and eleven remaining hours on Friday."""
     closed = changed(scheduled("0 * * * *"), calendars=(Calendar("weekends", weekdays=frozenset({5, 6})),))
     found = forecast([("hourly", closed)], NOW)
     assert sum(sum(each.runs.values()) for each in found.periods) == 11
 
 
 def test_a_dense_schedule_is_counted_and_collides_with_nothing() -> None:
-    """Once a second is 1 800 runs a period, those at both ends less; one that runs beside it is not mentioned."""
+    """Once a second is 1 800 runs a period, fewer at both ends; a concurrent schedule is not mentioned."""
     schedules = [("each second", scheduled("* * * * * *")), ("noon", scheduled("0 12 * * *"))]
     found = forecast(schedules, NOW)
     assert [each.runs["each second"] for each in found.periods] == [1200, *[1800] * 47, 600]
@@ -49,7 +49,7 @@ def test_no_more_runs_are_planned_than_remain() -> None:
 
 
 def test_a_week_is_counted_in_periods_of_three_hours() -> None:
-    """From the last multiple of three hours on; what is due in eight days is not in it."""
+    """Periods start at the last multiple of three hours; runs in eight days are left out."""
     daily, once = scheduled("0 9 * * *"), scheduled("0 9 28 11 *")
     found = forecast([("daily", daily), ("once", once)], NOW, 7 * DAY)
     assert found.period == 3 * HOUR

@@ -70,7 +70,7 @@ moments = st.integers(at("2027-01-01"), at("2027-12-01")) | st.sampled_from(
 @settings(deadline=None)
 @given(schedules(), moments, st.lists(st.integers(1, 5 * DAY), min_size=1, max_size=8))
 def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list[Millis]) -> None:
-    """However often and far the trigger looks, it places the very occurrences that the preview has shown."""
+    """The trigger places exactly the previewed occurrences, regardless of its look-ahead."""
     end = start + sum(looks)
     shown = [each for each in following(schedule, start, 300) if each.nominal <= end]
     placed: list[Occurrence] = []
@@ -90,7 +90,7 @@ def test_the_preview_is_what_runs(schedule: Schedule, start: Millis, looks: list
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -> None:
-    """Each stands for a time of its own, runs after the one before, and jitter only delays, never past the next."""
+    """Each occurrence has its own time, runs after the previous one, and jitter never delays it past the next."""
     found = following(schedule, start, 80)
     assert all(one.nominal < other.nominal for one, other in pairwise(found))
     assert len({each.key for each in found}) == len(found)
@@ -111,7 +111,7 @@ def test_occurrences_come_in_order_and_once(schedule: Schedule, start: Millis) -
 @settings(deadline=None)
 @given(schedules(), moments)
 def test_the_past_is_the_future_read_backwards(schedule: Schedule, start: Millis) -> None:
-    """What came before an instant is what was to come, in the other order, and as many as are counted."""
+    """Earlier occurrences are the later ones in reverse, and their count agrees."""
     schedule = replace(schedule, remaining_runs=None)
     found = following(schedule, start, 30)
     if not found:
@@ -146,7 +146,7 @@ def test_what_a_calendar_excludes_is_skipped_and_says_why() -> None:
 
 
 def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
-    """Of all that a weekend holds up the latest runs, at its end; the others say that a later one does."""
+    """Of all occurrences in a weekend the latest runs at its end; the others refer to it."""
     schedule = changed(scheduled("0 */8 * * *"), calendars=(WEEKENDS,), on_excluded=OnExcluded.MOVE)
     found = following(schedule, at("2026-11-21T05:00"), 7)
     moved = found[5]
@@ -161,7 +161,7 @@ def test_what_is_moved_runs_once_at_the_next_working_moment() -> None:
 
 
 def test_what_can_be_moved_nowhere_is_skipped() -> None:
-    """Without a working moment in two years, or before the schedule's end, it does not run and says so."""
+    """Without a working instant within two years or before the schedule's end, it is skipped with the reason."""
     never = Calendar("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("0 0 * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
     assert "no working moment in two years" in following(schedule, at("2026-11-21"), 1)[0].note
@@ -170,7 +170,7 @@ def test_what_can_be_moved_nowhere_is_skipped() -> None:
 
 
 class _Counted(Calendar):
-    """A calendar that counts how often it is asked."""
+    """A calendar that counts its calls."""
 
     def covering(self, at: Millis) -> Span | None:
         asked.append(at)
@@ -181,7 +181,7 @@ asked: list[Millis] = []
 
 
 def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
-    """A thousand occurrences that can be moved nowhere do not search two years each: the trigger serves others too."""
+    """A thousand occurrences without a working instant share one search, so the trigger is not blocked."""
     asked.clear()
     never = _Counted("never", weekdays=frozenset(range(7)))
     schedule = changed(scheduled("* * * * * *"), calendars=(never,), on_excluded=OnExcluded.MOVE)
@@ -191,7 +191,7 @@ def test_a_closed_stretch_is_searched_once_for_all_that_fall_into_it() -> None:
 
 
 def test_jitter_is_the_same_each_time_and_another_for_another_revision() -> None:
-    """The delay derives from schedule, revision and local time: it does not change from one look to the next."""
+    """The delay depends on schedule, revision and local time, so it is stable."""
     schedule = changed(scheduled("0 * * * *"), jitter_seconds=600)
     delays = [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]
     assert delays == [each.due_at - each.at for each in following(schedule, at("2026-11-21"), 50)]

@@ -1,4 +1,4 @@
-"""Whether an occurrence may begin beside the others of its schedule, and whether its outcome pauses the schedule."""
+"""Whether an occurrence may begin beside others of its schedule, and whether its outcome pauses the schedule."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ SKIPS, BUFFERS = with_overlap(Overlap.SKIP), with_overlap(Overlap.BUFFER_ONE)
 
 
 def at_minute(number: int) -> Task:
-    """The run of an occurrence so many minutes later."""
+    """The run of an occurrence this many minutes later."""
     nominal = NOW + number * MINUTE
     return replace(task(schedule_ref=replace(REF, nominal=nominal)), id=TaskId.of(nominal, 0, number))
 
 
 def test_an_occurrence_begins_when_nothing_runs_and_nothing_waits() -> None:
-    """It is remembered as the active one, and what waited before is forgotten."""
+    """It becomes the active one, and the waiting one is forgotten."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(), NOW)
     assert (decision.verdict, decision.activity) == (None, replace(SEEN.with_begun(THIRD, NOW), waiting=()))
 
 
 def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
-    """A hundred wait: a run of the timing is skipped, and one of a backfill asks again later; nothing is remembered."""
+    """With a hundred waiting, a run of the timing is skipped, and a backfill's run checks again later."""
     full = replace(SEEN, waiting=tuple(TaskId.of(NOW, 1, number) for number in range(MAX_WAITING_RUNS)))
     filled = replace(THIRD, schedule_ref=replace(REF, cause=Cause.BACKFILL, is_buffered=True))
     for run, verdict in ((THIRD, Skipped), (filled, Postponed)):
@@ -61,7 +61,7 @@ def test_no_run_of_a_backfill_is_dropped_for_lack_of_room() -> None:
 
 
 def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
-    """The reason names the occurrence that still runs; nothing is remembered."""
+    """The reason names the running occurrence; nothing is remembered."""
     decision = start_decision(SKIPS, THIRD, SEEN, OtherRuns(FIRST), NOW)
     assert isinstance(decision.verdict, Skipped)
     assert "is still running" in decision.verdict.reason
@@ -69,7 +69,7 @@ def test_without_a_buffer_an_occurrence_is_skipped_while_another_runs() -> None:
 
 
 def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
-    """The one that waits is looked at again; with the buffer taken there is no place for a third."""
+    """The waiting one is checked again; a third occurrence is skipped."""
     waits = start_decision(BUFFERS, SECOND, replace(SEEN, waiting=()), OtherRuns(FIRST), NOW)
     assert isinstance(waits.verdict, Postponed)
     assert waits.verdict.until == NOW + OVERLAP_CHECK_INTERVAL
@@ -80,7 +80,7 @@ def test_with_a_buffer_one_occurrence_waits_and_the_next_is_skipped() -> None:
 
 
 def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -> None:
-    """Another one may come when the run before has ended: the head keeps its place, and is not taken for admitted."""
+    """Another run may arrive after the previous one's end: the head keeps its place and is not yet admitted."""
     policy, queue = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, active=None, waiting=(SECOND.id,))
     waits = start_decision(policy, THIRD, queue, OtherRuns(SECOND), NOW).activity
     assert (waits.active, waits.waiting) == (None, (SECOND.id, THIRD.id))
@@ -91,14 +91,14 @@ def test_a_run_that_waits_at_the_head_of_the_queue_is_counted_when_it_starts() -
 
 @pytest.mark.parametrize("policy", [Overlap.BUFFER_ONE, Overlap.BUFFER_ALL])
 def test_the_buffered_occurrence_goes_before_a_later_one(policy: Overlap) -> None:
-    """When the active one has ended, the one that waits keeps its place, and the later one waits behind it."""
+    """After the active one ends, the waiting one is next, and the later one waits behind it."""
     decision = start_decision(with_overlap(policy), THIRD, SEEN, OtherRuns(SECOND), NOW)
     assert isinstance(decision.verdict, Postponed)
     assert decision.activity == replace(SEEN, waiting=(SECOND.id, THIRD.id))
 
 
 def test_all_wait_in_their_order_up_to_the_limit() -> None:
-    """Each behind the one before it, the later ones looked at less often; beyond the limit one is skipped."""
+    """Each waits behind the previous one, later ones are checked less often; beyond the limit one is skipped."""
     policy, activity = with_overlap(Overlap.BUFFER_ALL), replace(SEEN, waiting=())
     runs = [at_minute(number) for number in range(1, MAX_WAITING_RUNS + 2)]
     for number, run in enumerate(runs[:MAX_WAITING_RUNS], 1):
@@ -115,7 +115,7 @@ def test_all_wait_in_their_order_up_to_the_limit() -> None:
 
 
 def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
-    """With `cancel_other` it waits for the end, in the place of what waited; with `replace_other` it begins at once."""
+    """With `cancel_other` it waits for the end, replacing the waiting one; with `replace_other` it begins at once."""
     later = at_minute(5)
     others = OtherRuns(FIRST, SECOND)
     waits = start_decision(with_overlap(Overlap.CANCEL_OTHER), later, SEEN, others, NOW)
@@ -127,7 +127,7 @@ def test_the_latest_occurrence_has_the_one_before_it_stopped() -> None:
 
 @pytest.mark.parametrize("policy", [Overlap.CANCEL_OTHER, Overlap.REPLACE_OTHER])
 def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: Overlap) -> None:
-    """What waited, or came late, does not run after what took its place; the reason names that."""
+    """A waiting or late occurrence does not run after its replacement; the reason names that."""
     latest = at_minute(5)
     decision = start_decision(with_overlap(policy), at_minute(4), SEEN, OtherRuns(None, latest), NOW)
     assert isinstance(decision.verdict, Skipped)
@@ -136,7 +136,7 @@ def test_an_occurrence_gives_way_to_a_later_one_even_if_that_has_ended(policy: O
 
 
 def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_triggered_one() -> None:
-    """What its owner triggered runs whatever the timing is; what the timing placed runs only under its revision."""
+    """Manual runs are independent of the timing; others run only under their revision."""
     paused = replace(STORED, state=ScheduleState.PAUSED)
     changed = replace(STORED, revision=2)
     assert skipped(STORED, REF) is None
@@ -155,7 +155,7 @@ def test_an_occurrence_of_a_paused_or_changed_schedule_is_skipped_but_not_a_trig
     ],
 )
 def test_only_a_failure_of_its_own_timing_pauses_a_schedule(state: State, cause: Cause, *, expected: bool) -> None:
-    """A backfill's failure, a success and a cancel do not; and nothing does unless the schedule says so."""
+    """A backfill's failure, a success and a cancel do not pause it, and nothing does without the setting."""
     ended = task(state=state, schedule_ref=replace(REF, cause=cause))
     pausing = replace(STORED, spec=replace(STORED.spec, pause_on_failure=True))
     assert pauses_schedule(pausing, ended) is expected

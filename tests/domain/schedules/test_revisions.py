@@ -1,4 +1,4 @@
-"""To which revision of a schedule an instant belongs, and what its user has stopped."""
+"""The revision of a schedule that an instant belongs to, and the occurrences that its user stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STORED = StoredSchedule(
 
 @pytest.mark.parametrize(("nominal", "revision"), [(50, 3), (100, 3), (101, 7), (200, 7), (201, 9)])
 def test_an_instant_belongs_to_the_first_revision_that_ended_after_it(nominal: int, revision: int) -> None:
-    """What comes after all ends belongs to the present one."""
+    """Instants after all ends belong to the present revision."""
     assert revision_of(nominal, 9, ENDS) == revision
     assert [each for each in range(11) if is_of(each, nominal, 9, ENDS)] == [revision]
 
@@ -64,7 +64,7 @@ def test_beyond_the_limit_ends_are_merged_and_none_of_their_occurrences_is_dropp
 
 
 def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
-    """Of any number of changes between two occurrences only the first leaves one."""
+    """Of several changes between two occurrences only the first leaves an end."""
     stored = STORED
     for second in range(50):
         stored = edited(stored, NOON + second * SECOND)
@@ -89,12 +89,12 @@ def test_only_a_revision_with_an_occurrence_leaves_its_end() -> None:
     ],
 )
 def test_what_counts_as_stopped(fields: dict[str, object], expected: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    """What its user stopped, holds, deleted or ran early; not what its schedule skipped."""
+    """Occurrences stopped, held, deleted or run early by the user count; skipped ones do not."""
     assert is_stopped(factories.task(**fields)) == expected
 
 
 def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
-    """Of two runs that are to come, one is returned to what remains."""
+    """Of two future runs, one is returned to the remaining runs."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = edited(with_stopped(STORED, [one]), NOON)
     assert (after.remaining_runs, after.runs_started) == (6, 61)
@@ -106,7 +106,7 @@ def test_what_was_stopped_is_neither_taken_back_nor_placed_again() -> None:
 
 
 def test_a_new_timing_that_does_not_mean_a_stopped_instant_does_not_run_it() -> None:
-    """Should its task be let go on, it belongs to no revision; and it is not placed if the timing comes back."""
+    """A released task of it belongs to no revision, and it is not placed if the timing comes back."""
     one = StoppedOccurrence(NOON + MINUTE, numbered(3), 1)
     after = retimed(with_stopped(STORED, [one]), NOON)
     assert with_new_timing(after) == after

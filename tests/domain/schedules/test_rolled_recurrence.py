@@ -37,7 +37,7 @@ ROLLS = [OnExcluded.PREVIOUS_DAY, OnExcluded.NEXT_DAY]
 def rolled(
     timing: str, roll: OnExcluded, *calendars: Calendar, where: Clock = LONDON_CLOCK, **changes: object
 ) -> Schedule:
-    """A schedule of a cron expression whose excluded occurrences are rolled."""
+    """A schedule with a cron expression whose excluded occurrences are rolled."""
     return changed(scheduled(timing, where), calendars=calendars or (WEEKENDS,), on_excluded=roll, **changes)
 
 
@@ -60,7 +60,7 @@ def test_the_last_working_day_of_the_month_is_the_month_end_rolled_back() -> Non
 
 
 def test_what_is_rolled_forward_keeps_its_time_of_day_and_its_company() -> None:
-    """Two times of a Saturday run at both times of Monday, unlike what is moved; one that meets another runs once."""
+    """Two times of a Saturday run at both times of Monday, unlike moved ones; equal ones run once."""
     twice_on_saturdays = rolled("0 9,17 * * sat", OnExcluded.NEXT_DAY)
     assert times(twice_on_saturdays, "2026-11-21", 2) == ["2026-11-23T09:00", "2026-11-23T17:00"]
     daily = rolled("0 9 * * *", OnExcluded.NEXT_DAY)
@@ -83,7 +83,7 @@ def test_the_time_of_day_must_be_free_and_not_the_whole_day() -> None:
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
-    """It is still rolled to; where that is closed, too, nothing runs, and what is skipped says why at its own time."""
+    """The 31st day is still used; if it is closed, too, nothing runs, and the skip is explained at its own time."""
     start = at("2027-03-15")
 
     def only(days: int) -> Occurrence:
@@ -99,7 +99,7 @@ def test_the_31st_day_is_the_last_one_tried(roll: OnExcluded) -> None:
 
 
 def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
-    """On the day of the jump it runs at the end of it, or that day does not count, as `dst_gap` says."""
+    """On the day of the jump it runs at its end, or the day does not count, depending on `dst_gap`."""
     closed = Calendar("closed", zone=LONDON, dates={date(2027, 3, 27): ""})
     for gap, expected in ((Gap.SHIFT_FORWARD, "2027-03-28T02:00"), (Gap.SKIP, "2027-03-29T01:30")):
         where = clock("Europe/London", gap)
@@ -107,7 +107,7 @@ def test_a_time_that_the_clock_jumps_over_is_treated_by_its_rule() -> None:
 
 
 def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled_to_it() -> None:
-    """A day of `excluded_dates` is left out, and passed over by what is rolled; a date that was added is rolled."""
+    """Days of `excluded_dates` are left out and skipped by rolling; added dates are rolled."""
     saturday, friday = "2026-11-21", "2026-11-20"
     left_out = rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY, excluded_dates=(saturday,))
     assert times(left_out, "2026-11-16", 1) == []
@@ -119,7 +119,7 @@ def test_what_the_schedule_leaves_out_itself_is_not_rolled_and_nothing_is_rolled
 
 
 def test_start_end_and_the_runs_that_remain_are_about_the_rolled_times() -> None:
-    """The run of a Sunday after the end takes place before it on the Friday; one rolled past the end does not."""
+    """A Sunday after the end is rolled to the Friday before it and runs; one rolled past the end does not."""
     bounds: dict[str, Any] = {"start_at": at("2026-11-20"), "end_at": at("2026-11-22T08:00")}
     assert times(rolled("0 9 * * sun", OnExcluded.PREVIOUS_DAY, **bounds), "2026-11-01", 9) == ["2026-11-20T09:00"]
     assert times(rolled("0 9 * * sat", OnExcluded.NEXT_DAY, **bounds), "2026-11-01", 9) == []
@@ -143,7 +143,7 @@ def test_jitter_ends_before_the_next_rolled_time() -> None:
 
 
 def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
-    """What an earlier calendar had rolled still belongs to the timing; a time of day that it never has does not."""
+    """A time rolled by an earlier calendar still belongs to the timing; another time of day does not."""
     schedule = changed(rolled("0 9 * * sat", OnExcluded.PREVIOUS_DAY), calendars=())
     assert may_mean(schedule, at("2026-11-19T09:00"))
     assert not may_mean(schedule, at("2026-11-19T09:01"))
@@ -152,14 +152,14 @@ def test_an_instant_that_other_calendars_roll_to_may_be_meant() -> None:
 
 
 def test_a_permanent_schedule_has_no_time_of_day_to_keep() -> None:
-    """Its next run follows the end of the last one: the update or creation is refused, naming the field."""
+    """Its next run follows the end of the last one, so the request is refused by its field."""
     with pytest.raises(FieldInvalid, match="on_excluded"):
         check(changed(scheduled(Permanent(MINUTE)), on_excluded=OnExcluded.NEXT_DAY))
 
 
 @pytest.mark.parametrize("roll", ROLLS)
 def test_a_recurrence_of_each_second_is_not_walked(roll: OnExcluded) -> None:
-    """A weekend has 172 800 of its seconds: it is passed over, and counted, in a few looks at the calendar."""
+    """The 172 800 seconds of a weekend are skipped and counted with a few calls of the calendar."""
     looks = 0
 
     class Counted(Calendar):
@@ -198,7 +198,7 @@ CLOCKS = st.builds(Clock, st.sampled_from(reference.ZONES).map(zone_named), st.s
 
 @st.composite
 def calendars(draw: st.DrawFn, near: Millis) -> tuple[Calendar, ...]:
-    """One or two calendars of days, windows and spans around an instant, in zones of their own."""
+    """One or two calendars of days, windows and spans around an instant, each with its own zone."""
 
     def one(name: str) -> Calendar:
         start = near + draw(st.integers(-5, 5)) * DAY
@@ -235,7 +235,7 @@ def rolled_schedules(draw: st.DrawFn) -> tuple[Schedule, Millis]:
 @pytest.mark.parametrize("roll", ROLLS)
 @pytest.mark.parametrize("closed", [date(2027, 3, 27), date(2027, 3, 29), date(2027, 10, 30), date(2027, 11, 1)])
 def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: date, roll: OnExcluded) -> None:
-    """Times that come twice, never, or once on one of the days only, are each rolled to what the clock's rule says."""
+    """Repeated, skipped and partly repeated times are rolled by the clock's rule."""
     near = from_datetime(datetime(closed.year, closed.month, closed.day, tzinfo=UTC))
     days = Calendar("closed", zone=LONDON, dates={closed: ""})
     sundays = replace(days, weekdays=frozenset({6}))
@@ -247,7 +247,7 @@ def test_days_beside_a_change_of_clocks_are_rolled_as_the_slow_way_does(closed: 
 
 
 def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> None:
-    """Between 01:36 and the second 01:10, 01:45 comes for the first time, to which one of the day before is rolled."""
+    """Between 01:36 and the second 01:10 lies the first 01:45, to which one of the previous day is rolled."""
     hour = Calendar("hour", zone=LONDON, windows=(Window(100 * MINUTE, 110 * MINUTE, frozenset({5})),))
     dates = parse_timing(dates=["2027-10-31T00:36:00Z", "2027-10-31T01:10:00Z", "2027-10-30T00:45:00Z"])
     schedule = changed(scheduled(dates, clock("Europe/London")), calendars=(hour,), on_excluded=OnExcluded.NEXT_DAY)
@@ -257,7 +257,7 @@ def test_a_time_that_comes_twice_does_not_hide_what_is_rolled_before_it() -> Non
 @settings(deadline=None, max_examples=8)
 @given(rolled_schedules())
 def test_it_is_what_rolling_each_time_day_by_day_gives(drawn: tuple[Schedule, Millis]) -> None:
-    """Forwards, backwards, counted and explained: the same times as from the slow way, which looks at each of them."""
+    """Forwards, backwards, counted and explained, the times equal those of the slow way."""
     compare(*drawn)
 
 
@@ -290,7 +290,7 @@ def compare(schedule: Schedule, start: Millis) -> None:
 
 
 def walked(step: Callable[[Millis], Millis | None], start: Millis, count: int) -> list[Millis]:
-    """The instants that a recurrence gives one after the other."""
+    """The consecutive instants of a recurrence."""
     found: list[Millis] = []
     for _ in range(count):
         following = step(found[-1] if found else start)
@@ -301,7 +301,7 @@ def walked(step: Callable[[Millis], Millis | None], start: Millis, count: int) -
 
 
 def slowly_rolled(schedule: Schedule, after: Millis, until: Millis) -> dict[Millis, list[Millis]]:
-    """The instants in (after, until] in order, each with those that the timing means instead; looks at every one."""
+    """The instants in (after, until] in order, each with its replaced times; the slow way."""
     margin = (MAX_ROLL_DAYS + 2) * DAY
     inner = changed(schedule, calendars=(), on_excluded=OnExcluded.SKIP).recurrence
     found: dict[Millis, list[Millis]] = {}

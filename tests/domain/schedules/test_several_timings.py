@@ -1,4 +1,4 @@
-"""Several timings in one schedule, dates besides and left out, and the spread: what they mean together."""
+"""Several timings, added and excluded dates, and the spread: their combined meaning."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_gap_in_the_clock_is_told_for_each_timing_once() -> None:
     ],
 )
 def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[str]) -> None:
-    """In the schedule's zone, an hour before UTC: a day, a local time and an instant; what is left out says why."""
+    """Days, local times and instants are in the schedule's zone; excluded ones give the reason."""
     written = Written(cron="0 6,12,18 * * *")
     schedule = scheduled(
         written, "Europe/Berlin", extra_dates=("2026-12-24T13:00:00", "2026-12-24T12:00:00"), excluded_dates=excluded
@@ -96,7 +96,7 @@ def test_dates_are_added_and_left_out(excluded: tuple[str, ...], expected: list[
 
 
 def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
-    """By its local time; by an instant only that one."""
+    """A local time excludes both of its instants; an instant excludes only itself."""
     fold = Clock(zone_named("Europe/Berlin"), Gap.SKIP, Fold.BOTH)
     fields: dict[str, Any] = {"clock": fold, "start_at": None}
     written, before = Written(cron="30 2 25 10 *"), instant("2026-10-24T22:00:00Z")
@@ -124,14 +124,14 @@ def test_a_time_that_comes_twice_is_left_out_both_times() -> None:
     ],
 )
 def test_what_means_nothing_is_refused_by_its_field(written: Written, fields: dict[str, Any], field: str) -> None:
-    """The field has the index of what is at fault."""
+    """The field has the index of the fault."""
     with pytest.raises(FieldInvalid) as refusal:
         scheduled(written, **fields)
     assert refusal.value.field == field
 
 
 def test_all_occurrences_are_spread_by_the_same_time_of_their_schedules_name() -> None:
-    """Whatever the revision; another name has another; the jitter comes on top, within the rest of the gap."""
+    """The spread depends on the name, not the revision; jitter is added within the rest of the gap."""
     schedule = scheduled(Written(cron="0 * * * *"), spread_seconds=1800)
     offset = spread_offset("nightly", 1800)
     assert 0 < offset <= 1800 * SECOND
@@ -156,7 +156,7 @@ def test_a_spread_that_is_longer_than_the_gap_shrinks_in_proportion() -> None:
 
 
 def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> None:
-    """Of ten hours six are too late: they are skipped by the decision, and the others run as caught up."""
+    """Of ten hours six are too late and skipped by the decision; the others run as caught up."""
     schedule = scheduled(Written(cron="0 * * * *"), catch_up_mode=CatchUpMode.ALL, catch_up_seconds=4 * 3600)
     missed_by = NOW + 10 * HOUR + MINUTE
     decided = catch_up(schedule, NOW, missed_by)
@@ -171,7 +171,7 @@ def test_all_that_was_missed_within_the_window_is_left_to_the_expansion() -> Non
 
 
 def test_what_a_calendar_moved_into_the_window_still_runs_where_all_do() -> None:
-    """Its instant is before the window, the time it was moved to is not."""
+    """The original instant is before the window, the moved one is not."""
     closed = Calendar("closed", dates={date(2026, 12, 24): ""})
     schedule = scheduled(
         Written(cron="0 22 * * *"), on_excluded=OnExcluded.MOVE, catch_up_mode=CatchUpMode.ALL, catch_up_seconds=3600

@@ -68,7 +68,7 @@ def test_an_interval_with_an_offset_keeps_its_time_of_day_in_the_zone() -> None:
     st.integers(0, at("2190-01-01")),
 )
 def test_steps_count_as_they_come(start: Millis, months: int, days: int, instant: Millis) -> None:
-    """What is next, what was before, and how many lie between agree, for periods of any months and days."""
+    """Next, previous and count agree for periods of any months and days."""
     if not months and not days:
         return
     steps = Steps(start, months, days)
@@ -95,7 +95,7 @@ def test_listed_dates_come_in_order_and_once() -> None:
 
 
 def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
-    """No clock says when: the next run comes a pause after the last one ended, within the schedule's bounds."""
+    """The next run comes a pause after the last one's end, within the schedule's bounds."""
     schedule = scheduled(parse_timing(permanent=30))
     assert next_permanent_run(schedule, 1_000) == 31_000
     assert schedule.recurrence.after(0) is None
@@ -142,7 +142,7 @@ def test_a_permanent_schedule_runs_a_pause_after_the_end() -> None:
     ],
 )
 def test_what_is_no_timing_is_refused(given_fields: dict[str, object], field: str, reason: str) -> None:
-    """The error names the field, says why, and where something is ambiguous names the choice."""
+    """The error names the field, the reason and, if ambiguous, the alternatives."""
     with pytest.raises(FieldInvalid) as refusal:
         parse_timing(**given_fields)  # type: ignore[arg-type]  # each case has its own types
     assert refusal.value.field == field

@@ -33,13 +33,13 @@ def clock(zone: str, gap: Gap = Gap.SKIP, fold: Fold = Fold.FIRST) -> Clock:
 def scheduled(timing: Timing | str, where: Clock = UTC_CLOCK) -> Schedule:
     """A schedule of a timing, or of a cron expression."""
     found = parse_timing(cron=timing) if isinstance(timing, str) else timing
-    # What was written is not parsed again.
+    # The written form is not parsed again.
     spec = ScheduleSpec(Written(), TaskSpec("report"), clock=where)
     return Schedule("schedule", spec, found, at("2026-11-21"))
 
 
 def changed(schedule: Schedule, **changes: Any) -> Schedule:  # noqa: ANN401 - any field of a schedule or its specification
-    """A schedule with other fields, of its own or of what its owner said."""
+    """A schedule with other fields, its own or its owner's."""
     own = {each.name for each in fields(schedule)} & changes.keys()
     spec = replace(schedule.spec, **{name: value for name, value in changes.items() if name not in own})
     return replace(schedule, spec=spec, **{name: changes[name] for name in own})

@@ -42,7 +42,7 @@ def _node(text: str) -> Node:
 
 
 def statuses(graph: Graph, **known: NodeStatus) -> Statuses:
-    """Where the nodes stand; those that are not named are blocked."""
+    """The states of the nodes; a node that is not named is blocked."""
     return {key: known.get(key, NodeStatus()) for key in graph.by_key}
 
 
@@ -61,5 +61,5 @@ def graphs(draw: st.DrawFn, most: int = 10) -> Graph:
 
 @st.composite
 def dispositions(draw: st.DrawFn, graph: Graph) -> Mapping[str, bool]:
-    """Which nodes would succeed if they ran."""
+    """The nodes that would succeed if they ran."""
     return {key: draw(st.booleans()) for key in sorted(graph.by_key)}

@@ -1,4 +1,4 @@
-"""A plain executor of graphs, one step at a time: it looks at everything, counts no edges and knows no chunks."""
+"""A plain executor of graphs, one step at a time: it looks at all nodes, and neither counts edges nor has chunks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
 
     Args:
         graph: the graph.
-        dispositions: which nodes succeed if they run.
-        priorities: of the nodes that run, the one that stands first here ends first.
+        dispositions: the nodes that succeed if they run.
+        priorities: the running node that stands first here ends first.
     """
     running: set[str] = set()
     ends: Ends = {}
@@ -44,7 +44,7 @@ def executed(graph: Graph, dispositions: Mapping[str, bool], priorities: Sequenc
 
 
 def _look(graph: Graph, running: set[str], ends: Ends) -> None:
-    """Start or give up whatever can be, until nothing changes."""
+    """Start or give up nodes until no other can be."""
     changed = True
     while changed:
         changed = False

@@ -69,7 +69,7 @@ def test_a_node_is_given_no_time_of_its_own() -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, MAX_DEADLINE_SECONDS + 1])
 def test_a_deadline_out_of_bounds_is_refused(seconds: int) -> None:
-    """A topology has at least a second, and at most what any target may take."""
+    """A deadline is at least a second, and at most the longest that any target may take."""
     assert refusal(node("a"), timeout_seconds=seconds) == f"timeout_seconds: should be 1 to {MAX_DEADLINE_SECONDS}"
 
 

@@ -47,7 +47,7 @@ PARENTS = {
     ],
 )
 def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
-    """By their outcomes, their results and their errors."""
+    """It sees their outcomes, results and errors."""
     reject_condition(expression, PARENTS)
     assert holds(expression, PARENTS, {}) is wanted
 
@@ -65,7 +65,7 @@ def test_a_condition_is_about_how_parents_have_ended(expression: str, wanted: bo
     ],
 )
 def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str) -> None:
-    """A misspelt field or a value of another type is told, and not taken for false."""
+    """A misspelt field or a value of another type is reported, and not treated as false."""
     reject_condition(expression, PARENTS)
     with pytest.raises(ConditionFailed) as failed:
         holds(expression, PARENTS, {})
@@ -88,7 +88,7 @@ def test_what_is_neither_true_nor_false_is_no_answer(expression: str, said: str)
     ],
 )
 def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, said: str) -> None:
-    """When the topology is created: its syntax, its functions, and the names of parents and of what they have."""
+    """At the topology's creation: bad syntax, unknown functions, and names that are no parents or fields."""
     with pytest.raises(ConditionInvalid) as refused:
         reject_condition(expression, PARENTS)
     assert said in str(refused.value)
@@ -104,14 +104,14 @@ def test_what_can_never_be_asked_is_refused_with_the_reason(expression: str, sai
     ],
 )
 def test_a_condition_is_about_the_parameters_of_the_run(expression: str, wanted: bool) -> None:  # noqa: FBT001 - an answer
-    """Alone, or beside how parents have ended."""
+    """By itself, or together with how parents have ended."""
     parameters = {"full": True, "least": 5, "regions": ["eu"]}
     reject_condition(expression, PARENTS, parameters)
     assert holds(expression, PARENTS, parameters) is wanted
 
 
 def test_only_parameters_that_there_are_can_be_named() -> None:
-    """A graph without a definition has none; what was checked before is not checked again."""
+    """A graph without a definition has no parameters; an accepted condition is not checked again."""
     with pytest.raises(ConditionInvalid, match="names the unknown parameter 'fall'; there are full, least"):
         reject_condition("parameters.fall", PARENTS, ("full", "least"))
     with pytest.raises(ConditionInvalid, match="is about parameters, and there are none: topology definitions can"):
@@ -120,7 +120,7 @@ def test_only_parameters_that_there_are_can_be_named() -> None:
 
 
 def test_only_the_parents_are_read_that_a_condition_names() -> None:
-    """All of them if it is about all; what is within a list is not taken for a name."""
+    """All of them if it is about all; a string in a list is not mistaken for a name."""
     names = ("a", "b", "c")
     assert parents_in("(parents.b.result[?name == 'x'].y | [0]) == parents.a.result", names) == ("a", "b")
     assert parents_in("length(parents) == `3`", names) == names
@@ -130,7 +130,7 @@ def test_only_the_parents_are_read_that_a_condition_names() -> None:
 
 
 def test_a_condition_needs_parents_that_have_ended() -> None:
-    """A node without parents, and one that starts whatever they do, have nothing to ask; the node is named."""
+    """A node without parents, or one that starts before they end, can have no condition; the error names the node."""
     condition = "parents.a.result.ok"
     for other in (
         Node("b", SPEC, when=condition),
@@ -143,7 +143,7 @@ def test_a_condition_needs_parents_that_have_ended() -> None:
 
 
 def test_a_retry_keeps_what_its_condition_has_skipped() -> None:
-    """If nothing that the condition was about runs again; the condition would be false once more."""
+    """If no parent in its condition runs again, the condition would only be false once more."""
     when = Node("b", SPEC, ("a",), when="parents.a.result.ok")
     found = graph("a", when, node("c", "b", trigger_rule=TriggerRule.NONE_FAILED), "d", "e: d")
     ended = {"a": SUCCEEDED, "b": SKIPPED, "c": SUCCEEDED, "d": FAILED, "e": SKIPPED}
@@ -167,7 +167,7 @@ GROWING = [bomb.replace("parents.count.outcome", "parents.count.result.files") f
 
 @pytest.mark.parametrize("expression", BOMBS)
 def test_what_grows_without_a_bound_is_refused_at_creation(expression: str) -> None:
-    """It grows even from parents without results, so it is known before anything runs."""
+    """It would grow even with parents without results, so it is found before anything runs."""
     with pytest.raises(ConditionInvalid, match="grow without a bound"):
         reject_condition(expression, PARENTS)
 

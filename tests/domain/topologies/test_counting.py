@@ -19,21 +19,21 @@ OK, BAD = Outcome.SUCCEEDED, Outcome.FAILED
 
 @given(st.integers(1, 1_000))
 def test_every_edge_has_one_chunk_and_the_chunks_hold_all(edges: int) -> None:
-    """The chunks' sizes add up, none is empty, and no edge lies outside."""
+    """The chunks' sizes add up, none is empty, and every edge lies in one."""
     sizes = Counter(chunk_of(position) for position in range(edges))
     numbers = range(chunks_for(edges))
     assert sizes == {number: Chunk.numbered(number, edges).edges for number in numbers}
 
 
 def test_an_edge_counts_once_as_what_came_first() -> None:
-    """A repeat changes nothing, not even one that says otherwise."""
+    """A repeat changes nothing, even if it reports another outcome."""
     chunk = Chunk(3).with_edge(1, OK)
     assert chunk.with_edge(1, OK) == chunk.with_edge(1, BAD) == chunk
     assert chunk.with_edge(0, BAD).counts == Counts(3, succeeded=1, failed=1)
 
 
 def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
-    """In a chunk of three among many edges: the first failure decides, the next one need not be told, the last is."""
+    """In a chunk of three among many edges: the first failure decides, the next is not reported, the last is."""
     empty = Chunk(3)
     first = empty.with_edge(0, BAD)
     second = first.with_edge(1, BAD)
@@ -44,7 +44,7 @@ def test_a_chunk_reports_when_it_is_complete_or_decides_by_itself() -> None:
 
 
 def test_a_repeated_edge_has_its_chunk_report_again() -> None:
-    """Whoever crashed between the chunk and its report makes up for it by repeating the edge."""
+    """After a crash between the chunk and its report, repeating the edge sends the report."""
     decisive = Chunk(3).with_edge(0, BAD)
     assert reports(TriggerRule.ONE_FAILED, 500, decisive, decisive)
     assert not reports(TriggerRule.ONE_SUCCESS, 500, decisive, decisive)
@@ -59,7 +59,7 @@ def test_a_repeated_edge_has_its_chunk_report_again() -> None:
 def test_counting_in_chunks_decides_as_counting_at_once(
     rule: TriggerRule, ends: list[Outcome], random_source: Random
 ) -> None:
-    """In any order and with repeats, the tally comes to the rule's verdict on all ends, and never to another."""
+    """In any order and with repeats, the tally comes to the rule's verdict on all ends."""
     whole = Counter(ends)
     final = verdict(rule, Counts(len(ends), whole[OK], whole[BAD], whole[Outcome.SKIPPED]))
     chunks = {number: Chunk.numbered(number, len(ends)) for number in range(chunks_for(len(ends)))}

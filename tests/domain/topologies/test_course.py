@@ -22,7 +22,7 @@ NODES = ("a", "b", "c: a", "d: c")
 
 
 def test_without_a_failure_the_whole_runs_until_all_have_ended() -> None:
-    """Nothing is to be done while nodes run, and nothing once they have succeeded or were skipped."""
+    """There is nothing to do while nodes run, and nothing once they have succeeded or were skipped."""
     found = graph(*NODES)
     assert next_action(found, statuses(found, a=RUNNING)) == NextAction(State.RUNNING)
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED, c=SKIPPED, d=SKIPPED)) == NextAction(
@@ -52,13 +52,13 @@ def test_a_failure_takes_back_what_has_not_begun_children_first(policy: OnFailur
 
 
 def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
-    """Even if the failed node has a child that would have dealt with it."""
+    """Even if the failed node has a child that would have handled the failure."""
     found = graph("a", node("b", "a", trigger_rule=TriggerRule.ONE_FAILED), on_failure=OnFailure.STOP)
     assert next_action(found, statuses(found, a=FAILED, b=STOPPED)) == NextAction(State.FAILED)
 
 
 def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
-    """First what failed and its neighbours, then their parents; then the whole is rolled back."""
+    """First the failed node and its neighbours, then their parents; then the whole is rolled back."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}
@@ -69,7 +69,7 @@ def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
 
 
 def test_a_rollback_that_fails_goes_no_further_up() -> None:
-    """What a node stands on is not taken away while the node still stands."""
+    """A parent is not rolled back while the rollback of its child has failed."""
     found = graph("a", "b: a", "c: a", on_failure=OnFailure.ROLLBACK)
     stuck = replace(FAILED, rollback_failed=True)
     assert next_action(found, {"a": SUCCEEDED, "b": stuck, "c": FAILED}) == NextAction(State.FAILED)
@@ -79,7 +79,7 @@ def test_a_rollback_that_fails_goes_no_further_up() -> None:
 
 @pytest.mark.parametrize("policy", list(OnFailure))
 def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -> None:
-    """What waits for its next attempt is taken back too, and nothing is rolled back."""
+    """A node that waits for its next attempt is cancelled too, and nothing is rolled back."""
     found = graph(*NODES, on_failure=policy)
     at = statuses(found, a=RUNNING, b=RETRYING)
     assert next_action(found, at, RequestedAction.CANCEL) == NextAction(
@@ -90,7 +90,7 @@ def test_a_cancel_takes_back_what_waits_and_stops_what_runs(policy: OnFailure) -
 
 
 def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
-    """If every node had succeeded by then, the whole has."""
+    """If every node had succeeded by then, the whole has succeeded."""
     found = graph("a", "b: a")
     assert next_action(found, statuses(found, a=SUCCEEDED, b=SUCCEEDED), RequestedAction.CANCEL) == NextAction(
         State.SUCCEEDED
@@ -106,7 +106,7 @@ def test_a_cancel_that_comes_too_late_changes_nothing() -> None:
     ],
 )
 def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: NextAction) -> None:
-    """What runs is asked to stop, what waits is taken back, and a rollback follows if it was asked for."""
+    """Running nodes are asked to stop, waiting ones are cancelled, and a rollback follows if the graph asks for one."""
     found = graph("a", "b: a", "c: b", on_failure=policy)
     at = {"a": SUCCEEDED, "b": RUNNING, "c": NodeStatus()}
     assert next_action(found, at, overdue=True) == NextAction(State.RUNNING, cancel=("c",), stop=("b",))
@@ -116,7 +116,7 @@ def test_the_end_of_its_time_is_a_failure_of_the_whole(policy: OnFailure, end: N
 
 
 def test_a_pause_holds_what_waits_for_its_time() -> None:
-    """Blocked nodes stay blocked, and what runs goes on."""
+    """Blocked nodes stay blocked, and running nodes continue."""
     found = graph("a", "b", "c", "d: a")
     at = statuses(found, a=RUNNING, b=SCHEDULED, c=RETRYING)
     assert next_action(found, at, RequestedAction.PAUSE) == NextAction(State.PAUSED, pause=("b", "c"))
@@ -136,6 +136,6 @@ def test_a_pause_holds_what_waits_for_its_time() -> None:
     ],
 )
 def test_a_failure_is_handled_by_what_reacts_to_it(rule: TriggerRule, end: NodeStatus, failed: tuple[str, ...]) -> None:
-    """A child that steps in answers for it; one that tidies up does not; one that cannot start fails in its place."""
+    """A child that steps in handles it; a child that cleans up does not; one that cannot start fails in its place."""
     found = graph("a", "x", node("b", "a", "x", trigger_rule=rule))
     assert unhandled(found, statuses(found, a=FAILED, x=SUCCEEDED, b=end)) == failed

@@ -47,7 +47,7 @@ def _ends(world: World) -> Mapping[str, str]:
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_every_policy_ends_as_the_plain_executor_does(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """With crashes and repeats, every node ends as it does where nothing ever goes wrong."""
+    """With crashes and repeats, every node ends as it does without them."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(graph, disposition, random_source)
     world.open()
@@ -72,7 +72,7 @@ def test_the_end_does_not_depend_on_the_order_of_events(
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """However late the stop is carried out: what had begun ended as it would, all else is cancelled."""
+    """However late the stop is carried out: begun nodes end as they would, all others are cancelled."""
     stopping = Graph(graph.nodes, OnFailure.STOP)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(stopping, disposition, random_source)
@@ -87,7 +87,7 @@ def test_nothing_starts_after_a_stop(data: st.DataObject, graph: Graph, random_s
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """Whatever had begun is rolled back once, and nothing while something that depends on it still stands."""
+    """Each begun node is rolled back once, and only after everything that depends on it."""
     undoing = validated_graph(graph.nodes, OnFailure.ROLLBACK)
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(undoing, disposition, random_source)
@@ -107,7 +107,7 @@ def test_a_rollback_undoes_children_before_parents(data: st.DataObject, graph: G
 @settings(deadline=None)
 @given(st.data(), graphs(), _CHANCES)
 def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph: Graph, random_source: Random) -> None:
-    """What is kept and what runs again end, together, as one run in which the kept nodes fared as they did."""
+    """Kept nodes and repeated nodes together end as one run in which the kept nodes ended as they did."""
     going_on = Graph(graph.nodes, OnFailure.CONTINUE)
     priorities = data.draw(st.permutations(sorted(graph.by_key)))
     first = World(going_on, data.draw(dispositions(graph)), random_source)
@@ -128,7 +128,7 @@ def test_a_retry_ends_as_a_first_run_with_better_luck(data: st.DataObject, graph
 def test_a_recovery_scan_finds_nothing_once_all_is_counted(
     data: st.DataObject, graph: Graph, random_source: Random
 ) -> None:
-    """What the scan reads from the states is what the counting came to."""
+    """The scan reads from the states the same numbers that the counting arrived at."""
     disposition, priorities = data.draw(dispositions(graph)), data.draw(st.permutations(sorted(graph.by_key)))
     world = World(Graph(graph.nodes, OnFailure.CONTINUE), disposition, random_source)
     assert decided(world.graph, world.statuses).keys() >= {n.key for n in graph.nodes if not n.depends_on}

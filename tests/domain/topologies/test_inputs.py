@@ -16,7 +16,7 @@ _JSON = st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.text
 
 
 def test_a_node_refers_to_the_results_of_the_parents_it_names() -> None:
-    """In the order it names them; of the others it is given nothing."""
+    """They come in the order in which the node names them; other parents' results are not given."""
     child = replace(node("c", "a", "b"), inputs=("b",))
     assert references(child, {"a": replace(ID, text="other"), "b": ID}) == (Reference("b", ID),)
 
@@ -29,7 +29,7 @@ def test_the_inputs_are_one_object_of_the_results_as_they_are(results: dict[str,
 
 
 def test_a_parent_without_a_result_gives_null() -> None:
-    """A parent that failed or was skipped is named all the same."""
+    """A parent that failed or was skipped is listed nevertheless."""
     assert assembled([("a", None), ("b", b"[1]")]) == b'{"a":null,"b":[1]}'
 
 

@@ -1,4 +1,4 @@
-"""Of the parents in one group the last to end tells all of them; with many parents it counts them in one write."""
+"""The last parent of a group to end reports all of them; a node with many parents counts a group in one write."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WAITING, SUCCEEDED, FAILED = NodeStatus(), NodeStatus(State.SUCCEEDED), NodeStat
 
 
 def join(parents: int, rule: TriggerRule = TriggerRule.ALL_DONE) -> Node:
-    """A node with so many parents."""
+    """A node with this many parents."""
     return Node("join", TaskSpec("any"), tuple(f"p{number}" for number in range(parents)), rule)
 
 
 def test_a_group_lies_in_one_chunk() -> None:
-    """Else one write could not count it."""
+    """Otherwise one write could not count it."""
     assert EDGES_PER_CHUNK % EDGES_PER_GROUP == 0
     many = join(3 * EDGES_PER_CHUNK)
     for position in range(len(many.depends_on)):
@@ -36,7 +36,7 @@ def test_a_group_lies_in_one_chunk() -> None:
 
 @given(st.data(), st.integers(1, 12), st.integers(1, 4))
 def test_every_edge_is_counted_however_ends_overlap(data: st.DataObject, parents: int, size: int) -> None:
-    """Each end is written before its group is read; whatever ends in between, nothing is left uncounted."""
+    """Each end is written before its group is read; whichever ends come in between, every edge is counted."""
     node = join(parents)
     events = [kind for position in range(parents) for kind in ((position, "ends"), (position, "reads"))]
     order = data.draw(st.permutations(events))

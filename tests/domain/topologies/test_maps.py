@@ -14,7 +14,7 @@ NODE = {"type": "echo", "payload": ["<duetime.item>", "<<duetime.item>", "<dueti
 
 
 def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
-    """By the places of the items; what is about the map as a whole is in no node."""
+    """Lanes go by the places of the items; fields of the whole map are in no node."""
     payload = map_payload(NodeMap("parents", max_parallel=2), NODE, ["a", {"b": 1}, "<duetime.node>"])
     nodes = graph_of_map(json.loads(payload))["nodes"]
     assert {key: node.get("depends_on", []) for key, node in nodes.items()} == {"0": [], "1": [], "2": ["0"]}
@@ -24,7 +24,7 @@ def test_each_item_is_a_node_and_those_of_a_lane_follow_each_other() -> None:
 
 
 def test_a_map_without_items_runs_nothing() -> None:
-    """It succeeds if there are none, and fails if nobody has said which there are."""
+    """It succeeds if its list is empty, and fails if there is no list."""
     assert ending_without_items(map_payload(NodeMap("parents"), NODE, [])) == Succeeded(b"[]")
     unknown = ending_without_items(map_payload(NodeMap("parents"), {}, None))
     assert isinstance(unknown, Failed)
@@ -42,7 +42,7 @@ def test_a_map_without_items_runs_nothing() -> None:
 def test_a_map_that_describes_more_than_fits_into_memory_is_refused(
     template: dict[str, str], items: list[object]
 ) -> None:
-    """Before its nodes are made: two gigabytes of one item in many places, and a gigabyte of one text in many nodes."""
+    """It is refused before its nodes are made: one item in many places, or one text in many nodes."""
     with pytest.raises(MapFailed, match="33554432 are allowed"):
         map_payload(NodeMap("parents"), template, items)
     assert map_payload(NodeMap("parents"), {"type": "echo", "payload": "x" * 3_000}, [0] * 10_000)

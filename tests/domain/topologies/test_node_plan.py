@@ -19,13 +19,13 @@ RUN = Run(TaskId.of(NOW, 7, 42), 1, NOW + 5, 16)
 
 
 def test_the_same_run_and_node_give_the_same_id() -> None:
-    """An id made today is the id made at any time, by any version: records are found by it."""
+    """The id never changes, in any version: records are found by it."""
     assert RUN.task_id("a") == TaskId("01M7XZ6HXQ00007R56045RC6D1")
     assert RUN.task_id("a").home == NOW + 5
 
 
 def test_another_topology_run_or_node_gives_another_id() -> None:
-    """Nothing of one run can be mistaken for something of another."""
+    """So nothing of one run can be mistaken for another's."""
     ids = {
         Run(TaskId.of(NOW, 7, tail), number, NOW, 16).task_id(key)
         for tail in (1, 2)
@@ -53,19 +53,19 @@ def test_children_are_created_before_their_parents(graph: Graph) -> None:
 
 
 def test_a_first_run_opens_with_what_waits_for_nothing() -> None:
-    """Nodes without parents start, and those that never ask."""
+    """Nodes without parents start, and so do those whose rule does not wait for parents."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ALWAYS))
     assert opening(found) == {"a": Verdict.READY, "c": Verdict.READY}
 
 
 def test_what_a_child_outlasts_is_not_awaited() -> None:
-    """Unless its rule lets the child start before its parents have ended."""
+    """The whole does not wait for a child whose rule lets it start before its parents have ended."""
     found = graph("a", "b: a", node("c", "b", trigger_rule=TriggerRule.ONE_SUCCESS))
     assert [key for key in found.order if is_awaited(found, key)] == ["b", "c"]
 
 
 def test_a_retry_counts_what_kept_parents_ended_as() -> None:
-    """Only groups of edges from kept nodes to those that run again are counted beforehand: nobody else counts them."""
+    """Only groups of edges from kept nodes to repeated ones are counted beforehand, as no end will count them."""
     found = graph("a", "b", "c: a b", "d: c")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, c=NodeStatus(State.CANCELLED, Reason.UPSTREAM_FAILED))
     assert list(arrivals(found, {"b", "c", "d"}, ended, 1)) == [Arrival("c", {0: Outcome.SUCCEEDED})]
@@ -74,7 +74,7 @@ def test_a_retry_counts_what_kept_parents_ended_as() -> None:
 
 
 def test_a_retry_opens_with_what_no_parent_will_decide_any_more() -> None:
-    """A node that was stopped, under `one_failed`, whose parents all succeeded and are kept, is skipped at once."""
+    """Under `one_failed`, a stopped node whose parents all succeeded and are kept is skipped at once."""
     found = graph("a", node("alarm", "a", trigger_rule=TriggerRule.ONE_FAILED), "b")
     ended = statuses(found, a=SUCCEEDED, b=FAILED, alarm=NodeStatus(State.CANCELLED, Reason.STOPPED))
     assert opening(found, {"alarm", "b"}, ended) == {"alarm": Verdict.SKIPPED, "b": Verdict.READY}

@@ -20,7 +20,7 @@ BODY = {
 
 
 def test_an_outline_says_the_same_as_the_checked_graph() -> None:
-    """Whatever the end of a node asks of a graph; what the nodes' tasks are made of is left out."""
+    """It has all that the end of a node asks of a graph, without the contents of the nodes' tasks."""
     for body in (BODY, {"nodes": BODY["nodes"]}):
         payload = json.dumps(body).encode()
         outline, graph = outline_of(payload), read_graph(payload)
@@ -38,7 +38,7 @@ def test_an_outline_says_the_same_as_the_checked_graph() -> None:
 
 
 def test_a_stored_graph_is_the_graph_that_was_accepted() -> None:
-    """It is checked once more, but for its parameters, and in the same words."""
+    """It is checked again, except for its parameters, with the same messages."""
     payload = json.dumps(BODY).encode()
     assert read_stored_graph(payload) == read_graph(payload)
     with pytest.raises(FieldInvalid, match="is not a known field"):
@@ -54,7 +54,7 @@ def test_what_is_no_graph_is_refused_whenever_it_was_stored(payload: bytes) -> N
 
 
 def test_a_process_reads_the_outline_of_a_graph_once() -> None:
-    """However many of its nodes ask for it: what they are given is the very same."""
+    """All nodes that ask for it get the same object."""
     text = json.dumps({"nodes": {"a": {"type": "report"}}})
     assert outline_of(text.encode()) is outline_of(text.encode())
     assert outline_of(text.replace("report", "other").encode()).nodes[0].spec.type == "other"

@@ -19,7 +19,7 @@ WEIGHTED = graph(node("a", seconds=10), node("b", "a", seconds=70), node("c", "a
 
 
 def test_nodes_are_counted_by_state_and_cancelled_ones_by_their_reason() -> None:
-    """A person sees why what did not run did not."""
+    """A person sees why the other nodes did not run."""
     skipped = NodeStatus(State.CANCELLED, Reason.SKIPPED)
     found = {"a": SUCCEEDED, "b": SUCCEEDED, "c": skipped, "d": NodeStatus(State.CANCELLED), "e": RUNNING}
     assert counted(found) == {"succeeded": 2, "skipped": 1, "cancelled": 1, "running": 1}
@@ -41,7 +41,7 @@ def test_progress_is_whole_only_when_everything_has_ended() -> None:
 
 
 def test_nodes_that_all_weigh_nothing_weigh_the_same() -> None:
-    """Nothing is divided by nothing."""
+    """There is no division by zero."""
     found = graph(node("a", seconds=0), node("b", "a", seconds=0))
     assert percent(found, statuses(found, a=SUCCEEDED)) == 50
 
@@ -59,7 +59,7 @@ def test_progress_never_goes_back_while_nodes_end(data: st.DataObject, graph: Gr
 
 
 def test_the_critical_path_is_the_longest_way() -> None:
-    """By what is expected before the run, and by what was measured after it."""
+    """By expected durations before the run, and by measured ones after it."""
     expected = critical_path(WEIGHTED)
     assert expected.nodes == ("a", "b", "d")
     assert expected.seconds == pytest.approx(80 + 100 / 3)
@@ -99,7 +99,7 @@ def test_a_node_takes_what_was_measured_else_what_is_expected() -> None:
 
 @given(graphs())
 def test_no_schedule_of_the_whole_is_shorter_than_its_critical_path(graph: Graph) -> None:
-    """Where every rule waits for all parents, the path is a chain of dependencies and its length is the greatest."""
+    """If every rule waits for all parents, the path is a chain of dependencies and its length is the greatest."""
     plain = Graph(tuple(replace(node, trigger_rule=TriggerRule.ALL_SUCCESS) for node in graph.nodes))
     found = critical_path(plain)
     pairs = zip(found.nodes, found.nodes[1:], strict=False)

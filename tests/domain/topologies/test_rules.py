@@ -39,19 +39,19 @@ def counted(total: int, ends: list[Outcome]) -> Counts:
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_each_rule_decides_as_its_table_says(rule: TriggerRule) -> None:
-    """Each rule gives the verdict that is written here for each situation of three parents."""
+    """Each rule gives the verdict written here for each situation of three parents."""
     assert tuple(verdict(rule, counts) for counts in SITUATIONS.values()) == TABLE[rule]
 
 
 @pytest.mark.parametrize("rule", list(TriggerRule))
 def test_a_node_without_parents_starts_at_once(rule: TriggerRule) -> None:
-    """Whatever the rule asks of parents, there are none to wait for."""
+    """Whatever its rule asks of parents, it has none to wait for."""
     assert verdict(rule, Counts(0)) is READY
 
 
 @given(st.sampled_from(TriggerRule), st.lists(st.sampled_from(Outcome), min_size=1, max_size=8))
 def test_a_verdict_stands_and_comes_in_the_end(rule: TriggerRule, ends: list[Outcome]) -> None:
-    """Once a verdict is final, more ends make no other of it; once all have ended, it is final."""
+    """More ends do not change a final verdict; once all have ended, the verdict is final."""
     verdicts = [verdict(rule, counted(len(ends), ends[:number])) for number in range(len(ends) + 1)]
     final = [found for found in verdicts if found is not WAIT]
     assert len(set(final)) == 1

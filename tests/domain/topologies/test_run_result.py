@@ -29,7 +29,7 @@ def test_a_cancelled_run_is_stopped() -> None:
 
 
 def test_a_failed_run_names_at_most_five_of_the_nodes_that_failed() -> None:
-    """Of eight it names five, and says how many more there are; one alone is named alone."""
+    """It names five of eight, and the number of the others; a single one is named by itself."""
     failed = NodeStatus(State.FAILED)
     ending = run_result(State.FAILED, GRAPH, dict.fromkeys(KEYS, failed), number=1, is_overdue=False)
     assert isinstance(ending, Failed)
@@ -54,7 +54,7 @@ def test_a_run_that_took_too_long_says_so_unless_it_was_rolled_back() -> None:
 
 
 def test_a_result_with_outputs_is_a_success_unless_it_is_too_large() -> None:
-    """The results of the nodes stand beside the counts; what no task may have as its result fails the run."""
+    """The nodes' results are listed beside the counts; a result that is too large for a task fails the run."""
     statuses = {key: NodeStatus(State.SUCCEEDED, has_result=True) for key in KEYS}
     for size, kind in ((10, Succeeded), (MAX_RESULT_BYTES, Failed)):
         outputs = json.dumps({"n0": "x" * size}).encode()

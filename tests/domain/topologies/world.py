@@ -37,7 +37,7 @@ _REASONS = {Verdict.SKIPPED: Reason.SKIPPED, Verdict.UPSTREAM_FAILED: Reason.UPS
 
 
 def with_report(join_count: JoinCount, chunk: int, counts: Counts) -> JoinCount:
-    """The tally once a chunk has reported, as stores keep it; an emptier report than the one before changes nothing."""
+    """The tally after a chunk's report, as stores keep it; a report of fewer edges changes nothing."""
     known = join_count.reports.get(chunk)
     if known is not None and known.ended >= counts.ended:
         return join_count
@@ -53,8 +53,8 @@ class World:
 
     Args:
         graph: the graph.
-        fates: which nodes succeed if they run.
-        random_source: what decides when something crashes, is repeated, or is late.
+        fates: the nodes that succeed if they run.
+        random_source: decides when something crashes, is repeated, or is late.
     """
 
     def __init__(self, graph: Graph, dispositions: Mapping[str, bool], random_source: Random) -> None:
@@ -83,8 +83,8 @@ class World:
         """Run to the end.
 
         Args:
-            priorities: of the nodes that run, the one that stands first here ends first.
-            prompt: whether what follows an end is done before the next node ends.
+            priorities: the running node that stands first here ends first.
+            prompt: whether the follow-up of an end is done before the next node ends.
         """
         while True:
             if self._to_follow and (prompt or self.random_source.random() < 0.5):
@@ -99,7 +99,7 @@ class World:
         return self._finish()
 
     def control(self) -> NextAction:
-        """Do what the course of the whole asks for."""
+        """Do the steps that the state of the whole asks for."""
         found = next_action(self.graph, self.statuses)
         for key in found.cancel:
             self._set(key, NodeStatus(State.CANCELLED, Reason.STOPPED))
@@ -109,7 +109,7 @@ class World:
         return found
 
     def _finish(self) -> NextAction:
-        """Control until there is nothing left to do; rollbacks end in any order."""
+        """Control the whole until nothing is left to do; rollbacks end in any order."""
         while (found := self.control()).state not in {State.SUCCEEDED, State.FAILED, State.ROLLED_BACK}:
             undoing = [key for key, status in self.statuses.items() if status.state is State.ROLLING_BACK]
             assert undoing or found.cancel or self._to_follow, f"nothing happens, and it is {found}"
@@ -142,7 +142,7 @@ class World:
             self._to_follow.append(key)
 
     def _counts(self, edge: Edge, by: str) -> Counts:
-        """All that is known of a child's parents now."""
+        """All that is now known of a child's parents."""
         node = self.graph.by_key[edge.child]
         if not is_counted(node, self.group):
             return counts_for(node, self.statuses)
@@ -150,7 +150,7 @@ class World:
         return self._count(edge.child, arrived, by) if arrived else Counts(len(node.depends_on))
 
     def _count(self, child: str, arrived: Mapping[int, Outcome], by: str | None = None) -> Counts:
-        """Count edges of one chunk, and tell all that is known of the child's parents now."""
+        """Count edges of one chunk, and report all that is now known of the child's parents."""
         node = self.graph.by_key[child]
         edges, number = len(node.depends_on), chunk_of(min(arrived))
         before = self._chunks.get((child, number)) or Chunk.numbered(number, edges)

@@ -23,13 +23,13 @@ BUCKET = "duetime-contents"
 
 @pytest.fixture
 def clock() -> StandingClock:
-    """The time: it stands until a test moves it."""
+    """The time: it stands still until a test moves it."""
     return StandingClock()
 
 
 @pytest.fixture
 def session(clock: StandingClock) -> FakeSession:
-    """An account of its own for each test."""
+    """A separate account for each test."""
     made = FakeSession(clock.now)
     made.s3.create_bucket(Bucket=BUCKET)
     return made
@@ -54,7 +54,7 @@ def environ(session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession) -> Iterator[Callable[[], None]]:
-    """Composes the function over the real stores, in its environment as it is then."""
+    """Composes the function over the real stores, from the present environment."""
     yield lambda: composition.use(
         Platform(
             environ=environ,
@@ -67,6 +67,6 @@ def compose(environ: dict[str, str], clock: StandingClock, session: FakeSession)
 
 @pytest.fixture
 def api(compose: Callable[[], None]) -> Gateway:
-    """The function, called by nobody in particular."""
+    """The function, called without a particular caller."""
     compose()
     return Gateway()

@@ -27,7 +27,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of the function, as the gateway would send it.
+    """A response of the function, as the gateway would send it.
 
     Attributes:
         path: of the request.
@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def problem(self) -> dict[str, Any]:
-        """The answer's problem; it must be one."""
+        """The response's problem; it must be one."""
         assert self.headers["Content-Type"] == "application/problem+json"
         problem: dict[str, Any] = self.body
         assert problem["status"] == self.status
@@ -69,7 +69,7 @@ class Gateway:
     """Sends requests to the function.
 
     Attributes:
-        authorizer: what the gateway's authorizer found out about the caller.
+        authorizer: the facts from the gateway's authorizer about the caller.
         headers: sent with every request.
     """
 
@@ -87,7 +87,7 @@ class Gateway:
         raw: str | None = None,
         is_base64: bool = False,
     ) -> Answer:
-        """Send a request; `raw` is a body as it is, `body` is sent as JSON."""
+        """Send a request; `raw` is sent unchanged as the body, `body` as JSON."""
         text = raw if raw is not None else None if body is None else json.dumps(body)
         given = {"content-type": "application/json", "host": "api.example.org", **self.headers, **(headers or {})}
         event = event_of(method, path, text, given, query, self.authorizer, is_base64=is_base64)
@@ -96,7 +96,7 @@ class Gateway:
         return Answer(response["statusCode"], response["headers"], response["body"], response["isBase64Encoded"], path)
 
     def create(self, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Create a task, which must succeed; answers its JSON."""
+        """Create a task, which must succeed; return its JSON."""
         answer = self.send("POST", "/v1/tasks", body or {"type": "report"}, headers)
         assert answer.status == 201, answer.text
         task: dict[str, Any] = answer.body

@@ -53,7 +53,7 @@ def test_an_attempt_tells_who_ran_it_when_how_and_for_how_much(api: Gateway, clo
 
 
 def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: StandingClock) -> None:
-    """Its worker vanished: the attempt is counted, and null says what nobody knows."""
+    """After its worker vanished, the attempt is counted, and unknown facts are null."""
     task = api.create()
     claimed_by_a_worker(task["id"], clock)
     clock.at += MINUTE
@@ -66,7 +66,7 @@ def test_a_lost_attempt_is_listed_with_what_is_known_of_it(api: Gateway, clock: 
 
 
 def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock: StandingClock) -> None:
-    """Of many attempts each is there once, oldest first, wherever its line is kept."""
+    """Each of many attempts is listed once, oldest first, wherever its line is stored."""
     task = api.create({"type": "report", "retry": QUICK})
     for number in range(12):
         ended_by_a_worker(task["id"], clock, failure("Boom", str(number)))
@@ -80,7 +80,7 @@ def test_attempts_that_the_record_has_no_room_for_are_listed(api: Gateway, clock
 
 
 def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> None:
-    """The last one's is whole, an earlier one's is cut and says so; a retry by its user forgets none."""
+    """The last attempt's error is whole, an earlier one is cut and marked so; a retry by its user keeps all."""
     task = api.create({"type": "report", "retry": {"max_attempts": 2, "initial_seconds": 0}})
     for letter in "ab":
         ended = ended_by_a_worker(task["id"], clock, failure("Boom", letter * 200))
@@ -95,7 +95,7 @@ def test_each_attempt_tells_its_error(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_the_attempts_of_anothers_task_do_not_exist(api: Gateway) -> None:
-    """Another owner's task and an unknown one are a 404; a parameter is refused by name."""
+    """Another owner's task and an unknown one are a 404; an unknown parameter is refused by name."""
     task = api.create(headers={"X-Duetime-Owner": "other"})
     for text in (task["id"], str(TaskId.of(NOW, 7, 42)), "1"):
         answer = api.send("GET", f"/v1/tasks/{text}/attempts")

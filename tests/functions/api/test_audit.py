@@ -1,4 +1,4 @@
-"""The audit log: who requested what of whom, why, from where, and how it ended."""
+"""The audit log: caller, operation, owner, reason, address and outcome of each request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stack(api: Gateway) -> Stack:
 
 
 def records(stack: Stack) -> list[dict[str, Any]]:
-    """What the log has."""
+    """The records of the log."""
     return [json.loads(line) for lines in stack.logs.lines.values() for line in lines]
 
 
@@ -56,7 +56,7 @@ def test_a_controlling_call_is_recorded_with_its_reason(api: Gateway, stack: Sta
 
 
 def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack) -> None:
-    """Also one whose body is unreadable, and one that only an operator may send."""
+    """Also a call with an unreadable body, or one that only an operator may make."""
     api.send("PUT", "/v1/switches/all/all", {"stopped": True, "reason": "an attempt"})
     api.send("POST", "/v1/tasks/cancel", raw='{"reason": 7, "filter"')
     found = [(each["operation"], each["status"], each["code"], each["reason"]) for each in records(stack)]
@@ -67,7 +67,7 @@ def test_a_refused_call_is_recorded_with_its_problem(api: Gateway, stack: Stack)
 
 
 def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) -> None:
-    """The record has nobody as the owner: the caller may not act for the one that it named."""
+    """The record has no owner: the caller may not act for the owner that it named."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt"})
     eve = Gateway(authorizer={"jwt": {"claims": {"sub": "eve"}}})
@@ -78,7 +78,7 @@ def test_an_attempt_to_act_for_a_foreign_owner_names_the_caller(api: Gateway) ->
 
 
 def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) -> None:
-    """What it reads of its own is not, nor what a caller reads who names itself."""
+    """Reads of its own tasks are not recorded, nor are those of a caller that names itself."""
     del api
     stack = Stack.faked({Variable.AUDIT_LOG_GROUP: "audit", Variable.AUTHENTICATION: "jwt", Variable.ADMINS: "root"})
     root, ann = (Gateway(authorizer={"jwt": {"claims": {"sub": name}}}) for name in ("root", "ann"))
@@ -90,7 +90,7 @@ def test_what_an_administrator_reads_of_another_owner_is_recorded(api: Gateway) 
 
 
 def test_a_bulk_operation_is_recorded_with_its_path(api: Gateway, stack: Stack) -> None:
-    """So that the record leads to what was started."""
+    """The path in the record leads to the operation."""
     started = api.send("POST", "/v1/purges", {"filter": {"type": "a"}, "reason": "request 17"})
     (found,) = records(stack)
     assert (found["operation"], found["location"]) == ("createPurge", f"/v1/purges/{started.body['id']}")

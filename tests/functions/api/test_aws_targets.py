@@ -18,7 +18,7 @@ REASON = "is not among the resources that the settings let tasks call"
 
 @pytest.fixture
 def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> Gateway:
-    """The function of a deployment whose tasks may call the queues of reports."""
+    """The function of a deployment whose tasks may call the queues for reports."""
     environ[Variable.AWS_TARGETS] = (
         "arn:aws:sqs:eu-west-1:123456789012:reports-* arn:aws:lambda:eu-west-1:123456789012:*"
     )
@@ -27,14 +27,14 @@ def calling(environ: dict[str, str], compose: Callable[[], None], api: Gateway) 
 
 
 def test_a_resource_that_the_settings_name_is_accepted(calling: Gateway) -> None:
-    """It is answered as it was given."""
+    """The response shows it as it was given."""
     created = calling.send("POST", "/v1/tasks", {"type": "report", "target": ALLOWED})
     assert (created.status, created.body["target"]) == (201, ALLOWED)
 
 
 @pytest.mark.parametrize("target", [FORBIDDEN, {"kind": "sns", "arn": "arn:aws:sns:eu-west-1:123456789012:reports-a"}])
 def test_a_resource_that_the_settings_do_not_name_is_refused(calling: Gateway, target: dict[str, str]) -> None:
-    """By the name of the field, and nothing is created."""
+    """The error names the field, and nothing is created."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target})
     assert (answer.status, answer.faults) == (422, {"target.arn": REASON})
     assert calling.send("GET", "/v1/tasks").body["tasks"] == []
@@ -65,6 +65,6 @@ def test_a_change_is_refused_likewise(calling: Gateway) -> None:
     "target", [ALLOWED, {"kind": "lambda", "arn": "arn:aws:lambda:eu-west-1:123456789012:function:a"}]
 )
 def test_resources_are_not_asked_to_undo(calling: Gateway, target: dict[str, Any]) -> None:
-    """Neither by a wish at creation nor afterwards."""
+    """A rollback is refused at creation and afterwards."""
     answer = calling.send("POST", "/v1/tasks", {"type": "report", "target": target, "rollback_on_failure": True})
     assert list(answer.faults) == ["rollback_on_failure"]

@@ -13,7 +13,7 @@ PATH = "/v1/tasks/batch"
 
 
 def test_each_task_has_its_own_result(api: Gateway) -> None:
-    """Good tasks of a batch are created, bad ones are told their fault, each at its place."""
+    """Good tasks of a batch are created, bad ones get their error, each at its place."""
     tasks = [
         {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
         {"type": "b", "colour": "red"},
@@ -33,7 +33,7 @@ def test_each_task_has_its_own_result(api: Gateway) -> None:
 
 
 def test_a_full_batch_is_created(api: Gateway) -> None:
-    """As many tasks as a batch may have are all created, each with an id of its own."""
+    """The largest batch is created completely, each task with its own id."""
     results = api.send("POST", PATH, {"tasks": [{"type": "a", "payload": n} for n in range(MAX_BATCH)]}).body["results"]
     assert len({result["task"]["id"] for result in results}) == MAX_BATCH
 
@@ -57,7 +57,7 @@ def test_a_task_of_a_batch_may_be_as_deep_as_a_single_one(api: Gateway) -> None:
 
 
 def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
-    """It is refused by its own name; the batch around it is accepted."""
+    """It is refused by its index; the rest of the batch is accepted."""
     payload: list[object] = []
     for _ in range(63):
         payload = [payload]
@@ -71,7 +71,7 @@ def test_a_task_that_is_too_deep_stops_no_other(api: Gateway) -> None:
 def test_an_accepted_task_does_not_need_its_message(
     api: Gateway, environ: dict[str, str], session: FakeSession
 ) -> None:
-    """While no queue can be reached, tasks are accepted all the same: the record counts, and a scan sends it later."""
+    """While no queue can be reached, tasks are accepted nevertheless: the record exists, and a scan sends it later."""
     for url in Settings(environ).queue_urls.values():
         session.client("sqs").delete_queue(QueueUrl=url)
     results = api.send("POST", PATH, {"tasks": [{"type": "a"}]}).body["results"]

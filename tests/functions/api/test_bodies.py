@@ -1,4 +1,4 @@
-"""How bodies come and go: their type, their encoding, and what is said of one that cannot be read."""
+"""Bodies of requests and responses: their type, their encoding, and the errors for unreadable ones."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def sent(api: Gateway, data: bytes, headers: Mapping[str, str] | None = None) ->
 
 
 def reason(answer: Answer, status: int, code: str, field: str = "body") -> str:
-    """What is said of the one fault of a refused request."""
+    """The reason of the one fault of a refused request."""
     assert (answer.status, answer.problem["code"], list(answer.faults)) == (status, code, [field]), answer.text
     return answer.faults[field]
 
 
 def unpacked(answer: Answer) -> Any:  # noqa: ANN401 - any JSON
-    """The JSON of a packed answer."""
+    """The JSON of a compressed response."""
     assert answer.headers["Content-Encoding"] == "gzip"
     assert answer.is_base64
     return json.loads(gzip.decompress(base64.b64decode(answer.text)))
@@ -48,7 +48,7 @@ def test_a_packed_body_is_read(api: Gateway) -> None:
 
 
 def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
-    """Another encoding, or several, is a 415 that says which one is supported."""
+    """Another encoding, or several, is a 415 that names the supported one."""
     for name in ("br", "deflate", "zstd", "gzip, gzip"):
         answer = sent(api, b"{}", {"Content-Encoding": name})
         assert repr(name) in reason(answer, 415, "encoding_unsupported", "Content-Encoding")
@@ -58,7 +58,7 @@ def test_an_encoding_that_is_not_supported_is_named(api: Gateway) -> None:
 
 
 def test_a_bomb_is_not_unpacked(api: Gateway) -> None:
-    """A small body that would become a large one is refused at the limit of a body."""
+    """A small body that would unpack to a large one is refused at the limit of a body."""
     bomb = gzip.compress(b" " * (MAX_BODY_BYTES + 1))
     assert len(bomb) < 10_000
     assert "5242880" in reason(sent(api, bomb, GZIP), 413, "body_too_large")
@@ -72,14 +72,14 @@ def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
     assert "is not compressed with gzip" in reason(sent(api, b"{}", GZIP), 400, "body_unreadable")
     for data in (whole[:-5], whole + b"more"):
         assert "one whole gzip stream" in reason(sent(api, data, GZIP), 400, "body_unreadable")
-    # A gateway that takes the body for text has spoilt it.
+    # A gateway that treats the body as text has damaged it.
     spoilt = whole.decode("utf-8", "replace")
     said = reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=GZIP), 400, "body_unreadable")
     assert "without 'Content-Type'" in said
 
 
 def test_a_packed_body_that_does_not_say_so_is_recognised(api: Gateway) -> None:
-    """Without `Content-Encoding`, a packed body is told what it lacks."""
+    """Without `Content-Encoding`, the error for a compressed body names the missing header."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     for answer in (sent(api, whole), api.send("POST", "/v1/tasks", raw=whole.decode("utf-8", "replace"))):
         assert "'Content-Encoding: gzip'" in reason(answer, 400, "body_unreadable")
@@ -96,12 +96,12 @@ def test_text_that_is_not_utf_8_is_said_to_be_what_it_is(api: Gateway) -> None:
 
 
 def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
-    """A body in which the gateway has replaced bytes is not as long as it was sent: it is refused, not kept."""
+    """A body in which the gateway has replaced bytes has another length than was sent: it is refused, not kept."""
     data = b'{"type": "report", "name": "caf\xe9"}'
     spoilt = data.decode("utf-8", "replace")
     length = {"Content-Length": str(len(data))}
     assert "is not UTF-8" in reason(api.send("POST", "/v1/tasks", raw=spoilt, headers=length), 400, "body_unreadable")
-    # One who means this character is taken at his word.
+    # A client that really sends this character is not refused.
     meant = {"Content-Length": str(len(spoilt.encode()))}
     assert api.send("POST", "/v1/tasks", raw=spoilt, headers=meant).body["name"] == "caf\ufffd"
 
@@ -121,7 +121,7 @@ def test_characters_that_were_lost_on_the_way_are_noticed(api: Gateway) -> None:
     ],
 )
 def test_what_is_wrong_with_a_media_type_is_said(api: Gateway, media_type: str, said: str) -> None:
-    """The type or the parameter that cannot be accepted is named, beside the one that can."""
+    """The error names the type or the parameter that is not accepted, and the one that is."""
     answer = api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type})
     text = reason(answer, 415, "media_type_unsupported", "Content-Type")
     assert said in text
@@ -146,7 +146,7 @@ def test_json_in_utf_8_is_taken_however_it_is_written(api: Gateway, media_type: 
 
 
 def test_a_change_may_be_a_merge_patch(api: Gateway) -> None:
-    """PATCH takes both types of a merge patch, and says so to whoever sends JSON Patch."""
+    """PATCH accepts both types of a merge patch; the error for JSON Patch says so."""
     path = f"/v1/tasks/{api.create(GOOD)['id']}"
     for media_type in ("application/json", "application/merge-patch+json; charset=utf-8"):
         assert api.send("PATCH", path, {"name": media_type[:20]}, {"Content-Type": media_type}).status == 200
@@ -165,7 +165,7 @@ def test_a_body_that_nobody_reads_is_refused(api: Gateway) -> None:
 
 
 def test_a_long_answer_is_packed_for_whoever_accepts_it(api: Gateway) -> None:
-    """An answer above 1 KB is packed by gzip if that is accepted, and says that it depends on that."""
+    """A response above 1 KB is compressed with gzip if the client accepts that, and has a `Vary` header."""
     plain, packed = api.send("GET", "/v1/openapi.json"), api.send("GET", "/v1/openapi.json", headers=ACCEPTED)
     assert unpacked(packed) == plain.body
     assert len(packed.text) < len(plain.text) / 4
@@ -204,7 +204,7 @@ def test_only_who_accepts_gzip_gets_it(api: Gateway, accepted: str, is_packed: b
 
 
 def test_a_packed_problem_is_a_problem(api: Gateway) -> None:
-    """Long problems are packed as other answers are, and keep their type."""
+    """Long problems are compressed as other responses are, and keep their type."""
     answer = api.send("POST", "/v1/tasks", {f"field_{n}": n for n in range(50)}, ACCEPTED)
     assert (answer.status, answer.headers["Content-Type"]) == (422, "application/problem+json")
     assert len(unpacked(answer)["errors"]) == 20

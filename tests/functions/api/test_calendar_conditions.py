@@ -35,7 +35,7 @@ def test_a_calendar_is_not_read_twice(api: Gateway) -> None:
 
 @pytest.mark.parametrize("is_file", [False, True], ids=["json", "icalendar"])
 def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> None:
-    """`If-Match` with an ETag of before is 412, of JSON and of files, and nothing changes."""
+    """`If-Match` with an earlier ETag is 412, for JSON and for files, and nothing changes."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     newer = api.send("PUT", UK, {"weekdays": ["sat"]}, {"if-match": tag})
     assert newer.status == 200
@@ -50,7 +50,7 @@ def test_an_update_of_another_is_not_lost(api: Gateway, *, is_file: bool) -> Non
 
 
 def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
-    """`If-None-Match: *` never replaces; another value of it is refused, for it would mean nothing."""
+    """`If-None-Match: *` never replaces; any other value of it is refused, as it would have no effect."""
     only_new = {"if-none-match": "*"}
     assert api.send("PUT", UK, SUNDAYS, only_new).status == 201
     taken = api.send("PUT", UK, SUNDAYS, only_new)
@@ -62,7 +62,7 @@ def test_a_calendar_is_created_only_where_there_is_none(api: Gateway) -> None:
 
 
 def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
-    """What was deleted and created again is another calendar, and none at all has no version."""
+    """A calendar that was deleted and created again is another one, and a missing one has no version."""
     tag = api.send("PUT", UK, SUNDAYS).headers["ETag"]
     api.send("DELETE", UK)
     assert api.send("PUT", UK, SUNDAYS, {"if-match": tag}).status == 412
@@ -71,7 +71,7 @@ def test_a_tag_of_a_deleted_calendar_fits_no_later_one(api: Gateway) -> None:
 
 
 def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
-    """Its name is taken if it is that of the path; another one is refused."""
+    """The name in the body is accepted if it is that of the path; another one is refused."""
     shown = api.send("PUT", UK, SUNDAYS).body
     assert api.send("PUT", UK, shown).body == shown
     other = api.send("PUT", "/v1/calendars/de", shown)
@@ -80,6 +80,6 @@ def test_a_calendar_is_put_as_it_was_read(api: Gateway) -> None:
 
 @pytest.mark.parametrize("query", ["mode=includes", "timezone=UTC"])
 def test_parameters_of_a_file_are_refused_with_json(api: Gateway, query: str) -> None:
-    """400 which says where they belong."""
+    """400, with the type of body that they belong to."""
     answer = api.send("PUT", UK, SUNDAYS, query=query)
     assert (answer.status, "in its body" in answer.faults[query.partition("=")[0]]) == (400, True)

@@ -65,7 +65,7 @@ def cancelled(api: Gateway, task_id: str, **fields: Any) -> dict[str, Any]:  # n
 
 
 def done(cancelled: int = 0, stopping: int = 0, running: int = 0, *, has_more: bool = False) -> dict[str, Any]:
-    """What a cancellation answers about children."""
+    """The counts of children in a cancellation's response."""
     return {"cancelled": cancelled, "stopping": stopping, "running": running, "has_more": has_more}
 
 
@@ -88,7 +88,7 @@ def test_a_task_names_its_parent(api: Gateway) -> None:
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/topologies"])
 def test_a_parent_has_to_be_a_task_of_the_owner(api: Gateway, path: str) -> None:
-    """The error names the field, and does not tell whether another owner has such a task."""
+    """The error names the field, and does not reveal whether another owner has such a task."""
     body: dict[str, Any] = LATER if path == "/v1/tasks" else {"nodes": {"a": {"type": "part"}}}
     foreign = as_owner("ann").create(LATER)["id"]
     for parent in (foreign, "01KB8Z4QYJ0000GH3V5TZK7M2P"):
@@ -112,7 +112,7 @@ def test_each_task_of_a_batch_has_its_own_parent(api: Gateway) -> None:
 
 
 def test_a_repeated_creation_does_not_need_its_parent_any_more(api: Gateway) -> None:
-    """The same request gets the same answer, even if the parent has been deleted since."""
+    """The same request gets the same response, even if the parent has been deleted since."""
     parent = api.create(LATER)["id"]
     body, key = {**LATER, "parent_task_id": parent}, {"Idempotency-Key": "k"}
     first = api.create(body, key)
@@ -156,7 +156,7 @@ def test_a_cancellation_includes_all_descendants(api: Gateway) -> None:
 
 
 def test_running_children_stop_only_by_force(api: Gateway, clock: StandingClock) -> None:
-    """As the parent itself; the children of a task that has ended can be cancelled."""
+    """As the parent does; children of an ended task can be cancelled, too."""
     parent = api.create(LATER)["id"]
     child = api.create({"type": "part", "parent_task_id": parent})["id"]
     claimed_by_a_worker(child, clock)
@@ -177,7 +177,7 @@ def test_a_running_parent_is_a_conflict_for_its_children_too(api: Gateway, clock
 
 
 def test_many_children_take_several_requests(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each cancels some and says that there are more, until all are cancelled."""
+    """Each cancels some and says that more are left, until all are cancelled."""
     monkeypatch.setattr(child_tasks, "CHILDREN_AT_ONCE", 2)
     monkeypatch.setattr(child_tasks, "MOST_CHILDREN_CANCELLED", 3)
     parent = api.create(LATER)["id"]
@@ -210,7 +210,7 @@ def test_a_worker_creates_tasks_for_the_owner_of_its_lease(api: Gateway) -> None
 
 
 def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
-    """Any other request with the lease of a foreign task is refused; the owner's own worker may do what he may."""
+    """Any other request with the lease of a foreign task is refused; the owner's own worker has its rights."""
     worker = as_owner("worker")
     parent, lease = leased(api, worker)
     for method, path in (("GET", f"/v1/tasks/{parent}"), ("GET", "/v1/tasks"), ("POST", f"/v1/tasks/{parent}/cancel")):
@@ -220,7 +220,7 @@ def test_a_worker_that_is_not_the_owner_only_creates(api: Gateway) -> None:
 
 
 def test_only_a_live_lease_of_a_puller_counts(api: Gateway) -> None:
-    """Others may not use it; one that has ended, or does not exist, creates nothing."""
+    """An ended lease, an unknown one, and one used by somebody else create nothing."""
     ann = as_owner("ann")
     _, lease = leased(api, ann, "anns")
     refused = as_owner("bob").send("POST", "/v1/tasks", LATER, {LEASE: lease})
@@ -250,6 +250,6 @@ def test_a_handler_acts_for_its_task(
 
 @pytest.mark.parametrize("header", ["duetime", "x-duetime-handler", "authorizer"])
 def test_no_header_makes_a_caller_a_handler(api: Gateway, header: str) -> None:
-    """Only the worker's role may invoke the function with an authorizer of its own."""
+    """Only the worker's role may invoke the function with a handler's authorizer."""
     claim = json.dumps({"owner": "ann", "task_id": "01KB8Z4QYJ0000GH3V5TZK7M2P"})
     assert api.create(LATER, {header: claim})["parent_task_id"] is None

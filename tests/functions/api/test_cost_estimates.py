@@ -19,7 +19,7 @@ HOURLY = {"name": "hourly", "cron": "0 * * * *", "task": TASK}
 
 
 def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
-    """The lines of `duetime cost estimate` for these mixes, without those of which nothing is used."""
+    """The lines of `duetime cost estimate` for these mixes, without unused ones."""
     parts: dict[str, dict[str, Any]] = {}
     for workload in workloads:
         for line in estimate(workload).lines:
@@ -30,12 +30,12 @@ def lines_by_client(*workloads: Workload) -> list[dict[str, Any]]:
 
 
 def mix(tasks: float = 1, **fields: Any) -> Workload:  # noqa: ANN401 - of a workload
-    """Tasks in the deployment of these tests, which neither counts nor traces them."""
+    """Tasks in the deployment of these tests, which neither counts nor traces tasks."""
     return Workload(tasks, has_summary=False, has_lists=False, **fields)
 
 
 def estimated(api: Gateway, path: str, body: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - of `send`
-    """The estimate in the answer to a creation."""
+    """The estimate in the response to a creation."""
     answer = api.send("POST", path, body, query="estimate=1", **more)
     assert answer.status in (200, 201), answer.body
     found: dict[str, Any] = answer.body["estimate"]
@@ -53,7 +53,7 @@ def assert_is(found: dict[str, Any], *workloads: Workload) -> None:
 
 
 def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
-    """What is due now and what is due in an hour, with a key, and what pays for a lock, a rate and a callback."""
+    """Tasks due now and in an hour, one with a key, and one that pays for a lock, a rate and a callback."""
     found = estimated(api, "/v1/tasks", TASK)
     assert_is(found, mix(ahead=False))
     assert (found["days"], found["left_out"]) == (None, [])
@@ -66,7 +66,7 @@ def test_a_task_is_estimated_as_the_client_does(api: Gateway) -> None:
 
 
 def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gateway, session: FakeSession) -> None:
-    """The answer is the same besides, the task does not have it later, and no call of AWS is added."""
+    """The rest of the response is the same, the task does not have it later, and no call of AWS is added."""
     api.create()
     calls: list[list[str]] = []
     session.heard = lambda operation, _: calls[-1].append(operation)
@@ -80,7 +80,7 @@ def test_without_the_parameter_nothing_is_estimated_and_nothing_is_kept(api: Gat
 
 
 def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
-    """Tasks that are due together share a worker; what was refused costs nothing."""
+    """Tasks that are due together share a worker; refused ones cost nothing."""
     late = {**TASK, "delay_seconds": 3_600}
     found = estimated(api, "/v1/tasks/batch", {"tasks": [TASK, late, TASK, {"type": ""}]})
     assert_is(found, mix(2, together=2, per_request=3, ahead=False), mix(per_request=3))
@@ -89,7 +89,7 @@ def test_a_batch_is_estimated_as_a_whole(api: Gateway) -> None:
 
 
 def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
-    """Its occurrences, their expansions and its overlap policy; how often a permanent one runs, nobody knows."""
+    """Its occurrences, their expansions and its overlap policy; the number of runs of a permanent one is unknown."""
     found = estimated(api, "/v1/schedules", {**HOURLY, "overlap": "allow_all"})
     assert found["days"] == 30
     assert_is(found, mix(720, per_request=0, extra_writes=2))
@@ -100,7 +100,7 @@ def test_a_schedule_is_estimated_for_a_month(api: Gateway) -> None:
 
 
 def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
-    """Its own task, its state transitions, and each node by how long it is expected to run; items are not known."""
+    """Its own task, its state transitions, and each node by its expected duration; the items are unknown."""
     nodes = {"a": TASK, "b": {**TASK, "depends_on": ["a"], "expected_seconds": 30}}
     found = estimated(api, "/v1/topologies", {"nodes": nodes})
     own = mix(ahead=False, extra_writes=8, transitions=7)
@@ -116,7 +116,7 @@ def test_a_topology_is_estimated_with_its_nodes(api: Gateway) -> None:
 
 
 def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: dict[str, str]) -> None:
-    """Its region, precision, counts, traces and pulled types; the prices of an unknown region are those of another."""
+    """Its region, precision, counts, traces and pulled types; an unknown region has the prices of another."""
     environ |= {
         Variable.REGION: "eu-west-1",
         Variable.PRECISION: "relaxed",
@@ -139,6 +139,6 @@ def test_the_deployment_s_settings_count(compose: Callable[[], None], environ: d
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/schedules", "/v1/topologies"])
 def test_what_is_no_flag_is_refused(api: Gateway, path: str) -> None:
-    """By name, before anything is created."""
+    """The error names it, and nothing is created."""
     answer = api.send("POST", path, {}, query="estimate=only")
     assert (answer.status, answer.faults) == (400, {"estimate": "should be 1 (true) or 0 (false)"})

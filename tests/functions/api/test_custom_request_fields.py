@@ -1,4 +1,4 @@
-"""The request of an HTTP target over REST: what is accepted, what is not, and what is shown."""
+"""The request of an HTTP target over REST: valid values, invalid ones, and what responses show."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_batch_is_shown_with_its_defaults(api: Gateway) -> None:
 
 
 def test_each_way_of_creation_takes_and_shows_it(api: Gateway) -> None:
-    """One task, a batch, a schedule, a node: the target is shown as it was written, the secret by its name."""
+    """One task, a batch, a schedule, a node: each shows the target as it was written, and the secret by its name."""
     task = {"type": "report", "target": FULL}
     one = api.send("POST", "/v1/tasks", {**task, "delay_seconds": 3600})
     assert (one.status, one.body["target"]) == (201, FULL)
@@ -171,7 +171,7 @@ def test_a_secret_is_refused_where_it_is_first_named(api: Gateway, path: str, bo
 
 
 def test_parts_of_a_request_are_changed_by_themselves(api: Gateway) -> None:
-    """A merge patch: headers are added and removed, the body is replaced, null is the default, and the rules hold."""
+    """A merge patch adds and removes headers and replaces the body; null sets the default, and the rules apply."""
     task = api.create({"type": "report", "target": FULL, "delay_seconds": 3600})
     path = f"/v1/tasks/{task['id']}"
     patch = {"headers": {"X-Run": None, "X-New": "1"}, "success": None, "body": {"form": {"more": "1"}}}

@@ -30,7 +30,7 @@ def gave_up(api: Gateway, clock: StandingClock, error: str = "Boom", **fields: A
 
 
 def states(api: Gateway, *ids: str) -> list[str]:
-    """Where tasks stand."""
+    """The states of tasks."""
     return [api.send("GET", f"/v1/tasks/{each}").body["state"] for each in ids]
 
 
@@ -40,7 +40,7 @@ def listed(api: Gateway, query: str = "") -> list[str]:
 
 
 def test_dead_letters_are_the_tasks_that_gave_up(api: Gateway, clock: StandingClock) -> None:
-    """Not those that wait, succeed or may still be retried; each shows its error; another owner's are not there."""
+    """Open and succeeded tasks are none; each shows its error; other owners' are not listed."""
     boom, lost = gave_up(api, clock), gave_up(api, clock, "WorkerLost", type="mail", tags={"team": "dba"})
     api.create()
     ended_by_a_worker(api.create()["id"], clock, Failed(TaskError("Boom", "try again")))
@@ -66,14 +66,14 @@ def test_the_list_goes_on_by_its_token(api: Gateway, clock: StandingClock) -> No
 
 
 def test_one_letter_is_redriven_by_a_retry(api: Gateway, clock: StandingClock) -> None:
-    """It is a task: once it waits again it is no dead letter."""
+    """A dead letter is a task: once it waits again, it is not listed."""
     task = gave_up(api, clock)
     assert api.send("POST", f"/v1/tasks/{task}/retry").body["state"] == "scheduled"
     assert listed(api) == []
 
 
 def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """What the filter means is scheduled again from its first attempt on; everything else is left alone."""
+    """Tasks that match the filter are scheduled again from their first attempt; all others are left alone."""
     boom, other, mail = gave_up(api, clock), gave_up(api, clock, "Other"), gave_up(api, clock, type="mail")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     answer = api.send("POST", REDRIVE, {"filter": {"type": "report", "error_type": "Boom"}})
@@ -87,7 +87,7 @@ def test_letters_are_redriven_by_a_filter(api: Gateway, clock: StandingClock) ->
 
 
 def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingClock) -> None:
-    """`all` means every one; a piece goes on where the one before stopped; a dry run only counts."""
+    """`all` means every one; a piece continues where the one before stopped; a dry run only counts."""
     ids = [gave_up(api, clock) for _ in range(5)]
     everything = {"filter": {}, "all": True}
     assert api.send("POST", REDRIVE, {**everything, "dry_run": True}).body["matched"] == 5
@@ -100,7 +100,7 @@ def test_all_letters_are_redriven_piece_by_piece(api: Gateway, clock: StandingCl
 
 
 def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
-    """Two a second: three of them take a second and a half of the clock, and the last comes after the answer."""
+    """At two a second, three of them take a second and a half; the last is scheduled after the response."""
     for _ in range(3):
         gave_up(api, clock)
     began = clock.at
@@ -112,7 +112,7 @@ def test_a_redrive_keeps_its_pace(api: Gateway, clock: StandingClock) -> None:
 
 
 def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClock) -> None:
-    """Until what follows its end is done, a failed task is counted as refused."""
+    """Until the follow-up of its end is done, a failed task is counted as refused."""
     task = api.create({"type": "report", "retry": {"max_attempts": 1}, "callback_url": "https://example.org/x"})["id"]
     ended = ended_by_a_worker(task, clock, Failed(TaskError("Boom", "")))
     assert ended.finished_at is None
@@ -137,7 +137,7 @@ def test_what_is_still_being_cleaned_up_refuses(api: Gateway, clock: StandingClo
 def test_a_bad_redrive_is_refused_by_name(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
-    """Each fault names its field, and nothing is redriven."""
+    """Each error names its field, and nothing is redriven."""
     task = gave_up(api, clock)
     refused = api.send("POST", REDRIVE, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
@@ -145,7 +145,7 @@ def test_a_bad_redrive_is_refused_by_name(
 
 
 def test_ended_tasks_are_deleted_by_a_filter(api: Gateway, clock: StandingClock) -> None:
-    """Failed ones with this error are gone; other errors, other states and open tasks are left alone."""
+    """Failed tasks with this error are deleted; other errors, other states and open tasks are left alone."""
     boom, other = [gave_up(api, clock) for _ in range(3)], gave_up(api, clock, "Other")
     waiting = api.create({"type": "report", "delay_seconds": 60})["id"]
     wanted = {"filter": {"state": "failed", "error_type": "Boom"}}
@@ -183,7 +183,7 @@ def test_without_a_state_every_ended_task_that_matches_is_deleted(api: Gateway, 
 def test_an_unclear_deletion_is_refused_by_name(
     api: Gateway, clock: StandingClock, body: dict[str, Any], fields: list[str]
 ) -> None:
-    """Each fault names its field, and nothing is deleted."""
+    """Each error names its field, and nothing is deleted."""
     task = gave_up(api, clock)
     refused = api.send("POST", DELETE, body)
     assert (refused.status, list(refused.faults)) == (422, fields)

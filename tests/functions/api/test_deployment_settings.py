@@ -28,7 +28,7 @@ GRACE = Caller("grace", frozenset({Role.OPERATOR}))
 
 
 def test_a_caller_reads_what_the_deployment_allows_it() -> None:
-    """Its identity and rights, the types, the targets, and where the logs are; never who else may do what."""
+    """Its identity and rights, the types, the targets, and where the logs are; not the rights of others."""
     found = _settings(Settings(JWT), ADA, ["ada"], TargetRules(handled={"report", "canary"}))
     assert (found["owner"], found["is_operator"], found["authentication"]) == ("ada", False, "jwt")
     assert found["handler_types"] == ["canary", "report"]
@@ -42,7 +42,7 @@ def test_a_caller_reads_what_the_deployment_allows_it() -> None:
 
 
 def test_operators_see_the_secrets_of_all_owners() -> None:
-    """Others see those that they may use; nobody sees whose they are."""
+    """Others see the secrets that they may use; nobody sees whose they are."""
     assert _settings(Settings(JWT), ADA, ["ada"], TargetRules())["http_secrets"] == []
     found = _settings(Settings(JWT), GRACE, ["grace"], TargetRules())
     assert found["http_secrets"] == [{"name": "crm", "hosts": ["crm.example"]}]
@@ -50,7 +50,7 @@ def test_operators_see_the_secrets_of_all_owners() -> None:
 
 
 def test_a_caller_reads_for_whom_it_may_act() -> None:
-    """Itself, and the teams of the settings and of its token; those that cannot be owners are left out."""
+    """The caller itself, and the teams of the settings and of its token, without names that cannot be owners."""
     with Scenario() as account:
         account.environ |= {Variable.TEAMS: '{"b": ["ann"], "c": ["bob"]}'}
         found = account.ask("GET", "/v1/settings", headers={"X-Duetime-Owner": "ann"}).body
@@ -59,7 +59,7 @@ def test_a_caller_reads_for_whom_it_may_act() -> None:
 
 
 def test_what_is_reserved_for_others_is_not_told() -> None:
-    """Neither their types nor their resources; a type that the caller may only lease stays."""
+    """Types and resources of others are not listed; a type that the caller may only lease is."""
     rules = TargetRules(
         handled={"report", "billing.invoice"},
         type_owners=Reservations({"billing.*": OwnerPatterns(("bil*",)), "render": OwnerPatterns(("bill",))}),
@@ -82,7 +82,7 @@ def test_what_is_reserved_for_others_is_not_told() -> None:
 
 
 def test_the_local_stack_has_no_console_of_cloudwatch() -> None:
-    """Without a log group no region is named either; without a stack nothing is known of logs."""
+    """Without a log group no region is named either; without a stack there is nothing about logs."""
     local = {name: value for name, value in JWT.items() if name != Variable.WORKER_LOGS}
     assert _settings(Settings(local), ADA, ["ada"], TargetRules())["logs"] == {
         "stack": "duetime-prod",

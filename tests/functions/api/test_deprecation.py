@@ -1,4 +1,4 @@
-"""Every response of an operation that is to go says so, a refusal as well."""
+"""Every response of a deprecated operation says so, a refusal as well."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def going() -> Iterator[None]:
 
 @pytest.mark.usefixtures("going")
 def test_a_refusal_says_that_its_operation_goes(api: Gateway) -> None:
-    """So do a success and a 304; the responses of other operations do not."""
+    """So do a success and a 304; responses of other operations do not."""
     task = api.create({"type": "report", "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     answers = {

@@ -30,13 +30,13 @@ def fill(api: Gateway, count: int = 3, **fields: Any) -> list[str]:  # noqa: ANN
 
 
 def state_of(api: Gateway, task_id: str) -> str:
-    """Where a task stands."""
+    """The state of a task."""
     state: str = api.send("GET", f"/v1/tasks/{task_id}").body["state"]
     return state
 
 
 def test_tasks_are_cancelled_by_a_filter(api: Gateway) -> None:
-    """By type, tags and due time together; what is left out of the filter is left alone."""
+    """By type, tags and due time together; tasks outside the filter are left alone."""
     wanted = fill(api, 2, tags={"team": "dba", "x": "y"})
     spared = [*fill(api, 1), *fill(api, 1, type="mail", tags={"team": "dba"})]
     late = fill(api, 1, tags={"team": "dba"}, delay_seconds=9_000)
@@ -82,7 +82,7 @@ def test_a_sweep_is_resumed_by_its_token(api: Gateway) -> None:
 
 
 def test_refusals_are_counted_by_their_codes(api: Gateway, clock: StandingClock) -> None:
-    """A task that runs refuses, unless it is asked to stop."""
+    """A running task refuses, unless it is asked to stop."""
     running = api.create()["id"]
     claimed_by_a_worker(running, clock)
     fill(api, 1)
@@ -112,7 +112,7 @@ def test_nobody_cancels_everything_by_mistake(api: Gateway) -> None:
 
 @pytest.mark.parametrize(("path", "more"), [(CANCEL, {}), (CHANGE, {"update": {"name": "new"}}), (RETRY, {})])
 def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more: dict[str, Any]) -> None:
-    """Nulls narrow nothing, and what is no filter of its own, such as an order, is no condition."""
+    """Nulls narrow nothing, and a parameter that does not filter, such as an order, is no condition."""
     for filter_, code in (
         ({}, "required"),
         ({"type": None, "name": None}, "required"),
@@ -125,7 +125,7 @@ def test_every_action_by_filter_needs_a_condition(api: Gateway, path: str, more:
 
 
 def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]) -> None:
-    """Whoever computes its check may put anything into a token; what is no moment is refused like any other."""
+    """Anybody can compute its check and put any value into a token; a bad time is refused as usual."""
     body = read_filter_action(BulkCancel, request_json.read(json.dumps(REPORTS)))
     for text, status in (("7", 200), ("seven", 422), ("-", 422)):
         token = page_tokens.text_token(text, bodies._scope(body, "me", environ[Variable.TABLE]))
@@ -134,7 +134,7 @@ def test_a_made_up_confirmation_is_refused(api: Gateway, environ: dict[str, str]
 
 
 def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
-    """Another owner's are not even counted."""
+    """Another owner's tasks are not even counted."""
     mine = fill(api, 2)
     answer = api.send("POST", CANCEL, {"filter": {}, "all": True}, {"X-Duetime-Owner": "you"})
     assert answer.body == {"examined": 0, "matched": 0, "affected": 0, "refused": {}, **ENDED}
@@ -142,14 +142,14 @@ def test_only_ones_own_tasks_are_meant(api: Gateway) -> None:
 
 
 def test_a_change_that_no_task_allows_names_its_field(api: Gateway) -> None:
-    """Beyond what a body can tell by itself: a due time that is too far ahead as of now."""
+    """Also an error that the body alone does not show: a due time that is too far ahead of now."""
     fill(api, 2)
     refused = api.send("POST", CHANGE, {**REPORTS, "update": {"due_at": "2037-01-01T00:00:00Z"}})
     assert (refused.status, list(refused.faults)) == (422, ["update.due_at"])
 
 
 def test_a_change_that_some_task_does_not_allow_is_counted(api: Gateway) -> None:
-    """Once another was changed: the answer tells both, and a topology keeps the graph it has."""
+    """Others are changed: the response has both counts, and a topology keeps its graph."""
     graph = {"nodes": {"a": {"type": "x"}}}
     fill(api, 1, delay_seconds=9_000)
     (topology,) = fill(api, 1, target={"kind": "topology"}, payload=graph)
@@ -202,7 +202,7 @@ BAD: list[tuple[str, dict[str, Any], list[str]]] = [
 
 @pytest.mark.parametrize(("path", "body", "fields"), BAD)
 def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str, Any], fields: list[str]) -> None:
-    """Each fault names its field, within the filter and within the change too, and nothing is changed."""
+    """Each error names its field, in the filter and in the change, and nothing is changed."""
     (task,) = fill(api, 1)
     refused = api.send("POST", path, body)
     assert (refused.status, list(refused.faults)) == (422, fields)
@@ -210,7 +210,7 @@ def test_a_bad_sweep_is_refused_by_name(api: Gateway, path: str, body: dict[str,
 
 
 def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
-    """What wraps it does not count; one level more is refused by name."""
+    """The levels around it do not count; one level more is refused by name."""
     fill(api, 1)
     for levels, status in ((62, 200), (80, 422)):
         payload: Any = 1
@@ -220,7 +220,7 @@ def test_a_payload_of_a_sweep_may_be_as_deep_as_any(api: Gateway) -> None:
 
 
 def test_other_methods_are_not_supported(api: Gateway) -> None:
-    """Only POST; what a GET finds there is no task."""
+    """Only POST is; a GET finds no task there."""
     for path in (CANCEL, CHANGE):
         put = api.send("PUT", path, REPORTS)
         assert (put.status, put.headers["Allow"]) == (405, "POST, OPTIONS")

@@ -21,7 +21,7 @@ ALONE = {"ids", "include_nodes", "parent", "parent_task_id"}
 
 
 def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
-    """How many tasks an action by a filter would mean."""
+    """The number of tasks that an action with a filter would change."""
     more: dict[str, Any] = {"update": {"name": "n"}} if path.endswith("update") else {}
     answer = api.send("POST", path, {"filter": conditions, "dry_run": True, **more})
     assert answer.status == 200, answer.text
@@ -30,7 +30,7 @@ def counted(api: Gateway, path: str, conditions: dict[str, Any]) -> int:
 
 
 def test_the_conditions_of_filters_are_those_of_the_list() -> None:
-    """What a list can be narrowed by, an action can too, but for what the action itself says."""
+    """An action has every condition of a list, except those that the action itself decides."""
     listed = set(TaskListQuery.model_fields) - PAGES - ALONE - {"tag"} | {"tags"}
     finished = {"finished_after", "finished_before"}
     assert set(OpenTaskFilter.model_fields) == listed - finished
@@ -98,6 +98,6 @@ def test_failed_tasks_are_meant_by_their_error_and_their_end(api: Gateway, clock
     ],
 )
 def test_a_bad_condition_is_refused_by_name(api: Gateway, conditions: dict[str, Any], field: str) -> None:
-    """A condition that names nothing, or an end of what has not ended, is refused."""
+    """A condition without a value, or an end time of open tasks, is refused."""
     refused = api.send("POST", "/v1/tasks/cancel", {"filter": conditions})
     assert (refused.status, list(refused.faults)) == (422, [field])

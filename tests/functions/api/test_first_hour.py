@@ -1,4 +1,4 @@
-"""What an integrator tries in the first hour, and that each answer helps to go on."""
+"""Requests that an integrator makes in the first hour: each response helps to continue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOOD: Mapping[str, object] = {"type": "report", "delay_seconds": 60}
 
 @dataclass(frozen=True)
 class Tried:
-    """A request, and what its answer must say."""
+    """A request, and the texts that its response must have."""
 
     method: str
     path: str
@@ -38,7 +38,7 @@ class Tried:
 
 
 def of(body: object, says: str, status: int = 422) -> Tried:
-    """A creation by a body."""
+    """A creation with a body."""
     return Tried("POST", TASKS, status, says, body)
 
 
@@ -261,7 +261,7 @@ AUTHORS_WORDS = ("valid string", "after validation", "utf-8-sig", "Input", "vali
 
 @pytest.mark.parametrize("name", FIRST_HOUR)
 def test_the_first_hour_is_answered_helpfully(api: Gateway, name: str) -> None:
-    """The status is right, the answer says what to do, and in nobody's jargon."""
+    """The status is right, and the response says what to do, without our jargon."""
     tried = FIRST_HOUR[name]
     id_ = api.create(GOOD)["id"]
     path = tried.path.replace(ID, id_.lower() if "lower case" in name else id_)
@@ -281,7 +281,7 @@ def test_the_first_hour_is_answered_helpfully(api: Gateway, name: str) -> None:
 
 
 def test_nearly_all_of_the_first_hour_is_covered() -> None:
-    """Of the 58 requests that were reviewed, at least 50 have a helpful answer here or in a test that exists."""
+    """At least 50 of the 58 reviewed requests have a helpful response here or in another test."""
     written = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].rglob("test_*.py"))
     missing = {
         name

@@ -27,7 +27,7 @@ GOOD = {"type": "report", "delay_seconds": 60}
     "path", ["/v1//", "/v1/task", "/v1/tasks//", "/v1/tasks/a/b", "/v2/tasks", "/", "/v1/tasks/ä/ö", "/v1/\x00"]
 )
 def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
-    """Whatever leads nowhere is a 404 of problem+json."""
+    """Every path that leads nowhere is a 404 of problem+json."""
     answer = api.send("GET", path)
     assert (answer.status, answer.problem["code"]) == (404, "path_not_found")
 
@@ -35,7 +35,7 @@ def test_an_unknown_path_is_a_problem(api: Gateway, path: str) -> None:
 @pytest.mark.parametrize("method", ["GET", "PATCH"])
 @pytest.mark.parametrize("id_", ["\x00", "a\x00b", "\ufffd", "\U0001f600", "\\", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "日本"])
 def test_an_id_that_cannot_be_one_is_nobodys(api: Gateway, method: str, id_: str) -> None:
-    """Whatever stands in the place of an id, a supported method answers that nothing is there."""
+    """With anything in the place of an id, a supported method responds 404."""
     answer = api.send(method, f"/v1/tasks/{id_}", {"name": "x"} if method == "PATCH" else None)
     assert (answer.status, answer.problem["status"]) == (404, 404)
 
@@ -75,12 +75,12 @@ def test_only_json_is_read(api: Gateway, media_type: str) -> None:
     "media_type", ["application/json; charset=utf-8", "Application/JSON", 'application/json;charset="UTF-8"']
 )
 def test_json_by_any_of_its_names_is_read(api: Gateway, media_type: str) -> None:
-    """Parameters, capitals and suffixed types do not make JSON something else."""
+    """Parameters, capitals and suffixed types of JSON are accepted."""
     assert api.send("POST", "/v1/tasks", GOOD, {"Content-Type": media_type}).status == 201
 
 
 def test_a_body_in_base64_is_read(api: Gateway) -> None:
-    """What the gateway encodes is decoded; what it calls encoded and is not is a 400."""
+    """A body that the gateway encodes is decoded; a body that is wrongly called encoded is a 400."""
     encoded = base64.b64encode(json.dumps({**GOOD, "name": "Zürich"}, ensure_ascii=False).encode()).decode()
     assert api.send("POST", "/v1/tasks", raw=encoded, is_base64=True).body["name"] == "Zürich"
     for raw in ("{}", "%%%", encoded[:-3] + "ä", base64.b64encode(b'{"type": "\xff"}').decode()):
@@ -130,7 +130,7 @@ BAD_BODIES: list[tuple[str | None, int, str]] = [
 def test_bad_bodies_are_refused_by_name_and_change_nothing(
     api: Gateway, raw: str | None, status: int, named: str
 ) -> None:
-    """No body gets a 5xx: each is a 4xx that names the field, creates nothing and changes nothing."""
+    """No body gets a 5xx: each is a 4xx that names the field, and nothing is created or changed."""
     task = api.create({**GOOD, "name": "kept"})
     created = api.send("POST", "/v1/tasks", raw=raw)
     assert (created.status, list(created.faults)) == (status, [named])
@@ -168,7 +168,7 @@ def test_hostile_queries_and_headers_are_refused_by_name(
 
 @pytest.mark.parametrize(("method", "header"), [("GET", "If-None-Match"), ("PATCH", "If-Match")])
 def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, header: str) -> None:
-    """A precondition that nobody can read is a 400, not taken for one that holds."""
+    """An unreadable precondition is a 400, not treated as one that is met."""
     task = api.create(GOOD)
     for value in ("1", '"1', "\x00", '"1" or "2"', '"' + "1" * 5_000 + '"'):
         body = {"name": "x"} if method == "PATCH" else None
@@ -178,7 +178,7 @@ def test_malformed_preconditions_are_refused_by_name(api: Gateway, method: str, 
 
 
 def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str]) -> None:
-    """Health asks for no owner and no table."""
+    """The health check needs no owner and no table."""
     environ.clear()
     answer = api.send("GET", "/v1/health")
     assert (answer.status, answer.body["status"]) == (200, "ok")
@@ -186,7 +186,7 @@ def test_health_is_answered_without_a_store(api: Gateway, environ: dict[str, str
 
 
 def test_the_document_is_served(api: Gateway) -> None:
-    """The OpenAPI document is answered as JSON, and describes this very path."""
+    """The response is the OpenAPI document as JSON, and describes this very path."""
     answer = api.send("GET", "/v1/openapi.json")
     assert (answer.status, answer.body["openapi"]) == (200, "3.1.0")
     assert "/v1/openapi.json" in answer.body["paths"]
@@ -195,7 +195,7 @@ def test_the_document_is_served(api: Gateway) -> None:
 def test_an_unforeseen_error_tells_nothing(
     api: Gateway, environ: dict[str, str], session: FakeSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """When something of ours is broken the answer is a bare 500 problem; the log has the reason and the request."""
+    """For an internal error the response is a bare 500 problem; the log has the reason and the request."""
     session.client("dynamodb").delete_table(TableName=environ[Variable.TABLE])
     answer = api.send("POST", "/v1/tasks", GOOD)
     assert (answer.status, answer.problem["code"], answer.faults) == (500, "internal", {})
@@ -205,7 +205,7 @@ def test_an_unforeseen_error_tells_nothing(
 
 
 def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """While a store cannot be reached the answer is a 503 problem that says when to ask again."""
+    """While a store cannot be reached, the response is a 503 problem that says when to retry."""
     unreachable = "http://127.0.0.1:1"
     monkeypatch.setenv("AWS_ENDPOINT_URL", unreachable)
     session = boto3.Session("testing", "testing", region_name="us-east-1")
@@ -217,7 +217,7 @@ def test_a_store_that_is_away_is_worth_another_try(environ: dict[str, str], monk
 
 
 def test_the_document_is_not_built_when_the_function_starts() -> None:
-    """A cold start pays for neither the document nor the validator's descriptions of it."""
+    """A cold start loads neither the document nor the validator's descriptions of it."""
     late = "'openapi' in m"
     script = f"import sys, functions.api.handler; print([m for m in sys.modules if {late}])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own code

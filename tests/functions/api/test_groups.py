@@ -1,4 +1,4 @@
-"""Groups over REST: who may join, what is shown, and what is refused by name."""
+"""Groups over REST: who may join, what responses show, and errors by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def as_owner(name: str) -> Gateway:
 
 
 def test_a_task_that_names_a_group_creates_it_open(api: Gateway) -> None:
-    """The task says so, the group counts it, and lists of tasks can be limited to it."""
+    """The task names it, the group counts the task, and lists of tasks can be limited to it."""
     task, other = api.create(MEMBER), api.create({"type": "part"})
     assert (task["group"], other["group"]) == ({"id": "import-17"}, None)
     shown = api.send("GET", PATH).body
@@ -70,7 +70,7 @@ def test_another_owner_has_a_group_of_its_own(api: Gateway) -> None:
 
 
 def test_a_closed_group_takes_no_more_members(api: Gateway) -> None:
-    """A creation is a conflict, alone and in a batch; a repeat of an earlier one is answered as before."""
+    """A creation is a conflict, alone and in a batch; a repeat of an earlier creation gets its first response."""
     first = api.create(MEMBER, {"Idempotency-Key": "one"})
     assert api.send("PUT", PATH, CLOSING).status == 200
     assert api.create(MEMBER, {"Idempotency-Key": "one"})["id"] == first["id"]
@@ -83,7 +83,7 @@ def test_a_closed_group_takes_no_more_members(api: Gateway) -> None:
 
 
 def test_closing_again_changes_nothing(api: Gateway) -> None:
-    """The same request gets the same task; another one is a conflict."""
+    """The same request returns the same task; a different one is a conflict."""
     api.create(MEMBER)
     first = api.send("PUT", PATH, CLOSING).body
     assert first["state"] == "closed"
@@ -95,7 +95,7 @@ def test_closing_again_changes_nothing(api: Gateway) -> None:
 
 
 def test_an_empty_group_is_complete_when_it_is_closed(api: Gateway) -> None:
-    """It needs no members to exist."""
+    """It exists without members."""
     shown = api.send("PUT", "/v1/groups/empty", {}).body
     assert (shown["state"], shown["total"], shown["progress"]) == ("completed", 0, 0)
 
@@ -150,7 +150,7 @@ def test_only_tasks_that_are_created_join_a_group(api: Gateway, path: str, body:
 
 
 def test_a_group_lives_on_while_tasks_join(api: Gateway, clock: StandingClock) -> None:
-    """Its item is renewed in time, and one that has expired is another group."""
+    """Its item is renewed in time; after its expiry, the name is a new group."""
     api.create(MEMBER)
     created = api.send("GET", PATH).body["created_at"]
     clock.at += GROUP_LIFE - DAY
@@ -177,7 +177,7 @@ def test_a_page_of_groups_is_full_although_some_have_expired(api: Gateway, clock
 
 
 def test_many_open_members_are_counted_without_their_states(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a large group is shown fast."""
+    """A large group is shown fast."""
     monkeypatch.setattr("duetime.services.group_admin.MAX_COUNTED_OPEN", 2)
     tasks = [api.create({**MEMBER, "delay_seconds": 600 + number})["id"] for number in range(4)]
     assert api.send("GET", PATH).body["counts"] == {"open": 4}

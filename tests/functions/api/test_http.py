@@ -40,7 +40,7 @@ VALUES = {
 
 
 def changing(header: str) -> list[Operation]:
-    """The operations that change something and do not take a header."""
+    """The operations that change something without accepting a header."""
     return [
         one
         for one in OPERATIONS
@@ -61,7 +61,7 @@ def test_head_answers_as_get_without_a_body(api: Gateway) -> None:
 
 
 def test_head_is_refused_where_there_is_no_get(api: Gateway) -> None:
-    """A path that takes POST only answers HEAD with a 405."""
+    """A path with POST only responds to HEAD with a 405."""
     answer = api.send("HEAD", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/pause")
     assert (answer.status, answer.headers["Allow"]) == (405, "POST, OPTIONS")
 
@@ -74,14 +74,14 @@ def test_a_wrong_method_is_told_the_right_ones_in_words(api: Gateway) -> None:
 
 
 def test_options_lists_the_methods_of_a_path(api: Gateway) -> None:
-    """Without credentials and without a body: a browser asks so before it sends either."""
+    """Without credentials and a body, as a browser asks before it sends either."""
     answer = api.send("OPTIONS", "/v1/tasks")
     assert (answer.status, answer.text, answer.headers["Allow"]) == (204, "", "GET, HEAD, POST, OPTIONS")
     assert api.send("OPTIONS", "/v1/nothing").status == 404
 
 
 def test_the_rate_of_the_gateway_is_told(api: Gateway, environ: dict[str, str]) -> None:
-    """If the function knows it; the policy is that of the IETF draft: so many requests a second, of all callers."""
+    """If the function knows it; the policy is that of the IETF draft: requests a second, of all callers."""
     assert "RateLimit-Policy" not in api.send("GET", "/v1/tasks").headers
     environ[Variable.REQUESTS_PER_SECOND] = "500"
     assert api.send("GET", "/v1/tasks").headers["RateLimit-Policy"] == '"stage";q=500;w=1'
@@ -96,7 +96,7 @@ def test_a_trailing_slash_is_taken(api: Gateway) -> None:
 
 
 def test_the_version_leads_on(api: Gateway) -> None:
-    """`GET /v1` says where the description and the health of the API are."""
+    """`GET /v1` links to the description and the health of the API."""
     for path in ("/v1", "/v1/"):
         answer = api.send("GET", path)
         assert answer.status == 200
@@ -106,7 +106,7 @@ def test_the_version_leads_on(api: Gateway) -> None:
 
 
 def test_an_unknown_path_is_told_where_to_begin(api: Gateway) -> None:
-    """Whoever asks for a path that is not there is led to `GET /v1`."""
+    """The error for an unknown path links to `GET /v1`."""
     assert "GET /v1" in api.send("GET", "/v1/nothing").problem["detail"]
 
 
@@ -139,13 +139,13 @@ def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
 
 
 def test_honoured_headers_are_declared() -> None:
-    """There are operations that honour each: the test above does not hold for want of others."""
+    """Each header has operations that honour it: otherwise the test above would pass without testing."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
 
 def test_a_replayed_creation_says_so(api: Gateway) -> None:
-    """Only the answer to a repeated request says that the task was there already."""
+    """Only the response to a repeated request says that the task existed already."""
     key = {"Idempotency-Key": "order-4711"}
     first, again = api.send("POST", "/v1/tasks", GOOD, key), api.send("POST", "/v1/tasks", GOOD, key)
     assert "Idempotent-Replayed" not in first.headers
@@ -164,7 +164,7 @@ def test_a_replayed_batch_says_so(api: Gateway) -> None:
 
 
 def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
-    """The first answer does not say so, the second does, and else they are the same; no operation is left out."""
+    """The second response says so and is otherwise equal to the first, for every operation with a key."""
     of_none = {"filter": {"type": "none"}}
     by_tag = {"filter": {"tags": {"a": "b"}}}
     period = {"scheduled_after": "2026-11-01T00:00:00Z", "scheduled_before": "2026-11-01T02:00:00Z"}
@@ -200,7 +200,7 @@ def test_every_operation_that_takes_a_key_tells_a_replay(api: Gateway) -> None:
 
 
 def test_every_answer_names_its_request(api: Gateway) -> None:
-    """`Request-Id` is on answers and on problems, where it is what `instance` ends in."""
+    """Every response has a `Request-Id`; a problem's `instance` ends in it."""
     good, bad = api.send("GET", "/v1/health"), api.send("GET", "/v1/nothing")
     assert good.headers["Request-Id"].startswith("request-")
     assert bad.problem["instance"] == f"urn:duetime:request:{bad.headers['Request-Id']}"
@@ -208,7 +208,7 @@ def test_every_answer_names_its_request(api: Gateway) -> None:
 
 
 def test_a_trace_is_given_back(api: Gateway) -> None:
-    """A well-formed `traceparent` is echoed, anything else is left out."""
+    """A well-formed `traceparent` is returned, any other is left out."""
     assert api.send("GET", "/v1/health", headers={"traceparent": TRACE}).headers["traceparent"] == TRACE
     for value in ("", "00-abc", TRACE + "\r\nSet-Cookie: a=b", TRACE.upper()):
         assert "traceparent" not in api.send("GET", "/v1/health", headers={"traceparent": value}).headers
@@ -222,7 +222,7 @@ def test_an_accepted_request_says_when_to_ask_again(api: Gateway) -> None:
 
 
 def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingClock) -> None:
-    """By `Retry-After`, also of what has not changed; of many tasks, for the first of them. Not once all have ended."""
+    """`Retry-After` is also in a 304; for many tasks, it is the first one's. Ended tasks have none."""
     soon, late = (api.create({"type": "report", "delay_seconds": delay})["id"] for delay in (7.2, 3600))
     path, both = f"/v1/tasks/{soon}", f"ids={late},{soon}"
     read = api.send("GET", path)
@@ -239,7 +239,7 @@ def test_an_open_task_says_when_to_read_it_again(api: Gateway, clock: StandingCl
 
 
 def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: StandingClock) -> None:
-    """A cache may keep an ended task, but asks by its ETag each time: a read after a retry is never stale."""
+    """A cache may keep an ended task, but revalidates its ETag each time: a read after a retry is never stale."""
     task = api.create({"type": "report"})
     closed_by_a_worker(ended_by_a_worker(task["id"], clock, Succeeded(b"1")), clock)
     path = f"/v1/tasks/{task['id']}"
@@ -250,7 +250,7 @@ def test_an_ended_task_is_checked_before_it_is_used_again(api: Gateway, clock: S
 
 
 def test_the_document_is_fetched_once(api: Gateway) -> None:
-    """Whoever has the OpenAPI document already is answered 304."""
+    """With its ETag, the OpenAPI document is answered 304."""
     read = api.send("GET", "/v1/openapi.json")
     etag = read.headers["ETag"]
     for known in (etag, f'"x", {etag}', f"W/{etag}", "*"):

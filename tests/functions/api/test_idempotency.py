@@ -15,7 +15,7 @@ KEY = {"Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"}
 
 
 def test_a_repeated_request_answers_the_same_task(api: Gateway, clock: StandingClock) -> None:
-    """The same key and body make one task, at the due time of the first request, however late the repetition."""
+    """The same key and body make one task, at the due time of the first request, however late the repeat is."""
     first = api.send("POST", "/v1/tasks", BODY, KEY)
     clock.at += MINUTE
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -36,7 +36,7 @@ def test_only_the_meaning_of_a_body_counts(api: Gateway) -> None:
 
 @pytest.mark.parametrize("change", [{"payload": None}, {"delay_seconds": 301}, {"type": "other"}, {"name": "n"}])
 def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, object]) -> None:
-    """A key that came with another body before is a 422 of its own code, and creates nothing."""
+    """A key with another body than before is a 422 with its own code, and creates nothing."""
     api.create(BODY, KEY)
     answer = api.send("POST", "/v1/tasks", BODY | change, KEY)
     assert (answer.status, answer.problem["code"]) == (422, "idempotency_key_reused")
@@ -45,13 +45,13 @@ def test_a_key_with_another_body_is_refused(api: Gateway, change: dict[str, obje
 
 
 def test_a_key_belongs_to_its_owner(api: Gateway) -> None:
-    """Two owners may use the same key, each for a task of their own."""
+    """Two owners may use the same key, each for a separate task."""
     ids = {api.create(BODY, KEY | {"X-Duetime-Owner": owner})["id"] for owner in ("mine", "yours", "mine")}
     assert len(ids) == 2
 
 
 def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> None:
-    """A key that is older than its life may be used anew."""
+    """An expired key may be used for another request."""
     first = api.create(BODY, KEY)
     clock.at += DAY + MINUTE
     assert api.create(BODY, KEY)["id"] != first["id"]
@@ -59,7 +59,7 @@ def test_a_key_is_forgotten_after_a_day(api: Gateway, clock: StandingClock) -> N
 
 @pytest.mark.parametrize("path", ["/v1/tasks", "/v1/tasks/batch", "/v1/topologies"])
 def test_a_key_is_remembered_as_long_as_asked(api: Gateway, clock: StandingClock, path: str) -> None:
-    """For a week, if the request says so, whatever it creates."""
+    """For a week, if the request says so, for every kind of resource."""
     body = {"/v1/tasks": BODY, "/v1/tasks/batch": {"tasks": [BODY]}}.get(path, {"nodes": {"a": {"type": "report"}}})
     headers = {**KEY, "Idempotency-Key-Seconds": str(7 * DAY // SECOND)}
     first = api.send("POST", path, body, headers)
@@ -80,7 +80,7 @@ def test_a_key_is_remembered_no_longer_than_tasks_are_kept(api: Gateway, seconds
 
 
 def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> None:
-    """It is refused, as it is by operations that would ignore it."""
+    """The field is refused, as it is by operations that would ignore it."""
     alone = {"Idempotency-Key-Seconds": "600"}
     assert api.send("POST", "/v1/tasks", BODY, alone).status == 400
     schedule = {"name": "n", "cron": "0 1 * * *", "task": {"type": "report"}}
@@ -88,7 +88,7 @@ def test_how_long_a_key_is_remembered_says_nothing_without_one(api: Gateway) -> 
 
 
 def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
-    """A request repeated after its task was cancelled answers the cancelled task, and creates no other."""
+    """A request repeated after the cancellation returns the cancelled task, and creates none."""
     task = api.create(BODY, KEY)
     api.send("POST", f"/v1/tasks/{task['id']}/cancel")
     again = api.send("POST", "/v1/tasks", BODY, KEY)
@@ -96,7 +96,7 @@ def test_a_key_outlives_its_tasks_end(api: Gateway) -> None:
 
 
 def test_a_refused_request_does_not_use_up_its_key(api: Gateway) -> None:
-    """A key that came with a body that was refused may come again with one that is not."""
+    """A key of a refused request may be used with an accepted one."""
     assert api.send("POST", "/v1/tasks", {"type": 5}, KEY).status == 422
     api.create(BODY, KEY)
 
@@ -111,7 +111,7 @@ def test_a_key_that_cannot_be_kept_is_named(api: Gateway, key: str) -> None:
 
 
 def test_a_batch_repeated_creates_only_what_is_missing(api: Gateway) -> None:
-    """A batch's key holds for each of its tasks: what was accepted stays, what was rejected may be corrected."""
+    """A batch's key applies to each of its tasks: accepted ones stay, rejected ones may be corrected."""
     first = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, {"type": 5}]}, KEY).body["results"]
     again = api.send("POST", "/v1/tasks/batch", {"tasks": [BODY, BODY]}, KEY).body["results"]
     assert [result["status"] for result in (*first, *again)] == [201, 422, 201, 201]

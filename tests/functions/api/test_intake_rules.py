@@ -62,7 +62,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_rule_is_set_shown_replaced_and_deleted(ops: Gateway) -> None:
-    """An answer has the rule as it was sent, the owner of its tasks, and who set it."""
+    """A response has the rule as it was sent, the owner of its tasks, and who set it."""
     put = ops.send("PUT", ORDERS, CREATE)
     shown = {
         "name": "order-placed",
@@ -109,7 +109,7 @@ def test_only_operators_see_and_set_rules(ops: Gateway) -> None:
 
 
 def test_a_deployment_without_an_intake_has_no_rules(ops: Gateway, environ: dict[str, str]) -> None:
-    """It says which setting is missing."""
+    """The error names the missing setting."""
     environ[Variable.INTAKE_OWNER] = ""
     for method, path, body in (("GET", PATH, None), ("PUT", ORDERS, CREATE)):
         answer = ops.send(method, path, body)
@@ -127,6 +127,6 @@ def test_there_is_a_most_of_rules(ops: Gateway) -> None:
 
 
 def test_a_name_is_checked(ops: Gateway) -> None:
-    """What cannot be a name is refused by a PUT, and not found by a GET."""
+    """An impossible name is refused by a PUT, and not found by a GET."""
     assert ops.send("PUT", f"{PATH}/a%20b", CREATE).status == 400
     assert ops.send("GET", f"{PATH}/a%20b").status == 404

@@ -39,7 +39,7 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 
 def leased(api: Gateway, **fields: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any field of the request
-    """Lease tasks, which must be answered."""
+    """Lease tasks; the request must succeed."""
     answer = api.send("POST", LEASES, {"types": [TYPE], **fields})
     assert answer.status == 200, answer.text
     leases: list[dict[str, Any]] = answer.body["leases"]
@@ -90,7 +90,7 @@ def test_a_task_of_a_pulled_type_is_leased_and_completed(api: Gateway, clock: St
 
 @pytest.fixture
 def child(api: Gateway, clock: StandingClock) -> str:
-    """A pulled node of a topology, which asks for the result of its parent: that has just ended."""
+    """A pulled node of a topology that asks for the result of its parent, which has just ended."""
     nodes = {"top": {"type": "report"}, "pulled": {"type": TYPE, "depends_on": ["top"], "inputs": ["top"]}}
     topology = api.send("POST", "/v1/topologies", {"nodes": nodes}).body["id"]
     path = f"/v1/topologies/{topology}"
@@ -105,7 +105,7 @@ def child(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child: str) -> None:
-    """Beside its payload, by its parents' names; any other task is given nothing."""
+    """Beside its payload, by its parents' names; other tasks have none."""
     (lease,) = leased(api)
     assert (lease["task"]["id"], lease["inputs"]) == (child, {"top": {"rows": [3]}})
     assert one_lease(api)["inputs"] is None
@@ -114,7 +114,7 @@ def test_a_pulled_node_is_given_the_results_that_it_asks_for(api: Gateway, child
 def test_a_pulled_node_whose_inputs_are_too_large_fails(
     api: Gateway, child: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, with the reason, and without being handed out: trying again would not help."""
+    """It fails at once, with the reason, and is not leased: a retry would not help."""
     monkeypatch.setattr(inputs, "MAX_INPUTS_BYTES", 10)
     assert leased(api) == []
     failed = task_of(api, child)
@@ -128,7 +128,7 @@ def test_a_leased_task_is_nobody_elses(api: Gateway) -> None:
 
 
 def test_many_are_leased_at_once_and_no_more_than_asked_for(api: Gateway) -> None:
-    """Of five tasks three are leased, then the other two."""
+    """Three of five tasks are leased, then the other two."""
     made = {api.create({"type": TYPE})["id"] for _ in range(5)}
     first, second = leased(api, max_tasks=3), leased(api, max_tasks=10)
     assert (len(first), len(second)) == (3, 2)
@@ -144,7 +144,7 @@ def test_several_types_are_asked_for_at_once(api: Gateway) -> None:
 
 
 def test_another_target_may_be_named_for_a_pulled_type(api: Gateway) -> None:
-    """What names its own target is not pulled, and may be changed to be."""
+    """A task with its own target is not pulled, and may be changed into a pulled one."""
     task = api.create({"type": TYPE, "target": {"kind": "handler"}})
     assert leased(api) == []
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"target": {"kind": "pull"}})
@@ -165,7 +165,7 @@ def test_a_type_that_is_not_declared_cannot_be_pulled(api: Gateway) -> None:
 
 
 def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
-    """Neither may it be asked for at creation, nor afterwards."""
+    """A rollback is refused at creation and afterwards."""
     answer = api.send("POST", "/v1/tasks", {"type": TYPE, "rollback_on_failure": True})
     assert (answer.status, list(answer.faults)) == (422, ["rollback_on_failure"])
     lease = one_lease(api)
@@ -175,7 +175,7 @@ def test_a_pulled_task_has_no_rollback(api: Gateway) -> None:
 
 
 def test_a_heartbeat_renews_the_lease_and_tells_what_is_asked(api: Gateway, clock: StandingClock) -> None:
-    """The lease begins anew, progress is kept, and the user's wish comes with the answer."""
+    """The lease begins anew, progress is kept, and the response has the user's request."""
     lease = one_lease(api)
     clock.at += 20_000
     answer = tell(api, lease, "heartbeat", {"percent": 40, "message": "half way"})
@@ -209,7 +209,7 @@ def _seconds_between(first: str, last: str) -> float:
 
 
 def test_a_failure_is_retried_by_the_policy(api: Gateway, clock: StandingClock) -> None:
-    """A failed task waits for its next attempt, of which any worker gets a new lease under a new fence."""
+    """A failed task waits for its next attempt, which any worker may lease with a new fence."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "Boom", "message": "no luck"}}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -229,7 +229,7 @@ def test_a_failure_that_is_not_retriable_is_the_last(api: Gateway) -> None:
 
 
 def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """It replaces the policy's, is an attempt like any other, and is counted."""
+    """It replaces the policy's wait; the attempt is counted as usual."""
     lease = one_lease(api, retry={"max_attempts": 2, "initial_seconds": 0})
     failure = {"error": {"type": "RetryIn", "message": "the bank is closed"}, "retry_in_seconds": 60.5}
     assert tell(api, lease, "fail", failure).body["state"] == "waiting"
@@ -251,7 +251,7 @@ def test_a_failure_may_name_the_wait_before_the_next_attempt(api: Gateway, clock
     ],
 )
 def test_a_wait_that_cannot_be_kept_is_refused(api: Gateway, fields: dict[str, Any], code: str) -> None:
-    """The answer names the field, and the lease is still held."""
+    """The response names the field, and the lease is still valid."""
     lease = one_lease(api)
     answer = tell(api, lease, "fail", {"error": {"type": "RetryIn", "message": ""}, **fields})
     assert [(each["field"], each["code"]) for each in answer.problem["errors"]] == [("retry_in_seconds", code)]
@@ -270,7 +270,7 @@ def test_a_released_task_is_leased_again_at_once_and_costs_no_attempt(api: Gatew
 
 
 def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> None:
-    """Pausing that was asked for keeps what the worker has done; unasked it is refused, and changes nothing."""
+    """A requested pause keeps the worker's checkpoint; without a request it is refused, and changes nothing."""
     lease = one_lease(api)
     task_id = lease["task"]["id"]
     refused = tell(api, lease, "pause", {"checkpoint": {"row": 7}})
@@ -284,7 +284,7 @@ def test_a_paused_attempt_leaves_its_checkpoint_to_the_next(api: Gateway) -> Non
 
 
 def test_a_checkpoint_in_a_heartbeat_is_given_to_the_next_attempt(api: Gateway, clock: StandingClock) -> None:
-    """Also after a heartbeat without one, and if a concurrent heartbeat has set a later end of the lease."""
+    """Also after a heartbeat without one, and if a concurrent heartbeat has set a later lease end."""
     lease = one_lease(api, retry={"max_attempts": 3, "initial_seconds": 0})
     assert tell(api, lease, "heartbeat", {"checkpoint": {"row": 7}}).status == 200
     assert tell(api, lease, "heartbeat", {"percent": 5}).status == 200
@@ -340,13 +340,13 @@ def _put_step(api: Gateway, lease: dict[str, Any], name: str, body: object = Non
 
 
 def test_an_unasked_cancel_by_the_worker_is_refused(api: Gateway) -> None:
-    """Only a task's user takes it back."""
+    """Only the task's user can cancel it."""
     answer = tell(api, one_lease(api), "cancel")
     assert (answer.status, answer.problem["code"]) == (409, "state_conflict")
 
 
 def test_completing_twice_is_completing_once(api: Gateway) -> None:
-    """The same result again answers the same; another one, or a failure, is refused."""
+    """The same result again gets the same response; another one, or a failure, is refused."""
     lease = one_lease(api)
     for _ in range(2):
         assert tell(api, lease, "complete", {"result": 1}).body["state"] == "succeeded"
@@ -365,7 +365,7 @@ def test_a_late_result_counts_until_somebody_else_has_the_task(api: Gateway, clo
 
 
 def test_a_zombie_is_refused(api: Gateway, clock: StandingClock) -> None:
-    """Once another worker has taken over, all that the first one says is refused by its fence."""
+    """Once another worker has taken over, every report of the first one is refused by its fence."""
     first = one_lease(api)
     assert tell(api, first, "heartbeat", {}).status == 200
     clock.at += 30_000 + BACK_AFTER
@@ -418,7 +418,7 @@ BAD_REQUESTS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("body", "field"), BAD_REQUESTS.values(), ids=BAD_REQUESTS)
 def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """Each fault is told by its field, and nothing is leased."""
+    """Each error names its field, and nothing is leased."""
     api.create({"type": TYPE})
     answer = api.send("POST", LEASES, body)
     assert (answer.status, list(answer.faults)) == (422, [field])
@@ -427,7 +427,7 @@ def test_a_bad_request_for_leases_names_the_field(api: Gateway, body: dict[str, 
 
 @pytest.mark.parametrize("types", [["unheard-of"], ["anns"], [TYPE, "anns"]])
 def test_types_that_a_caller_may_not_pull_are_refused(api: Gateway, types: list[str]) -> None:
-    """An undeclared type and one that only others may pull are refused alike, so that nobody can tell them apart."""
+    """An undeclared type and one of other workers are refused alike, so that nobody can tell them apart."""
     api.create({"type": "anns"})
     answer = api.send("POST", LEASES, {"types": types})
     assert (answer.status, answer.problem["code"]) == (403, "type_not_pulled")
@@ -446,7 +446,7 @@ def test_another_callers_lease_is_refused(api: Gateway) -> None:
 
 
 def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
-    """Whoever may pull one type cannot make up an id that ends a task of another."""
+    """A worker that may pull one type cannot forge an id that ends a task of another type."""
     ann = Gateway(headers={"X-Duetime-Owner": "ann"})
     bodies = (
         {"type": "report", "delay_seconds": 60},
@@ -461,7 +461,7 @@ def test_a_lease_id_leads_to_tasks_of_its_type_only(api: Gateway) -> None:
 
 
 def test_a_wrong_fence_is_refused(api: Gateway) -> None:
-    """An id with a fence that no attempt has yet, or that is over, ends nothing."""
+    """An id with a fence of no attempt, or of an ended one, ends nothing."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence + 1, nonce, pull_queue, seconds, receipt)
@@ -473,7 +473,7 @@ def test_a_wrong_fence_is_refused(api: Gateway) -> None:
 @pytest.mark.parametrize("nonce", ["", "abcdefghijkl"])
 @pytest.mark.parametrize("what", ["heartbeat", "complete", "fail", "release", "cancel", "pause"])
 def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce: str) -> None:
-    """Task, type and fence can be guessed; the nonce of the claim cannot. The worker that has the lease goes on."""
+    """Task, type and fence can be guessed, but not the nonce. The worker with the real lease is not affected."""
     lease = one_lease(api)
     version, task_id, fence, _nonce, pull_queue, seconds, receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, receipt)
@@ -485,7 +485,7 @@ def test_a_lease_that_was_made_up_does_not_exist(api: Gateway, what: str, nonce:
 
 
 def test_a_lease_whose_receipt_was_altered_does_no_harm(api: Gateway) -> None:
-    """The outcome is taken by the fence; the message is let go when it comes back."""
+    """The fence decides on the outcome; the message is deleted when it is received again."""
     lease = one_lease(api)
     version, task_id, fence, nonce, pull_queue, seconds, _receipt = _fields(lease["id"])
     forged = _token(version, task_id, fence, nonce, pull_queue, seconds, "x" * 300)
@@ -519,7 +519,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("token", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_lease_id_is_no_lease(api: Gateway, token: str) -> None:
-    """Whatever stands in the path, the answer is a 404 that tells nothing."""
+    """Anything in the path gets a 404 that reveals nothing."""
     for what, body in (("heartbeat", {}), ("complete", {"result": 1}), ("release", None)):
         answer = tell(api, token, what, body)
         assert (answer.status, answer.problem["code"]) == (404, "lease_not_found")
@@ -540,7 +540,7 @@ BAD_REPORTS: dict[str, tuple[str, object, str]] = {
 
 @pytest.mark.parametrize(("what", "body", "field"), BAD_REPORTS.values(), ids=BAD_REPORTS)
 def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, field: str) -> None:
-    """Each fault is told by its field, and the lease stays what it was."""
+    """Each error names its field, and the lease does not change."""
     lease = one_lease(api)
     answer = tell(api, lease, what, body)
     assert (answer.status, list(answer.faults)) == (422, [field])
@@ -550,7 +550,7 @@ def test_a_bad_report_names_the_field(api: Gateway, what: str, body: object, fie
 def test_a_deployment_without_pulled_types_refuses_them_all(
     compose: Callable[[], None], environ: dict[str, str]
 ) -> None:
-    """Without the two settings, nothing can be leased."""
+    """Without the two settings, no task can be leased."""
     del environ[Variable.PULLED_QUEUES], environ[Variable.PULLERS]
     compose()
     answer = Gateway().send("POST", LEASES, {"types": [TYPE]})
@@ -558,7 +558,7 @@ def test_a_deployment_without_pulled_types_refuses_them_all(
 
 
 def test_payloads_that_do_not_fit_into_one_answer_wait_for_the_next(api: Gateway) -> None:
-    """Two of 700 KB are more than an answer holds: one is given back at once, and costs no attempt."""
+    """Two of 700 KB exceed a response: one is released at once, and costs no attempt."""
     for letter in "ab":
         api.create({"type": TYPE, "payload": letter * 700_000})
     (first,) = leased(api, max_tasks=10)

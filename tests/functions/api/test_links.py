@@ -1,4 +1,4 @@
-"""Links: with one, somebody without credentials decides, reports on or watches one task, and nothing else."""
+"""Links: with a link, somebody without credentials decides, reports on or watches one task, and nothing else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def stored_in(session: FakeSession, table: str) -> list[dict[str, Any]]:
 
 
 def used(link: Mapping[str, Any], **body: object) -> Answer:
-    """The answer to a use of a link by somebody without credentials."""
+    """The response to a use of a link by somebody without credentials."""
     return ANYBODY.send("POST", path_of(link), body)
 
 
@@ -161,7 +161,7 @@ def test_a_link_permits_its_own_actions_only() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_is_no_credential_for_anything_else() -> None:
-    """The token opens no other path, neither as a bearer token nor as an id."""
+    """The token opens no other path, as a bearer token or as an id."""
     task_id = approval()
     token = path_of(created(task_id, ["approve"])).rpartition("/")[2]
     for method, path in (
@@ -177,7 +177,7 @@ def test_a_link_is_no_credential_for_anything_else() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_a_link_expires(clock: StandingClock) -> None:
-    """From its expiry on it is refused; it is listed for some days more, until TTL removes it."""
+    """From its expiry on it is refused; it is listed for some days more, until TTL deletes it."""
     task_id = approval()
     link = created(task_id, ["approve"], expires_seconds=600)
     clock.at += 600 * SECOND - 1
@@ -204,14 +204,14 @@ def test_a_link_is_kept_for_longer_than_it_is_valid(
 
 @pytest.mark.usefixtures("owner")
 def test_only_a_digest_of_a_token_is_stored(session: FakeSession, environ: dict[str, str]) -> None:
-    """Whoever reads the table cannot use a link."""
+    """Somebody who reads the table cannot use a link."""
     token = path_of(created(approval(), ["approve"])).rpartition("/")[2]
     assert token.rpartition("_")[2] not in json.dumps(stored_in(session, environ[Variable.TABLE]))
 
 
 @pytest.mark.usefixtures("owner")
 def test_a_deleted_link_is_refused() -> None:
-    """From the response on; deleting it again finds nothing, as another owner does who asks for it."""
+    """It is refused from then on; a second deletion finds nothing, and neither does another owner's."""
     task_id = approval()
     link = created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links/{link['id']}"
@@ -225,7 +225,7 @@ def test_a_deleted_link_is_refused() -> None:
 
 @pytest.mark.usefixtures("owner")
 def test_only_its_owner_makes_links_to_a_task() -> None:
-    """Another owner neither creates nor lists them, and a reader creates none."""
+    """Another owner can neither create nor list them, and a reader cannot create any."""
     task_id = approval()
     created(task_id, ["approve"])
     path = f"/v1/tasks/{task_id}/links"
@@ -339,7 +339,7 @@ def test_links_go_with_their_task(session: FakeSession, environ: dict[str, str])
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_of_a_link_decides_without_scripts() -> None:
-    """It has a form with a button for each action, which sends what a person has typed."""
+    """It has a form with a button for each action, which sends the text that a person types."""
     task_id = approval()
     link = created(task_id, ["approve", "reject"], message="Pay £500 to Ann?", takes_payload=True)
     page = ANYBODY.send("GET", path_of(link), headers=BROWSER)
@@ -403,7 +403,7 @@ def test_the_audit_log_names_the_link_and_keeps_no_token(
 def test_a_link_is_limited_by_the_quota_of_its_owner(
     owner: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """Who opens a link again and again uses up the owner's reads, and is refused before anything is done."""
+    """Opening a link repeatedly uses up the owner's reads, and is refused before anything is done."""
     environ |= {Variable.QUOTAS: json.dumps({"reads_per_second": 2}), Variable.SUMMARY_SPREAD: "1"}
     compose()
     task_id = approval()
@@ -416,7 +416,7 @@ def test_a_link_is_limited_by_the_quota_of_its_owner(
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_says_whether_a_link_may_be_used_again() -> None:
-    """A request that is refused for now says so, and the page of a link that has ended that it does nothing."""
+    """The page says whether a request is refused for now, or the link has ended and does nothing."""
     link = created(approval(delay_seconds=3600), ["approve"])
     early = ANYBODY.send("POST", path_of(link), headers=FORM, raw="action=approve")
     assert (early.status, "try again" in early.text) == (409, True)

@@ -1,4 +1,4 @@
-"""Locks over REST: a task names one, its owner sees who holds it and who waits, and frees it by force."""
+"""Locks over REST: a task names one; its owner sees the holder and the waiting tasks, and can force a release."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def waiting(api: Gateway, clock: StandingClock) -> str:
 
 
 def test_a_task_answers_with_its_lock(api: Gateway) -> None:
-    """What was left out of the lock is shown with its default."""
+    """Omitted fields of the lock are shown with their defaults."""
     assert api.create(LOCKED)["lock"] == WHOLE
     assert api.create({"type": "report"})["lock"] is None
 
 
 def test_several_locks_are_in_the_order_of_their_keys(api: Gateway) -> None:
-    """As they are taken; a list of one is the same as `lock`, and there is no `locks` then."""
+    """In this order they are taken; a list of one is the same as `lock`, without `locks`."""
     shared = {"key": "a", "mode": "shared"}
     task = api.create({"type": "report", "locks": [{"key": "db-17"}, shared]})
     assert task["locks"] == [{**WHOLE, **shared, "max_holders": None}, WHOLE]
@@ -90,7 +90,7 @@ def test_an_update_with_one_form_of_locks_replaces_the_other(api: Gateway) -> No
 
 
 def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
-    """A shared lock has no limit of its own unless it is given one, an exclusive one has one holder."""
+    """A shared lock has no limit by default, an exclusive lock has one holder."""
     path = f"/v1/tasks/{api.create({**LOCKED, 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, {"lock": {"mode": "shared"}}).status == 422
     shared = api.send("PATCH", path, {"lock": {"mode": "shared", "max_holders": None}}).body["lock"]
@@ -99,7 +99,7 @@ def test_a_mode_is_merged_with_its_number_of_holders(api: Gateway) -> None:
 
 
 def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
-    """Unless their creation says which they need, in either form, or that they need none."""
+    """Unless the creation names others, in either form, or none."""
     assert api.send("PUT", "/v1/types/report", {"locks": [{"key": "b"}, {"key": "a", "mode": "shared"}]}).status == 200
     task = api.create({"type": "report"})
     assert [(lock["key"], lock["mode"]) for lock in task["locks"]] == [("a", "shared"), ("b", "exclusive")]
@@ -112,7 +112,7 @@ def test_the_locks_of_a_type_are_those_of_its_tasks(api: Gateway) -> None:
 
 
 def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
-    """One form replaces the other in an update of a schedule, too."""
+    """One form replaces the other in an update of a schedule as well."""
     timing = {"name": "nightly", "rate": "1 hour", "task": LOCKED}
     assert api.send("POST", "/v1/schedules", timing).status == 201
     locks = [{"key": "a"}, {"key": "b", "mode": "shared"}]
@@ -123,7 +123,7 @@ def test_the_task_of_a_schedule_changes_its_locks(api: Gateway) -> None:
 
 
 def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingClock) -> None:
-    """Whoever shares a lock, and whoever waits for it to have it alone, is shown with that."""
+    """A task that shares a lock, and one that waits to have it alone, is shown with its mode."""
     shared = {"type": "report", "lock": {"key": "db-17", "mode": "shared"}}
     manager, core = composed(LockServices).manager, composed(CoreServices)
     task_id = api.create(shared)["id"]
@@ -138,7 +138,7 @@ def test_holders_and_waiting_tasks_have_a_mode(api: Gateway, clock: StandingCloc
 
 
 def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
-    """As long as the task has not started; null takes it off."""
+    """As long as the task has not started; null removes the lock."""
     task = api.create({**LOCKED, "delay_seconds": 60})
     path = f"/v1/tasks/{task['id']}"
     lock = {"key": "db-18", "mode": "exclusive", "max_holders": 3, "scope": "run", "wait_seconds": 60}
@@ -147,7 +147,7 @@ def test_a_lock_is_changed_and_taken_off(api: Gateway) -> None:
 
 
 def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingClock) -> None:
-    """The holder with its fence and its end, then the line; the waiting task says what it waits for."""
+    """It shows the holder with its fence and its end, then the line; the waiting task names its lock."""
     holder, waiter = taken(api, clock), waiting(api, clock)
     lock = api.send("GET", "/v1/locks/db-17")
     assert lock.status == 200
@@ -160,7 +160,7 @@ def test_a_lock_tells_who_holds_it_and_who_waits(api: Gateway, clock: StandingCl
 
 
 def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> None:
-    """The answer shows it waiting for the first of its line, which is placed at once."""
+    """The response shows that it waits for the first of its line, which is placed at once."""
     taken(api, clock)
     waiter = waiting(api, clock)
     freed = api.send("DELETE", "/v1/locks/db-17")
@@ -170,7 +170,7 @@ def test_a_freed_lock_is_the_next_ones(api: Gateway, clock: StandingClock) -> No
 
 
 def test_locks_are_listed_page_by_page(api: Gateway, clock: StandingClock) -> None:
-    """In the order of their keys; the token of one page asks for the next, and is good for nothing else."""
+    """In the order of their keys; a page's token gives the next page, and is accepted nowhere else."""
     for key in ("b", "a", "c"):
         taken(api, clock, key)
     first = api.send("GET", "/v1/locks", query="limit=2").body
@@ -190,7 +190,7 @@ def test_an_unknown_lock_is_not_found(api: Gateway, key: str) -> None:
 
 
 def test_another_owners_lock_does_not_exist(api: Gateway, clock: StandingClock) -> None:
-    """Not to be read, not to be freed, not in the list."""
+    """It cannot be read or freed, and is not in the list."""
     taken(api, clock)
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/locks/db-17", headers=other).status == 404

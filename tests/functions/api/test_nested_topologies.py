@@ -1,4 +1,4 @@
-"""Topologies whose nodes are topologies, over REST: what is accepted, and what is refused by name."""
+"""Topologies whose nodes are topologies, over REST: valid graphs, and errors by name."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def running(name: str, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """A graph with so many levels of topologies."""
+    """A graph with this many levels of topologies."""
     return LEAF if levels == 1 else within(nested(levels - 1))
 
 
 def test_topologies_are_within_each_other_as_deep_as_is_allowed(api: Gateway) -> None:
-    """And the answer says which nodes are topologies."""
+    """The response says which nodes are topologies."""
     made = api.send("POST", PATH, nested(MAX_TOPOLOGY_LEVELS))
     assert made.status == 201, made.body
     assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["part"]["is_topology"]
@@ -78,7 +78,7 @@ def test_what_cannot_run_within_a_topology_is_refused_by_name(api: Gateway, body
 
 
 def test_a_node_runs_a_definition_with_parameters_of_the_definition_around_it(api: Gateway) -> None:
-    """In the version that is the latest when the run is created; the graph of the run says all that its nodes do."""
+    """The version is the latest at the creation of the run; the run's graph has everything that its nodes do."""
     region = {"region": {"type": "string"}}
     payload = {"to": "<duetime.parameters.region>"}
     api.send(
@@ -107,12 +107,12 @@ MAPPED: dict[str, Any] = {
 
 
 def each(**fields: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The graph with a map, some of whose fields are others."""
+    """The graph with a map, with some of its fields replaced."""
     return {"nodes": {**MAPPED, "each": {**MAPPED["each"], **fields}}}
 
 
 def test_a_map_is_kept_as_it_was_written(api: Gateway) -> None:
-    """Of a request, of a definition, and with an HTTP target whose URL holds the item; it is shown as a topology."""
+    """In a request and in a definition, also with an HTTP target whose URL has the item; it is shown as a topology."""
     made = api.send("POST", PATH, {"nodes": MAPPED})
     assert (made.status, made.body["payload"]) == (201, {"nodes": MAPPED})
     assert api.send("GET", f"{PATH}/{made.body['id']}").body["nodes"]["each"]["is_topology"]
@@ -149,7 +149,7 @@ def test_a_map_that_cannot_run_is_refused_by_name(api: Gateway, body: Any, field
 
 
 def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) -> None:
-    """By the place where one level more would begin, through the names of all levels before."""
+    """The error has the place where one level more would begin, with the names of all levels before."""
     assert api.send("PUT", f"{DEFINITIONS}/loop", running("loop")).status == 201
     refused = api.send("POST", "/v1/tasks", {"type": "t", "target": {"kind": "topology"}, "payload": running("loop")})
     assert refused.status == 422
@@ -159,7 +159,7 @@ def test_a_definition_that_names_itself_is_refused_when_it_is_run(api: Gateway) 
 
 
 def test_another_graph_may_name_definitions(api: Gateway) -> None:
-    """As the first one may, also in a change of a task that has not started."""
+    """As the first graph may, also in a change of a task that has not started."""
     api.send("PUT", f"{DEFINITIONS}/leaf", LEAF)
     task = api.create({"type": "t", "target": {"kind": "topology"}, "payload": LEAF, "delay_seconds": 60})
     changed = api.send("PATCH", f"/v1/tasks/{task['id']}", {"payload": running("leaf")})

@@ -37,7 +37,7 @@ def jwt(**claims: Any) -> Gateway:  # noqa: ANN401 - any claim
 @pytest.mark.parametrize("secured", ["iam"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_all_sessions_of_a_role_are_one_owner() -> None:
-    """Two sessions of a role see the same tasks; another role, user or account does not."""
+    """Two sessions of a role see the same tasks; other roles, users and accounts do not."""
     task = iam(f"{ROLE}/one").create()
     assert iam(f"{ROLE}/two").listed() == [task["id"]]
     for other in (
@@ -52,7 +52,7 @@ def test_all_sessions_of_a_role_are_one_owner() -> None:
 @pytest.mark.parametrize("secured", ["jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_the_subject_of_a_token_is_the_owner() -> None:
-    """A token's subject owns what is created with it, whatever else it claims."""
+    """A token's subject owns the tasks created with it, whatever else it claims."""
     task = jwt(sub="auth0|5f7c", email="a@example.org").create()
     assert jwt(sub="auth0|5f7c").listed() == [task["id"]]
     assert jwt(sub="auth0|5f7d", email="a@example.org").listed() == []
@@ -93,7 +93,7 @@ def test_the_session_of_a_role_is_who_acts() -> None:
     "caller", [Gateway(), Gateway({}), Gateway({"lambda": {}}), iam(None), iam(""), jwt(), jwt(sub=""), iam("nobody")]
 )
 def test_a_request_without_an_identity_is_unauthorized(caller: Gateway) -> None:
-    """Whatever the gateway lets through without an identity is a 401, never somebody's."""
+    """A request that the gateway lets through without an identity is a 401, never another caller's."""
     answer = caller.send("GET", "/v1/tasks")
     assert (answer.status, answer.problem["code"]) == (401, "unauthenticated")
 
@@ -116,7 +116,7 @@ def test_a_caller_acts_for_nobody_else() -> None:
 @pytest.mark.parametrize("secured", ["iam", "jwt"], indirect=True)
 @pytest.mark.usefixtures("secured")
 def test_members_of_a_team_act_for_it(environ: dict[str, str], compose: Callable[[], None]) -> None:
-    """Those whom the settings name own its tasks together; histories name who acted. Others are refused."""
+    """The members in the settings own its tasks together; histories name who acted. Others are refused."""
     environ[Variable.TEAMS] = '{"billing": ["123456789012:role/Reports", "ann"], "shipping": ["bob"]}'
     compose()
     headers = {"X-Duetime-Owner": "billing"}
@@ -162,14 +162,14 @@ def test_a_claim_lists_the_teams_of_a_caller(
 @pytest.mark.usefixtures("secured")
 @pytest.mark.parametrize("subject", ["s" * 129, "a#b", "a b", "ä", "nul\x00"])
 def test_an_identity_that_cannot_be_stored_is_forbidden(subject: str) -> None:
-    """An identity that is too long or has characters that keys are made of owns nothing."""
+    """An identity that is too long or has separators of keys owns nothing."""
     answer = jwt(sub=subject).send("POST", "/v1/tasks", {"type": "a"})
     assert (answer.status, answer.problem["code"]) == (403, "forbidden")
 
 
 @pytest.mark.parametrize("owner", ["", "o" * 129, "a#b", "a b", "ä"])
 def test_the_local_stacks_header_is_held_to_the_same_rule(api: Gateway, owner: str) -> None:
-    """Without authentication the owner is a header's, one for all without it; a bad one is named."""
+    """Without authentication the owner comes from a header, with one default; a bad owner is named in the error."""
     answer = api.send("GET", "/v1/tasks", headers={"X-Duetime-Owner": owner})
     assert (answer.status, list(answer.faults)) == (400, ["X-Duetime-Owner"])
     task = api.create()

@@ -1,4 +1,4 @@
-"""The API is reached at the root of a host, or behind a prefix of which it knows nothing."""
+"""The API at the root of a host, or behind a prefix that it does not know."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ CREATIONS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("POST", "/v1/tasks/cancel", {"filter": {"type": "report", "state": "scheduled"}, "per_second": 1}),
 )
 """Every request whose answer has a `Location`, in an order in which each finds what it needs."""
-# Where the gateway has a stage or the mapping of a custom domain, the function sees it; of what a proxy or the local
-# stack takes away, it sees nothing.
+# The function sees a stage or a custom domain's mapping in the path; it does not see a prefix that a proxy or the local
+# stack removes.
 SEEN = ("", "/prod", "/duetime", "/v1", "/teams/data/duetime")
 
 
 def referred(base: str, reference: str, prefix: str) -> str:
-    """Where a client gets that follows a reference of an answer; it must be behind the same prefix."""
+    """The address that a client gets by following a reference of a response; it must be behind the same prefix."""
     address = urlsplit(urljoin(base, reference))
     assert f"{address.scheme}://{address.netloc}" == HOST
     assert address.path.startswith(f"{prefix}/v1/"), address.path
@@ -47,7 +47,7 @@ def referred(base: str, reference: str, prefix: str) -> str:
 
 
 def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
-    """The path of each request that creates something, and its answer."""
+    """The path of each request that creates something, and its response."""
     for method, path, body in CREATIONS:
         answer = api.send(method, f"{prefix}{path}", body)
         assert answer.status in (201, 202), (path, answer.text)
@@ -56,7 +56,7 @@ def created(api: Gateway, prefix: str) -> Iterator[tuple[str, Answer]]:
 
 @pytest.mark.parametrize("prefix", SEEN)
 def test_a_location_leads_to_what_was_created_behind_any_prefix(api: Gateway, prefix: str) -> None:
-    """A client that resolves `Location` against the URL of its request reads what it has created."""
+    """A client that resolves `Location` against the URL of its request reads the new resource."""
     for path, answer in created(api, prefix):
         found = api.send("GET", referred(f"{HOST}{prefix}{path}", answer.headers["Location"], prefix))
         assert found.status == 200, (path, answer.headers["Location"])
@@ -74,7 +74,7 @@ def test_a_location_holds_behind_a_prefix_that_was_taken_away(api: Gateway, hidd
 @pytest.mark.parametrize("prefix", SEEN)
 @pytest.mark.parametrize("index", ["/v1", "/v1/"])
 def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, prefix: str, index: str) -> None:
-    """The OpenAPI document and the health check are where `GET /v1` says they are."""
+    """The OpenAPI document and the health check are where `GET /v1` links to."""
     links: dict[str, Any] = api.send("GET", f"{prefix}{index}").body["links"]
     for link in links.values():
         assert api.send("GET", referred(f"{HOST}{prefix}{index}", link, prefix)).status == 200
@@ -82,7 +82,7 @@ def test_the_links_of_the_index_lead_somewhere_behind_any_prefix(api: Gateway, p
 
 @pytest.mark.parametrize("prefix", SEEN)
 def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, prefix: str) -> None:
-    """The document's server, resolved against the document's own URL, is what all its paths stand behind."""
+    """The document's server, resolved against the document's own URL, is the start of all its paths."""
     (server,) = api.send("GET", f"{prefix}/v1/openapi.json").body["servers"]
     assert urljoin(f"{HOST}{prefix}/v1/openapi.json", server["url"]).rstrip("/") == f"{HOST}{prefix}"
 
@@ -102,12 +102,12 @@ def test_the_server_of_the_document_is_the_one_that_serves_it(api: Gateway, pref
     ],
 )
 def test_a_reference_is_relative_to_the_request(path: str, request_path: str, reference: str) -> None:
-    """A reference goes up to where both paths part, and a colon in its first part makes no scheme of it."""
+    """A reference goes up to where both paths part, and a colon in its first part is no scheme."""
     assert reference_to(path, request_path) == reference
     assert urljoin(f"{HOST}/p{request_path.removeprefix('/prod')}", reference) == f"{HOST}/p{path}"
 
 
 def test_a_path_that_only_looks_like_the_apis_is_unknown(api: Gateway) -> None:
-    """What follows the version must be a part of the API, wherever the version stands."""
+    """The part after the version must belong to the API, wherever the version is."""
     for path in ("/prod/v1x/tasks", "/prod/v2/tasks", "/v1/v2/tasks", "/prod/tasks"):
         assert api.send("GET", path).problem["code"] == "path_not_found"

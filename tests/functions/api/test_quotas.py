@@ -1,4 +1,4 @@
-"""Quotas over REST: who may see and set them, and what requests get that are beyond them."""
+"""Quotas over REST: who may see and set them, and the responses to requests beyond them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ann(ops: Gateway) -> Gateway:
 
 
 def test_quotas_are_set_seen_and_deleted(ops: Gateway) -> None:
-    """An answer has the owner's own ones, those in force and what is used; deleted, the defaults are in force."""
+    """A response has the owner's own quotas, those in force and the usage; a deletion restores the defaults."""
     put = ops.send("PUT", ANN, {"creates_per_second": 20, "schedules": 5, "reason": "a loop"})
     own = {**UNSET, "creates_per_second": 20, "schedules": 5}
     by = {"reason": "a loop", "updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "boss"}
@@ -66,7 +66,7 @@ def test_quotas_are_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
-    """What a later request leaves out is the default; a body without limits deletes them."""
+    """Fields that a later request omits get the default; a body without limits deletes them."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     assert ops.send("PUT", ANN, {"long_polls": 3}).body["own"] == {**UNSET, "long_polls": 3}
     assert ops.send("PUT", ANN, {}).status == 200
@@ -74,7 +74,7 @@ def test_quotas_are_replaced_as_a_whole(ops: Gateway) -> None:
 
 
 def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) -> None:
-    """Those of others are not found; only operators change any."""
+    """Other owners' quotas are not found; only operators can set any."""
     ops.send("PUT", ANN, {"creates_per_second": 20})
     ops.send("PUT", f"{PATH}/bob", {"creates_per_second": 20})
     assert [each["owner"] for each in ann.send("GET", PATH).body["owners"]] == ["ann"]
@@ -87,7 +87,7 @@ def test_an_owner_sees_its_own_quotas_and_sets_none(ops: Gateway, ann: Gateway) 
 
 
 def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
-    """Each with what is used; other owners are not named."""
+    """Each has its usage; other owners are not named."""
     ops.send("PUT", ANN, {"schedules": 7})
     found = ann.send("GET", "/v1/settings").body["quotas"]
     assert found == [
@@ -98,20 +98,20 @@ def test_settings_show_a_caller_its_quotas(ops: Gateway, ann: Gateway) -> None:
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_bad_quotas_are_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """And change nothing."""
+    """They change nothing."""
     refused = ops.send("PUT", ANN, body)
     assert (refused.status, refused.problem["errors"][0]["field"]) == (422, field)
     assert ops.send("GET", PATH).body["owners"] == []
 
 
 def test_an_owner_that_cannot_be_is_refused(ops: Gateway) -> None:
-    """By the rule of owners."""
+    """The rule for owners applies."""
     refused = ops.send("GET", f"{PATH}/a b")
     assert (refused.status, refused.problem["errors"][0]["field"]) == (400, "owner")
 
 
 def test_quotas_of_too_many_owners_are_refused(ops: Gateway) -> None:
-    """Those of an owner that has some can still be changed."""
+    """Quotas of an owner that already has some can still be changed."""
     full = {f"o{number}": OwnerQuotas(f"o{number}", Quotas(schedules=1)) for number in range(MAX_QUOTA_OWNERS)}
     assert composed(CoreServices).stores.quotas.save(StoredQuotas(full), "nonce")
     refused = ops.send("PUT", ANN, {"schedules": 1})
@@ -133,7 +133,7 @@ def test_open_tasks_are_not_limited_where_they_are_not_counted(
 def test_without_the_setting_there_are_no_quotas(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway
 ) -> None:
-    """They can neither be set nor seen, even by operators, and limit nothing."""
+    """They can be neither set nor seen, even by operators, and limit nothing."""
     environ[Variable.OPERATORS] = "*"
     compose()
     for method, body in (("GET", None), ("PUT", {"schedules": 1}), ("DELETE", None)):
@@ -143,7 +143,7 @@ def test_without_the_setting_there_are_no_quotas(
 
 
 def test_a_schedule_too_many_is_rejected_until_another_is_deleted(ann: Gateway) -> None:
-    """The problem names the quota, and says when to come back."""
+    """The problem names the quota, and says when to retry."""
     made = [ann.send("POST", "/v1/schedules", {"name": name, **SCHEDULE}) for name in ("a", "b", "c")]
     assert [each.status for each in made] == [201, 201, 429]
     assert (made[2].problem["code"], made[2].problem["quota"]) == ("quota_exceeded", "schedules")

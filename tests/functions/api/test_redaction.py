@@ -42,7 +42,7 @@ def body_of(kind: str = "pay", **fields: object) -> dict[str, Any]:
 
 
 def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> None:
-    """Alone and in lists; a task of another type is shown whole, and writers see everything."""
+    """In single tasks and in lists; a task of another type is shown whole, and writers see everything."""
     paid = writer.send("POST", "/v1/tasks", body_of()).body["id"]
     other = writer.send("POST", "/v1/tasks", body_of("report")).body["id"]
     path = f"/v1/tasks/{paid}"
@@ -53,7 +53,7 @@ def test_a_reader_gets_markers_in_place_of_redacted_values(writer: Gateway) -> N
 
 
 def test_an_administrator_reads_for_another_owner_as_a_reader(writer: Gateway) -> None:
-    """What belongs to somebody else is shown as to those who can only read it."""
+    """Another owner's tasks are shown as to callers who may only read them."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     shown = scoped(None, "root").send("GET", path, headers={"X-Duetime-Owner": CALLER})
     assert shown.body["payload"] == SHOWN
@@ -88,7 +88,7 @@ def test_schedules_graphs_and_their_histories_are_redacted(writer: Gateway) -> N
 
 
 def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway) -> None:
-    """Its tag is another one, with which a reader is told that nothing has changed."""
+    """A reader's response has another ETag, and a request with that one gets 304."""
     path = f"/v1/tasks/{writer.send('POST', '/v1/tasks', body_of()).body['id']}"
     whole, part = (caller.send("GET", path).headers["ETag"] for caller in (writer, READER))
     assert whole != part
@@ -109,11 +109,11 @@ def test_a_cache_does_not_take_what_a_reader_gets_for_the_whole(writer: Gateway)
 def test_no_marker_is_written_in_place_of_a_value(
     writer: Gateway, method: str, path: str, body: Mapping[str, Any], field: str
 ) -> None:
-    """Whoever sends back what he was shown gets the name of the field, and the stored payload stays."""
+    """Sending back the shown value is an error that names the field, and the stored payload stays."""
     made = writer.send("POST", "/v1/tasks", body_of(delay_seconds=600)).body["id"]
     refused = writer.send(method, path.replace("{id}", made), body)
     assert refused.status in {400, 422}, refused.body
-    assert "was not shown" in refused.faults[field]
+    assert "the marker of a hidden value" in refused.faults[field]
     assert writer.send("GET", f"/v1/tasks/{made}").body["payload"] == PAYLOAD
 
 
@@ -124,14 +124,14 @@ def test_one_marker_refuses_one_task_of_a_batch(writer: Gateway) -> None:
 
 
 def test_a_text_that_names_the_marker_is_a_text(writer: Gateway) -> None:
-    """Only an object with that field stands for a value."""
+    """Only an object with that field is a marker."""
     texts = {"a": "$redacted", "b": json.dumps(GONE)}
     made = writer.send("POST", "/v1/tasks", body_of(payload=texts))
     assert (made.status, made.body["payload"]) == (201, texts)
 
 
 def test_a_type_shows_what_is_redacted(writer: Gateway) -> None:
-    """To everybody who can read."""
+    """The setting is shown to everybody who can read."""
     writer.send("PUT", "/v1/types/pay", {"timeout_seconds": 5})
     assert READER.send("GET", "/v1/types/pay").body["redacted"] == ["card"]
 
@@ -156,7 +156,7 @@ def free_values(schema: Any, document: Mapping[str, Any], seen: set[str]) -> Ite
 
 
 def test_every_field_that_readers_get_with_any_json_is_redacted() -> None:
-    """A new one has to be added to the redaction, or to those here that hold no contents of tasks."""
+    """A new field has to be added to the redaction, or to the list here of those without contents of tasks."""
     document = json.loads(json.dumps(openapi_document()))
     found: set[str] = set()
     for operation in OPERATIONS:

@@ -1,4 +1,4 @@
-"""Notify, heartbeat, progress: what whoever works on a task tells of it."""
+"""Notify, heartbeat, progress: the reports of those who work on a task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUTES = {"notice": "notify", "heartbeat": "heartbeat", "progress": "progress"}
 
 @pytest.fixture
 def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
-    """A task whose target has accepted the work, and has a minute to notify."""
+    """A task whose target has accepted the work and may notify within a minute."""
     made = api.create({"type": "report", "target": ENDPOINT, "notify_within_seconds": 60})
     claimed = claimed_by_a_worker(made["id"], clock)
     deferred = composed(TaskServices).attempt_reports.outcome_writer.finish(
@@ -37,18 +37,18 @@ def task(api: Gateway, clock: StandingClock) -> dict[str, Any]:
 
 
 def read(api: Gateway, task: dict[str, Any]) -> dict[str, Any]:
-    """The task as it is now."""
+    """The present task."""
     found: dict[str, Any] = api.send("GET", f"/v1/tasks/{task['id']}").body
     return found
 
 
 def tell(api: Gateway, task: dict[str, Any], what: str, body: object) -> Answer:
-    """What the API says to a word of the target."""
+    """The response of the API to a report of the target."""
     return api.send("POST", f"/v1/tasks/{task['id']}/{what}", body)
 
 
 def test_a_deferred_task_shows_until_when_it_may_be_notified(task: dict[str, Any]) -> None:
-    """It runs, is said to be deferred, and its lease ends at the deadline."""
+    """It is running, marked as deferred, and its lease ends at the deadline."""
     assert (task["state"], task["awaiting_notification"]) == ("running", True)
     assert task["lease"] == {"worker": "worker", "expires_at": "2026-11-21T02:34:07.250Z"}
 
@@ -65,7 +65,7 @@ def test_a_notified_success_is_the_outcome(api: Gateway, clock: StandingClock, t
 def test_a_notified_end_is_counted_in_one_line(
     api: Gateway, task: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The metrics know of ends that no worker saw; a request that ends nothing writes no line."""
+    """Ends that no worker saw are in the metrics; a request that ends nothing writes no line."""
     capsys.readouterr()
     tell(api, task, "progress", {"fence": 1, "percent": 50, "message": ""})
     assert "_aws" not in capsys.readouterr().out
@@ -75,13 +75,13 @@ def test_a_notified_end_is_counted_in_one_line(
 
 
 def test_a_success_without_a_result_is_null(api: Gateway, task: dict[str, Any]) -> None:
-    """Whoever has nothing to tell need not say so."""
+    """A report without a result need not have the field."""
     answer = tell(api, task, "notify", {"fence": 1, "outcome": "succeeded"})
     assert (answer.status, answer.body["state"], answer.body["result"]) == (200, "succeeded", None)
 
 
 def test_a_notified_failure_is_retried_unless_that_would_not_help(api: Gateway, task: dict[str, Any]) -> None:
-    """By the task's policy it waits for its next attempt, with the error told."""
+    """By its policy the task waits for its next attempt, and shows the reported error."""
     answer = tell(api, task, "notify", FAILURE)
     assert (answer.status, answer.body["state"]) == (200, "waiting")
     assert answer.body["error"] == {"type": "Boom", "message": "no"}
@@ -95,14 +95,14 @@ def test_an_unretriable_failure_is_the_outcome(api: Gateway, task: dict[str, Any
 
 @pytest.mark.parametrize("body", [SUCCESS, FAILURE, {**FAILURE, "retriable": False}])
 def test_an_equal_notification_is_answered_the_same(api: Gateway, task: dict[str, Any], body: dict[str, Any]) -> None:
-    """Told twice, it has ended once: 200 with the task as it is."""
+    """A second report ends nothing more: 200 with the present task."""
     first, again = tell(api, task, "notify", body), tell(api, task, "notify", body)
     assert (first.status, again.status, again.body) == (200, 200, first.body)
 
 
 @pytest.mark.parametrize("other", [{**SUCCESS, "result": 18}, FAILURE, {"fence": 1, "outcome": "succeeded"}])
 def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, Any], other: dict[str, Any]) -> None:
-    """What has ended cannot end otherwise: 409, and the first word stands."""
+    """An ended task cannot end in another way: 409, and the first report stands."""
     first = tell(api, task, "notify", SUCCESS).body
     answer = tell(api, task, "notify", other)
     assert (answer.status, answer.problem["code"]) == (409, "outcome_conflict")
@@ -114,7 +114,7 @@ def test_a_different_notification_is_a_conflict(api: Gateway, task: dict[str, An
     ("what", "body"), [("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})]
 )
 def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: str, body: dict[str, Any]) -> None:
-    """A zombie's word, or a guess, is a 409 that says at which fence the task is, and changes nothing."""
+    """A report by a zombie, or a guess, is a 409 with the task's fence, and changes nothing."""
     for fence in (2, 10**37):
         answer = tell(api, task, what, {**body, "fence": fence})
         assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
@@ -128,7 +128,7 @@ def test_another_fence_is_a_conflict(api: Gateway, task: dict[str, Any], what: s
 def test_after_the_deadline_nothing_is_heard(
     api: Gateway, clock: StandingClock, task: dict[str, Any], what: str, body: dict[str, Any]
 ) -> None:
-    """At the deadline it is still in time; a millisecond later it is a 409, whoever has taken over or not."""
+    """At the deadline it is in time; a millisecond later it is a 409, even if nobody has taken over."""
     clock.at += 60_001
     answer = tell(api, task, what, body)
     assert (answer.status, answer.problem["code"]) == (409, "fence_mismatch")
@@ -138,7 +138,7 @@ def test_after_the_deadline_nothing_is_heard(
 
 
 def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
-    """There is no attempt to end: 409 with the state."""
+    """There is no attempt to end: 409 with the state in the message."""
     waiting = api.create({"type": "report", "delay_seconds": 60})
     for what, body in (("notify", SUCCESS), ("heartbeat", {"fence": 1}), ("progress", {"fence": 1, "percent": 1})):
         answer = tell(api, waiting, what, body)
@@ -149,7 +149,7 @@ def test_what_has_not_started_cannot_be_notified(api: Gateway) -> None:
 def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
     api: Gateway, clock: StandingClock, task: dict[str, Any]
 ) -> None:
-    """A target that lives has its whole deadline again, and learns that its user wants it to pause."""
+    """A target that reports gets its whole deadline again, and sees its user's request to pause."""
     clock.at += 40_000
     assert api.send("POST", f"/v1/tasks/{task['id']}/pause").status == 202
     answer = tell(api, task, "heartbeat", {"fence": 1})
@@ -158,7 +158,7 @@ def test_a_heartbeat_moves_the_deadline_and_tells_what_is_asked(
 
 
 def test_progress_is_told(api: Gateway, task: dict[str, Any]) -> None:
-    """Percent and words are the task's until they are told anew; a heartbeat leaves them."""
+    """Percent and message stay until the next report of them; a heartbeat keeps them."""
     answer = tell(api, task, "progress", {"fence": 1, "percent": 40, "message": "half way"})
     assert (answer.status, answer.body["progress"]) == (200, {"percent": 40, "message": "half way"})
     assert tell(api, task, "heartbeat", {"fence": 1}).body["progress"] == {"percent": 40, "message": "half way"}
@@ -177,7 +177,7 @@ def test_a_bad_report_names_its_fields_and_changes_nothing(
 
 @pytest.mark.parametrize("what", ROUTES.values())
 def test_a_report_without_a_body_or_with_parameters_is_refused(api: Gateway, task: dict[str, Any], what: str) -> None:
-    """A report must say something, in its body."""
+    """A report needs a body."""
     empty = api.send("POST", f"/v1/tasks/{task['id']}/{what}")
     assert (empty.status, empty.problem["code"]) == (400, "body_unreadable")
     asked = api.send("POST", f"/v1/tasks/{task['id']}/{what}", {"fence": 1}, query="fence=1")

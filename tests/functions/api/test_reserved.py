@@ -1,4 +1,4 @@
-"""What is reserved for some owners: no way of creating a task leads others to it."""
+"""Types and targets that are reserved for some owners: no way to create a task gives others access."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def environ(environ: dict[str, str], session: FakeSession) -> dict[str, str]:
 
 @pytest.fixture
 def ann(compose: Callable[[], None]) -> Gateway:
-    """The requests of an owner for whom nothing is reserved."""
+    """The requests of an owner without reserved types and targets."""
     compose()
     return Gateway(headers={"x-duetime-owner": "ann"})
 
 
 @pytest.fixture
 def bill(ann: Gateway) -> Gateway:
-    """The requests of the owner of what is reserved."""
+    """The requests of the owner for whom they are reserved."""
     del ann
     return Gateway(headers={"x-duetime-owner": "bill"})
 
 
 def topology(task: dict[str, Any]) -> dict[str, Any]:
-    """A graph whose second node is this task."""
+    """A graph with this task as its second node."""
     return {"nodes": {"first": {"type": "any"}, "second": {**task, "depends_on": ["first"]}}}
 
 
@@ -111,7 +111,7 @@ def test_of_a_batch_only_what_is_reserved_is_refused(ann: Gateway) -> None:
 
 @pytest.mark.parametrize(("change", "field"), [({"target": CALL["target"]}, "target.arn"), (NOTICE, "notify_on.to")])
 def test_a_change_leads_to_nothing_reserved(ann: Gateway, change: dict[str, Any], field: str) -> None:
-    """Neither of a task nor of a schedule's task."""
+    """A change of a task or of a schedule's task."""
     change = {name: value for name, value in change.items() if name != "type"}
     task_id = ann.create({"type": "any", **LATER})["id"]
     assert ann.send("POST", "/v1/schedules", {"name": "n", **NIGHTLY, "task": {"type": "any"}}).status == 201
@@ -133,7 +133,7 @@ def test_a_graph_of_a_topology_is_not_changed_to_what_is_reserved(ann: Gateway) 
 def test_a_task_whose_type_became_reserved_can_still_be_moved(
     ann: Gateway, environ: dict[str, str], compose: Callable[[], None]
 ) -> None:
-    """What was accepted runs; its owner may change when, and take it back."""
+    """An accepted task runs; its owner may reschedule and cancel it."""
     task_id = ann.create({"type": "old", **LATER})["id"]
     environ[Variable.TYPE_OWNERS] = json.dumps({"old": ["bill"]})
     compose()
@@ -142,7 +142,7 @@ def test_a_task_whose_type_became_reserved_can_still_be_moved(
 
 
 def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) -> None:
-    """With the words of a secret that does not exist, so that nobody learns its name."""
+    """The error is that of an unknown secret, so that nobody learns its name."""
     auth = {"scheme": "bearer", "secret": "crm"}
     task = {"type": "any", **LATER, "target": {"kind": "http", "url": "https://crm.example/", "auth": auth}}
     refused = ann.send("POST", "/v1/tasks", task)
@@ -151,7 +151,7 @@ def test_a_secret_of_others_is_refused_at_creation(ann: Gateway, bill: Gateway) 
 
 
 def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> None:
-    """Others get 403 for the type, even beside one of their own."""
+    """Others get 403 for the type, even if the request has one of their own types as well."""
     assert bill.send("POST", "/v1/leases", {"types": [PULLED]}).status == 200
     refused = ann.send("POST", "/v1/leases", {"types": [PULLED]})
     assert (refused.status, refused.body["code"]) == (403, "type_not_pulled")
@@ -159,7 +159,7 @@ def test_only_owners_that_match_lease_a_type(ann: Gateway, bill: Gateway) -> Non
 
 
 def test_reserved_types_are_not_listed_for_others(ann: Gateway, bill: Gateway) -> None:
-    """Neither in the list of types nor by name, nor can their defaults be set."""
+    """They are not in the list of types or found by name, and their defaults cannot be set."""
     assert PULLED in [each["type"] for each in bill.send("GET", "/v1/types").body["types"]]
     assert ann.send("GET", "/v1/types").body["types"] == []
     assert [each.send("GET", f"/v1/types/{PULLED}").status for each in (ann, bill)] == [404, 200]

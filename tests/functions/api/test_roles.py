@@ -41,7 +41,7 @@ def path_of(operation: Operation[Any]) -> str:
 
 
 def codes_of(caller: Gateway) -> dict[str, str]:
-    """What each operation answers to a caller: the code of a refusal by role, or nothing."""
+    """Each operation's response to a caller: the code of a refusal by role, or nothing."""
     found = {}
     for operation in OPERATIONS:
         answer = caller.send(operation.method, path_of(operation))
@@ -63,7 +63,7 @@ def test_a_role_allows_what_is_declared_and_nothing_else(role: Role) -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
-    """It may do what it always could, except what concerns all owners; those whom the settings name may do that too."""
+    """It may do everything except what concerns all owners; callers that the settings name may do that too."""
     plain = codes_of(scoped("openid profile"))
     assert {plain[one.id] for one in OPERATIONS if one.needs not in {Role.OPERATOR, Role.ADMIN}} == {""}
     assert plain["getDispatchStatus"] == "operator_required"
@@ -73,7 +73,7 @@ def test_a_token_without_scopes_of_ours_is_not_limited() -> None:
 
 @pytest.mark.usefixtures("secured")
 def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -> None:
-    """For every operation; an operator, and an administrator whose token does not say so, are refused."""
+    """For every operation; operators, and administrators whose token does not say so, are refused."""
     owner = {"X-Duetime-Owner": "ann"}
     task = scoped(None).send("POST", "/v1/tasks", {"type": "a", "allow_unknown_type": True}).body["id"]
     root = scoped(None, "root")
@@ -91,7 +91,7 @@ def test_an_administrator_reads_what_any_owner_has_and_changes_nothing_of_it() -
 
 @pytest.mark.usefixtures("secured")
 def test_a_scope_limits_even_an_operator() -> None:
-    """A token that says `reader` only reads, whoever has it; one that says `operator` makes an operator."""
+    """A token with `reader` only reads, for any subject; one with `operator` makes an operator."""
     assert codes_of(scoped("duetime:reader", "ops"))["getDispatchStatus"] == "operator_required"
     assert codes_of(scoped("duetime:operator"))["getDispatchStatus"] == ""
     put = scoped("duetime:operator").send("PUT", "/v1/switches/all/all", {"stopped": True})

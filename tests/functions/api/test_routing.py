@@ -34,7 +34,7 @@ def test_a_handler_is_found_from_the_path_of_its_operation() -> None:
 
 
 def test_the_start_imports_what_tasks_need_and_no_more() -> None:
-    """Neither schedules nor graphs nor bulk operations are imported before a request needs them."""
+    """Schedules, graphs and bulk operations are imported when a request needs them."""
     script = """
 import sys
 import functions.api.handler

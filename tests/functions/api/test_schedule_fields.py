@@ -47,13 +47,13 @@ def test_the_example_says_all_there_is_to_say() -> None:
 
 
 def test_the_forms_of_a_schedule_have_the_same_fields() -> None:
-    """What a creation takes, responses tell, and a change may change, but for the name."""
+    """A creation's fields are also in responses and updates, except for the name."""
     assert set(ScheduleCreate.model_fields) <= set(ScheduleSummary.__annotations__)
     assert set(ScheduleCreate.model_fields) - {"name"} == set(SchedulePatch.model_fields)
 
 
 def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field comes back from the store as it was sent."""
+    """Every field is read from the store as it was sent."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     assert api.send("POST", "/v1/schedules", FULL).status == 201
     told = api.send("GET", PATH).body
@@ -63,7 +63,7 @@ def test_a_schedule_is_answered_and_listed_as_it_was_created(api: Gateway) -> No
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """A change of all fields is told by the next reading."""
+    """The next read shows a change of all fields."""
     api.send("PUT", "/v1/calendars/holidays", {"dates": ["2026-12-25"]})
     first = {"name": "nightly", "rate": "1 day", "task": {"type": "other"}}
     assert api.send("POST", "/v1/schedules", first).status == 201

@@ -45,7 +45,7 @@ def created(api: Gateway, **fields: object) -> dict[str, Any]:
 
 
 def controlled(api: Gateway, action: str, body: object = None) -> Answer:
-    """What an action on the schedule answers."""
+    """The response to an action on the schedule."""
     return api.send("POST", f"{PATH}/{action}", body)
 
 
@@ -84,7 +84,7 @@ def test_a_schedule_is_created_with_what_was_left_out(api: Gateway) -> None:
 
 
 def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
-    """Which the answer tells, and which is good to read it by."""
+    """The response has the name, and the schedule can be read by it."""
     body = {name: value for name, value in NIGHTLY.items() if name != "name"}
     made = api.send("POST", "/v1/schedules", body)
     assert made.status == 201
@@ -102,7 +102,7 @@ def test_an_unnamed_schedule_gets_a_name(api: Gateway) -> None:
     ],
 )
 def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing: dict[str, Any]) -> None:
-    """The text that the client chose comes back."""
+    """The response has the client's own text."""
     body = {"name": "x", "task": {"type": "report"}, **timing}
     assert api.send("POST", "/v1/schedules", body).status == 201
     read = api.send("GET", "/v1/schedules/x").body
@@ -110,7 +110,7 @@ def test_every_kind_of_timing_is_answered_as_it_was_written(api: Gateway, timing
 
 
 def test_a_name_that_is_taken_is_a_conflict(api: Gateway) -> None:
-    """409, and what is there stays."""
+    """409, and the existing schedule stays."""
     before = created(api)
     answer = api.send("POST", "/v1/schedules", {**NIGHTLY, "cron": "0 5 * * *"})
     assert (answer.status, answer.problem["code"]) == (409, "schedule_exists")
@@ -171,7 +171,7 @@ def test_an_unknown_schedule_is_not_found(api: Gateway, name: str) -> None:
 
 
 def test_another_owners_schedule_does_not_exist(api: Gateway) -> None:
-    """Not to be read, changed, run or removed, and not in the list."""
+    """It cannot be read, changed, run or removed, and is not in the list."""
     created(api)
     other = {"x-duetime-owner": "other"}
     for method, path, body in (
@@ -204,7 +204,7 @@ def test_schedules_are_listed_page_by_page(api: Gateway) -> None:
 
 
 def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
-    """What was given is new, the rest is as it was, and the next time is computed anew."""
+    """Given fields are new, the others stay, and the next time is computed anew."""
     before = created(api)
     answer = api.send("PATCH", PATH, {"cron": "0 5 * * *", "overlap": "allow_all"})
     assert answer.status == 200, answer.text
@@ -217,7 +217,7 @@ def test_a_change_takes_effect_and_moves_the_revision(api: Gateway) -> None:
 
 
 def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
-    """Of whatever kind; the zone stays."""
+    """Of any kind; the zone stays."""
     created(api)
     after = api.send("PATCH", PATH, {"rate": "2 hours"}).body
     assert (after["cron"], after["rate"], after["timezone"]) == (None, "2 hours", "Europe/London")
@@ -227,7 +227,7 @@ def test_a_new_timing_takes_the_place_of_the_old_one(api: Gateway) -> None:
 
 
 def test_the_task_of_a_schedule_is_merged(api: Gateway) -> None:
-    """RFC 7396: what is given is merged, null removes, and the payload is replaced as a whole."""
+    """RFC 7396: given fields are merged, null removes, and the payload is replaced as a whole."""
     created(api, task={**NIGHTLY["task"], "retry": {"max_attempts": 9, "max_seconds": 60}, "lock": {"key": "db"}})
     patch = {"retry": {"max_seconds": 50}, "lock": None, "tags": {"team": None, "x": "y"}, "timeout_seconds": 7}
     task = api.send("PATCH", PATH, {"task": patch}).body["task"]
@@ -250,7 +250,7 @@ def test_a_target_is_merged_with_one_of_its_kind_and_replaced_by_another(api: Ga
 
 
 def test_what_is_read_is_refused_by_what_it_is_when_it_is_written_back(api: Gateway) -> None:
-    """A field that only answers have is read-only; without those, the answer can be sent back, nulls included."""
+    """A read-only field is an error; without those, the response can be sent back, nulls included."""
     shown = created(api, task={"type": "report", "payload": {"a": None}})
     refused = api.send("PATCH", PATH, shown)
     reasons = {each["field"]: each["reason"] for each in refused.problem["errors"]}
@@ -275,7 +275,7 @@ def test_the_zone_alone_is_changed(api: Gateway) -> None:
 
 
 def test_a_bound_is_taken_off_by_null(api: Gateway) -> None:
-    """As nothing else can say it."""
+    """Only null removes it."""
     created(api, end_at="2027-01-01T00:00:00Z", remaining_runs=5)
     after = api.send("PATCH", PATH, {"end_at": None, "remaining_runs": None}).body
     assert (after["end_at"], after["remaining_runs"]) == (None, None)
@@ -301,7 +301,7 @@ def test_a_guarded_change_needs_the_version_that_is(api: Gateway, method: str) -
 
 
 def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
-    """Then it is gone, and its name is free."""
+    """Afterwards it does not exist, and its name is free."""
     before = created(api)
     assert api.send("DELETE", PATH).body == before
     assert api.send("GET", PATH).status == 404
@@ -310,7 +310,7 @@ def test_a_removed_schedule_is_answered_as_it_was(api: Gateway) -> None:
 
 
 def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> None:
-    """Resumed, it goes on; the reason is gone."""
+    """After a resume it has times again, and no reason."""
     created(api)
     paused = controlled(api, "pause", {"reason": "no paper"}).body
     shown = paused["state"], paused["paused_reason"], paused["upcoming"], paused["next_at"]
@@ -326,7 +326,7 @@ def test_a_paused_schedule_has_a_reason_and_nothing_to_come(api: Gateway) -> Non
 
 
 def test_a_schedule_is_run_once_now(api: Gateway) -> None:
-    """201 with the task, which says what it belongs to; the timing does not change."""
+    """201 with the task, which names its schedule; the timing does not change."""
     before = created(api)
     answer = controlled(api, "run")
     assert (answer.status, answer.location) == (201, f"/v1/tasks/{answer.body['id']}")
@@ -389,7 +389,7 @@ def test_a_backfill_that_cannot_be_is_refused(api: Gateway, period: tuple[int, i
 
 
 def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> None:
-    """What is placed has an id and a state, what is to come has none yet, and what is skipped says why."""
+    """A placed occurrence has an id and a state, a future one has none yet, and a skipped one has a reason."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     created(api, cron="0 * * * *", timezone="UTC", calendars=["uk"])
     query = f"scheduled_after={to_iso(NOW)}&scheduled_before={to_iso(NOW + 23 * HOUR)}&limit=100"
@@ -412,7 +412,7 @@ def test_occurrences_tell_their_tasks(api: Gateway, clock: StandingClock) -> Non
 
 
 def test_a_preview_creates_nothing_and_reads_calendars(api: Gateway) -> None:
-    """The decision of a calendar stands in words; an unknown calendar is named."""
+    """The calendar's decision is in words; an unknown calendar is named."""
     api.send("PUT", "/v1/calendars/uk", {"dates": {"2026-11-22": "Holiday"}})
     body = {"cron": "30 1 * * *", "count": 2, "calendars": ["uk"]}
     answer = api.send("POST", "/v1/schedules/preview", body)
@@ -448,7 +448,7 @@ def test_what_is_previewed_is_what_is_shown_of_the_schedule(api: Gateway) -> Non
 
 
 def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
-    """The answer is the calendar; putting it again replaces it as a whole."""
+    """The response is the calendar; a second PUT replaces it as a whole."""
     body = {"timezone": "Europe/London", "dates": {"2026-12-25": "Christmas Day"}, "weekdays": ["sun"]}
     put = api.send("PUT", "/v1/calendars/uk", body)
     assert put.status == 201, put.text
@@ -466,7 +466,7 @@ def test_a_calendar_is_put_read_listed_and_removed(api: Gateway) -> None:
 
 
 def test_an_icalendar_file_is_put(api: Gateway) -> None:
-    """Its whole-day events are dates; a file that is none is refused with its field."""
+    """Its whole-day events are dates; an invalid file is refused with its field."""
     headers = {"content-type": "text/calendar; charset=utf-8"}
     put = api.send("PUT", "/v1/calendars/uk", raw=ICS, headers=headers, query="timezone=Europe/London")
     assert put.status == 201, put.text
@@ -480,7 +480,7 @@ def test_an_icalendar_file_is_put(api: Gateway) -> None:
 
 
 def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
-    """409 that names the schedule; once nobody needs it, it may go."""
+    """409 that names the schedule; without schedules, the calendar can be deleted."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     created(api, calendars=["uk"])
     answer = api.send("DELETE", "/v1/calendars/uk")
@@ -494,7 +494,7 @@ def test_a_calendar_that_a_schedule_names_stays(api: Gateway) -> None:
 
 
 def test_another_owners_calendar_does_not_exist(api: Gateway) -> None:
-    """Not to be read or removed, nor to be named by a schedule."""
+    """It cannot be read or removed, and a schedule cannot name it."""
     api.send("PUT", "/v1/calendars/uk", {"weekdays": ["sun"]})
     other = {"x-duetime-owner": "other"}
     assert api.send("GET", "/v1/calendars/uk", headers=other).status == 404
@@ -541,7 +541,7 @@ def some_schedules(api: Gateway) -> None:
 
 
 def named(api: Gateway, query: str) -> list[str]:
-    """The names of all schedules that match, over pages of which only the last one may be empty."""
+    """The names of all matching schedules, over pages of which only the last one may be empty."""
     found: list[str] = []
     token = ""
     while True:
@@ -572,7 +572,7 @@ def named(api: Gateway, query: str) -> list[str]:
     ],
 )
 def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Callable[[int], bool]) -> None:
-    """In the order of names, whatever the size of pages; a page is empty only if it is the last."""
+    """In the order of names, for any page size; only the last page may be empty."""
     some_schedules(api)
     names = sorted(f"{'ab'[number % 2]}-{number:02}" for number in range(12) if wanted(number))
     for limit in (1, 2, 5, 100):
@@ -580,7 +580,7 @@ def test_a_filter_finds_every_schedule_once(api: Gateway, query: str, wanted: Ca
 
 
 def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has very many that do not match gets a short page and a token, instead of waiting."""
+    """With very many that do not match, the page is short and has a token, instead of taking long."""
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_EXAMINED", 4)
     monkeypatch.setattr("duetime.services.schedules.manage.MAX_PAGE", 2)
     some_schedules(api)
@@ -602,20 +602,20 @@ def test_a_page_of_schedules_reads_a_limited_number(api: Gateway, monkeypatch: p
     ],
 )
 def test_a_filter_of_schedules_that_none_can_match_is_refused(api: Gateway, query: str, parameter: str) -> None:
-    """By the name of its parameter."""
+    """The error names the parameter."""
     answer = api.send("GET", "/v1/schedules", query=query)
     assert (answer.status, set(answer.faults)) == (400, {parameter})
 
 
 def test_a_page_token_belongs_to_its_filter(api: Gateway) -> None:
-    """With another filter it is refused, so that nothing is left out unseen."""
+    """With another filter it is refused, so that no schedule is missed."""
     some_schedules(api)
     token = api.send("GET", "/v1/schedules", query="type=mail&limit=2").body["next_token"]
     assert api.send("GET", "/v1/schedules", query=f"type=report&limit=2&next_token={token}").status == 400
 
 
 def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> None:
-    """The next run has those of the schedule, as before; null is a payload, too."""
+    """The next run has the schedule's own again; null is a payload, too."""
     before = created(api)
     run = api.send("POST", f"{PATH}/run", {"payload": {"rows": [1]}, "due_at": "2026-12-01T09:00:00Z"})
     assert (run.status, run.body["payload"], run.body["due_at"]) == (201, {"rows": [1]}, "2026-12-01T09:00:00.000Z")
@@ -640,7 +640,7 @@ def test_a_run_by_request_has_a_payload_and_a_time_of_its_own(api: Gateway) -> N
     ],
 )
 def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any], field: str) -> None:
-    """By name, and no task is created."""
+    """The error names the field, and no task is created."""
     created(api)
     before = api.listed()
     answer = api.send("POST", f"{PATH}/run", body)
@@ -649,7 +649,7 @@ def test_a_run_that_no_task_can_be_is_refused(api: Gateway, body: dict[str, Any]
 
 
 def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
-    """A run of it takes no other payload, but another time."""
+    """A run of it accepts no other payload, but accepts another time."""
     graph = {"nodes": {"a": {"type": "echo"}}}
     task = {"type": "graph", "target": {"kind": "topology"}, "payload": graph}
     assert api.send("POST", "/v1/schedules", {"name": "nightly", "rate": "1 hours", "task": task}).status == 201
@@ -658,7 +658,7 @@ def test_a_schedule_of_topologies_has_one_graph(api: Gateway) -> None:
 
 
 def test_a_repeated_run_with_a_payload_is_the_same_run(api: Gateway) -> None:
-    """By its key; with another payload or time, the key is refused."""
+    """By its key; with another payload or time, the request is refused."""
     created(api)
     body = {"payload": {"rows": 1}, "delay_seconds": 60}
     first, again = (api.send("POST", f"{PATH}/run", body, {"Idempotency-Key": "one"}) for _ in range(2))

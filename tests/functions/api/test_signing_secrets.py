@@ -41,7 +41,7 @@ def test_an_owner_reads_its_own_secret(api: Gateway) -> None:
 
 
 def test_anybody_reads_the_public_keys_of_an_owner(api: Gateway) -> None:
-    """Without credentials, and without a secret in the answer; both live keys, and when the next rotation is."""
+    """Without credentials, and without a secret in the response: both live keys, and the time of the next rotation."""
     now = Stack.faked().clock.now()
     keys = SigningKeys.parse(SECRET).rotated(OTHER, now, days=30)
     Stack.faked({Variable.SIGNING_SECRET: "signing", Variable.AUTHENTICATION: "iam"}, {"signing": keys.text})
@@ -68,12 +68,12 @@ def test_public_keys_are_those_of_one_owner(api: Gateway, query: str) -> None:
 
 
 def test_without_a_signing_secret_there_are_none(api: Gateway) -> None:
-    """A deployment that signs nothing says so by an empty list."""
+    """The response of a deployment that signs nothing is an empty list."""
     assert api.send("GET", PATH).body == {"secrets": [], "rotates_at": None}
     assert api.send("GET", KEYS, query="owner=ann").body == {"owner": "ann", "keys": [], "rotates_at": None}
 
 
 def test_a_secret_that_cannot_be_read_is_a_503(api: Gateway) -> None:
-    """As everything that AWS does not answer for the moment."""
+    """As for every temporary error of AWS."""
     Stack.faked({Variable.SIGNING_SECRET: "gone"}, {"signing": SECRET})
     assert api.send("GET", PATH).status == 503

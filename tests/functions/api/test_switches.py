@@ -36,7 +36,7 @@ def ops(environ: dict[str, str], compose: Callable[[], None], api: Gateway) -> G
 
 
 def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
-    """It answers as it is, with who set it and when; deleted, it is gone."""
+    """The response has the switch, who set it and when; after a deletion it does not exist."""
     put = ops.send("PUT", REPORTS, STOP)
     key = {"scope": "type", "name": "report"}
     by = {"updated_at": "2026-11-21T02:33:07.250Z", "updated_by": "123:role/ops"}
@@ -53,7 +53,7 @@ def test_a_switch_is_set_seen_and_deleted(ops: Gateway) -> None:
 
 
 def test_a_switch_is_replaced_as_a_whole(ops: Gateway) -> None:
-    """What a later request leaves out is as it is without; a switch that does nothing is deleted."""
+    """Fields that a later request omits are reset; a switch without effect is deleted."""
     ops.send("PUT", REPORTS, {**STOP, "max_concurrent": 3})
     assert ops.send("PUT", REPORTS, {**STOP, "stopped": False, "max_concurrent": 4}).body["stopped"] is False
     assert ops.send("PUT", REPORTS, {}).status == 200
@@ -69,7 +69,7 @@ def test_the_switch_for_all_tasks_is_called_all(ops: Gateway) -> None:
 
 @pytest.mark.parametrize("name", ["1:role/a/b", "a%b", "a%2Fb", "%25"])
 def test_a_name_may_have_slashes_and_percent_signs(ops: Gateway, name: str) -> None:
-    """The gateway decodes all of a path but `%25`: a name is what the caller encoded."""
+    """The gateway decodes all of a path but `%25`: the name is the one that the caller encoded."""
     path = f"{PATH}/owner/{name.replace('%', '%25')}"
     assert ops.send("PUT", path, STOP).body["name"] == name
     assert ops.send("GET", path).body["name"] == name
@@ -85,7 +85,7 @@ def test_what_was_read_of_a_switch_may_be_sent_back_with_its_key(ops: Gateway) -
 
 
 def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
-    """With when the host is called again; from then on they are half open. Others do not see which hosts there are."""
+    """With when the host is called again; from then on they are half open. Others do not see the hosts."""
     circuits = composed(CoreServices).stores.circuit_breakers
     circuits.save(Circuit("an#n", "b.example.org").opened("Http503", NOW), "b", NOW + DAY)
     circuits.save(Circuit("bob", "a.example.org").opened("HostUnknown", NOW - DAY), "a", NOW + DAY)
@@ -104,7 +104,7 @@ def test_open_circuits_are_seen_by_operators(ops: Gateway) -> None:
 
 
 def test_only_operators_switch_for_all(ops: Gateway) -> None:
-    """Everybody else is told so, by a code of its own, and nothing changes; one's own switch is one's own."""
+    """Everybody else gets a separate code, and nothing changes; an owner's own switch is allowed."""
     other = replace(ops, headers={"X-Duetime-Owner": "ann"})
     for path in (REPORTS, ALL, f"{PATH}/owner/bob"):
         refused = other.send("PUT", path, STOP)
@@ -116,7 +116,7 @@ def test_only_operators_switch_for_all(ops: Gateway) -> None:
 
 
 def test_owners_cannot_take_the_room_of_operators(ops: Gateway) -> None:
-    """As many owners as fit stop their own tasks; one more is refused, and operators still stop what they like."""
+    """The most owners that fit stop their own tasks; one more is refused, and operators can still stop any."""
     for number in range(MAX_SWITCHES):
         owner = f"owner-{number}"
         assert replace(ops, headers={"X-Duetime-Owner": owner}).send("PUT", f"{PATH}/owner/{owner}", STOP).status == 200
@@ -141,14 +141,14 @@ def test_the_switch_of_an_operator_replaces_that_of_the_owner(ops: Gateway) -> N
 
 
 def test_an_operator_lifts_what_an_owner_has_stopped(ops: Gateway) -> None:
-    """It answers with the owner's switch."""
+    """The response has the owner's switch."""
     assert replace(ops, headers={"X-Duetime-Owner": "ann"}).send("PUT", ANN, STOP).status == 200
     assert ops.send("DELETE", ANN).body["updated_by"] == "ann"
     assert ops.send("GET", ANN).status == 404
 
 
 def test_nobody_is_an_operator_by_default(api: Gateway) -> None:
-    """A deployment that names none has none; `*` means everybody."""
+    """A deployment that names none has none; `*` allows everybody."""
     assert api.send("PUT", REPORTS, STOP).status == 403
     platform = composed().platform
     composition.use(replace(platform, environ={**platform.environ, Variable.OPERATORS: "*"}))
@@ -180,7 +180,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("body", "field"), BAD)
 def test_a_bad_switch_is_refused_by_name(ops: Gateway, body: dict[str, Any], field: str) -> None:
-    """Each fault names its field, and nothing is stored."""
+    """Each error names its field, and nothing is stored."""
     refused = ops.send("PUT", REPORTS, body)
     assert (refused.status, list(refused.faults)) == (422, [field])
     assert ops.send("GET", PATH).body["switches"] == []
@@ -213,14 +213,14 @@ def test_a_body_that_is_no_switch_is_refused(ops: Gateway, raw: str) -> None:
     ],
 )
 def test_a_path_that_names_no_switch_is_refused_by_name(ops: Gateway, key: str, field: str) -> None:
-    """Which switch is meant must be clear."""
+    """The switch must be clear from the path."""
     for method, body in (("GET", None), ("PUT", STOP), ("DELETE", None)):
         refused = ops.send(method, f"{PATH}/{key}", body)
         assert (refused.status, list(refused.faults)) == (400, [field])
 
 
 def test_other_methods_are_not_supported(ops: Gateway) -> None:
-    """The answer says which are; parameters of a list there are none."""
+    """The response lists the supported ones; there are no list parameters."""
     posted = ops.send("POST", REPORTS, STOP)
     assert (posted.status, posted.headers["Allow"]) == (405, "GET, HEAD, PUT, DELETE, OPTIONS")
     assert list(ops.send("GET", PATH, query="limit=1").faults) == ["limit"]

@@ -32,7 +32,7 @@ def api(environ: dict[str, str], compose: Callable[[], None]) -> Gateway:
 
 
 def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
-    """The address at which the target of a new task is asked."""
+    """The address at which a new task's target answers questions."""
     target = {"kind": "http", "url": url, "queries": queries}
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     assert task["target"]["queries"] == queries
@@ -40,7 +40,7 @@ def asked_of(api: Gateway, url: str, queries: list[str]) -> str:
 
 
 def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: Receiver) -> None:
-    """`GET url?action=status` with the task's id; status and JSON of the answer come back as they were."""
+    """`GET url?action=status` with the task's id; status and JSON of the response are passed on unchanged."""
     receiver.answers["GET", "/job?team=dba&action=status"] = (200, b'{"rows": [1, 2.50]}')
     path = asked_of(api, f"{receiver.url}/job?team=dba", ["status", "summary"])
     answer = api.send("POST", path, {"action": "status"})
@@ -63,14 +63,14 @@ def test_an_endpoint_is_asked_and_its_answer_passed_on(api: Gateway, receiver: R
 def test_whatever_an_endpoint_answers_is_its_answer(
     api: Gateway, receiver: Receiver, status: int, text: bytes, body: object
 ) -> None:
-    """A refusal, a redirect and what is no JSON are passed on: it was the endpoint that was asked."""
+    """A refusal, a redirect and a response other than JSON are passed on: the endpoint is the one that was asked."""
     receiver.answers["GET", "/?action=progress"] = (status, text)
     answer = api.send("POST", asked_of(api, f"{receiver.url}/", ["progress"]), {"action": "progress"})
     assert (answer.status, answer.body) == (200, {"status": status, "body": body})
 
 
 def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A receiver that drops what it has seen answers the same question again."""
+    """A receiver that deduplicates by id answers the same question again."""
     ids: list[str] = []
 
     def kept(**fields: Any) -> Call:  # noqa: ANN401 - fields of Call
@@ -88,7 +88,7 @@ def test_no_two_questions_share_an_id(api: Gateway, receiver: Receiver, monkeypa
     "target", [{"kind": "handler"}, {"kind": "http", "url": "https://example.org/", "queries": ["progress"]}]
 )
 def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict[str, object]) -> None:
-    """A handler answers nothing, an endpoint what it lists: a conflict that names the question."""
+    """A handler answers none, an endpoint those that it lists: the conflict names the question."""
     task = api.create({"type": "report", "delay_seconds": 3600, "target": target})
     answer = api.send("POST", f"/v1/tasks/{task['id']}/query", {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (409, "query_not_offered")
@@ -99,7 +99,7 @@ def test_a_target_that_does_not_offer_it_is_not_asked(api: Gateway, target: dict
     "body", [{}, {"action": "run"}, {"action": ""}, {"action": None}, {"action": "status", "x": 1}]
 )
 def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, body: dict[str, object]) -> None:
-    """Only the three that there are, and nothing else; the endpoint hears of none."""
+    """Only the three questions exist; the endpoint is not called for others."""
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), body)
     assert (answer.status, answer.problem["code"]) == (422, "fields_invalid")
     assert set(answer.faults) <= {"action", "x"}
@@ -107,7 +107,7 @@ def test_another_question_is_refused_by_name(api: Gateway, receiver: Receiver, b
 
 
 def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> None:
-    """Nobody learns of it, and its endpoint is not called."""
+    """The response does not reveal it, and its endpoint is not called."""
     path = asked_of(api, receiver.url, ["status"])
     answer = api.send("POST", path, {"action": "status"}, headers={"X-Duetime-Owner": "mallory"})
     assert (answer.status, answer.problem["code"]) == (404, "task_not_found")
@@ -115,7 +115,7 @@ def test_another_owners_task_is_unknown(api: Gateway, receiver: Receiver) -> Non
 
 
 def test_an_endpoint_that_is_not_there_is_a_bad_gateway(api: Gateway) -> None:
-    """Nobody listens: 502 with a code."""
+    """Without a listener: 502 with a code."""
     answer = api.send("POST", asked_of(api, "http://127.0.0.1:1/", ["status"]), {"action": "status"})
     assert (answer.status, answer.problem["code"]) == (502, "target_unreachable")
 
@@ -130,7 +130,7 @@ def test_an_answer_that_is_too_large_is_a_bad_gateway(api: Gateway, receiver: Re
 def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
     api: Gateway, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """504 with a code of its own, well before the gateway itself gives up."""
+    """504 with a separate code, well before the gateway's own time limit."""
     monkeypatch.setattr(http_target, "QUERY_TIMEOUT", 200)
     receiver.seconds = 5
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})
@@ -140,7 +140,7 @@ def test_an_endpoint_that_does_not_answer_is_a_gateway_timeout(
 def test_a_signing_key_that_cannot_be_read_is_our_own_trouble(
     environ: dict[str, str], compose: Callable[[], None], api: Gateway, receiver: Receiver
 ) -> None:
-    """503: the endpoint is not called, and can do nothing about it."""
+    """503: the endpoint is not called, as it is not at fault."""
     environ[Variable.SIGNING_SECRET] = "gone"
     compose()
     answer = api.send("POST", asked_of(api, receiver.url, ["status"]), {"action": "status"})

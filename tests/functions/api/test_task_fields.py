@@ -78,7 +78,7 @@ LABELS = {name: FULL[name] for name in TaskLabels.model_fields if name in FULL}
 
 
 def _among(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a response, the fields that are looked for."""
+    """The wanted fields of a response."""
     return {name: told.get(name) for name in wanted}
 
 
@@ -90,14 +90,14 @@ def test_the_example_says_all_there_is_to_say() -> None:
 
 
 def test_the_forms_of_a_task_have_the_same_options() -> None:
-    """What a request takes is what the domain has and can change, and what responses tell."""
+    """A request's options are those that the domain has and can change, and those in responses."""
     assert set(TASK_OPTIONS) == set(TaskFields.model_fields) - OTHER_FORMS
     assert set(TASK_OPTIONS) == set(TaskOptionsResponse.__annotations__)
     assert set(TASK_OPTIONS) <= set(TaskChanges.__annotations__)
 
 
 def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
-    """Every field comes back from the store as it was sent."""
+    """Every field is read from the store as it was sent."""
     created = api.create(FULL)
     assert _among(created, KEPT) == KEPT
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, KEPT) == KEPT
@@ -106,14 +106,14 @@ def test_a_task_is_answered_and_listed_as_it_was_created(api: Gateway) -> None:
 
 
 def test_a_debounced_task_is_answered_as_it_was_created(api: Gateway) -> None:
-    """So is what puts it off; it is due when that says."""
+    """So is its debounce; its due time follows from that."""
     created = api.create({"type": "report", **DEBOUNCE})
     assert _among(api.send("GET", f"/v1/tasks/{created['id']}").body, DEBOUNCE) == DEBOUNCE
     assert created["unique"] is None
 
 
 def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) -> None:
-    """At creation, in lists, of schedules, and by a change; responses of other tasks leave them out."""
+    """At creation, in lists, in schedules, and in a change; responses of other tasks omit them."""
     created = api.create({"type": "report", "delay_seconds": 60, **LOCKS})
     path = f"/v1/tasks/{created['id']}"
     assert _among(created, LOCKS) == _among(api.send("GET", path).body, LOCKS) == LOCKS
@@ -128,14 +128,14 @@ def test_several_locks_are_answered_and_listed_as_they_were_given(api: Gateway) 
 
 
 def test_every_field_can_be_changed(api: Gateway) -> None:
-    """A change of all fields is told by the next reading."""
+    """The next read shows a change of all fields."""
     path = f"/v1/tasks/{api.create({'type': 'report', 'delay_seconds': 60})['id']}"
     assert api.send("PATCH", path, CHANGES).status == 200
     assert _among(api.send("GET", path).body, CHANGES) == CHANGES
 
 
 def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> None:
-    """The template keeps every field, and so does a task that is made of it."""
+    """The template keeps every field, and so does a task made from it."""
     schedule = {"name": "nightly", "cron": "30 1 * * *", "task": PART}
     kept = {name: value for name, value in PART.items() if name in KEPT}
     assert api.send("POST", "/v1/schedules", schedule).status == 201
@@ -144,7 +144,7 @@ def test_a_schedule_shows_and_runs_the_task_that_it_was_given(api: Gateway) -> N
 
 
 def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -> None:
-    """Its own task has what may be said of it, and a node is the task that was asked for."""
+    """Its own task has the labels, and a node is the task that was asked for."""
     created = api.send("POST", "/v1/topologies", {**LABELS, "nodes": {"a": PART}})
     assert _among(created.body, LABELS) == LABELS
     (node,) = read_graph(json.dumps(created.body["payload"]).encode()).nodes
@@ -152,7 +152,7 @@ def test_a_topology_keeps_its_labels_and_the_fields_of_its_nodes(api: Gateway) -
 
 
 def test_a_task_without_a_name_is_written_back_as_it_was_read(api: Gateway) -> None:
-    """Answers show null where there is no name; a creation and an update take it, and it removes one."""
+    """Responses show null for no name; a creation and an update accept it, and it removes a name."""
     task = api.create({"type": "report", "name": None, "lock": None, "callback_url": None, "delay_seconds": 60})
     assert (task["name"], task["lock"], task["callback_url"]) == (None, None, None)
     path = f"/v1/tasks/{task['id']}"

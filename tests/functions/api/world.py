@@ -1,4 +1,4 @@
-"""What a worker would do to a task."""
+"""The writes that a worker would make to a task."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def ended_by_a_worker(task_id: str, clock: StandingClock, ending: Ending, took: 
 
 
 def closed_by_a_worker(task: Task, clock: StandingClock) -> None:
-    """Let a worker have done what follows an outcome."""
+    """Let a worker have done the follow-up of an outcome."""
     close = Write(task.id, Move.CLOSE, "close", Guard(fence=task.fence), {"finished_at": clock.at})
     assert isinstance(composed(CoreServices).stores.tasks.apply(close), Applied)

@@ -1,6 +1,6 @@
-"""Uses the client that openapi-python-client makes, as its users would; the first fault ends it.
+"""Uses the client that openapi-python-client makes, as its users would; the first error ends it.
 
-Arguments: the API's URL, an owner who has nothing yet, and one whom its gateway refuses, if there is one.
+Arguments: the API's URL, an owner without tasks, and one that the gateway refuses, if there is one.
 """
 
 import datetime as dt
@@ -35,7 +35,7 @@ def tags(**values: str) -> TaskCreateTags:
     return TaskCreateTags.from_dict(values)
 
 
-# Creating with tags, at a time, and with nothing but a type.
+# Creating with tags, at a time, and with only a type.
 tagged = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="dba"), due_at=SOON))
 assert tagged.tags.to_dict() == {"team": "dba"}, tagged
 assert tagged.due_at == SOON, tagged
@@ -65,7 +65,7 @@ schedule = create_schedule.sync(client=client, body=nightly)
 assert schedule.cron == timing["cron"], schedule
 assert get_schedule.sync("n", client=client).task.type_ == "echo"
 
-# A filtered cancel concerns what the filter names, and nothing else.
+# A filtered cancel affects matching tasks only.
 other = create_task.sync(client=client, body=TaskCreate(type_="echo", tags=tags(team="web"), due_at=SOON))
 wanted = OpenTaskFilter(type_="echo", tags=OpenTaskFilterTags.from_dict({"team": "dba"}))
 counted = cancel_tasks_by_filter.sync(client=client, body=BulkCancel(filter_=wanted, dry_run=True))

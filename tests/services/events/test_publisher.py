@@ -1,4 +1,4 @@
-"""The publisher of events: what it puts on the bus, and what it counts."""
+"""The publisher of events: its entries on the bus, and its counts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_what_the_bus_takes_and_what_it_does_not_is_counted() -> None:
 
 
 def test_a_batch_without_events_is_not_sent() -> None:
-    """The bus is not called for a task that only goes on."""
+    """The bus is not called for a task that only continues."""
     bus, telemetry = Bus(), FakeTelemetry()
     EventPublisher(bus, telemetry).consume(ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),)))
     assert bus.taken == []

@@ -1,4 +1,4 @@
-"""The pusher of changes: what becomes of a message to a connection is counted."""
+"""The pusher of changes: it counts the results of its messages to connections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Store:
-    """One connection that watches all tasks of its owner; a store that is away raises."""
+    """One connection that watches all tasks of its owner; a failing store raises."""
 
     watching: Connection
     away: bool = False
@@ -64,7 +64,7 @@ def opened(clock: StandingClock, session_ends_at: Millis | None = None) -> Conne
 
 @dataclass
 class Sender:
-    """Has one answer to every message."""
+    """Has the same response to every message."""
 
     delivery: Delivery
     sent: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ CHANGED = ChangeBatch((Change("1", 0, RUNNING, replace(RUNNING, version=3)),))
     ],
 )
 def test_what_becomes_of_a_message_is_counted(delivery: Delivery, away: bool, counted: str, sent: int) -> None:  # noqa: FBT001 - a case
-    """Sent, gone, refused (then told to read again), or lost with the read of who watches."""
+    """Sent, gone, refused (then told to read again), or lost with the read of the watchers."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(delivery)
     store: Any = Store(opened(clock), away=away)
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called
@@ -120,7 +120,7 @@ def test_a_connection_is_closed_when_the_token_of_its_caller_has_expired() -> No
 
 @pytest.mark.slow
 def test_120_000_changes_a_second_are_240_short_messages_to_one_watcher() -> None:
-    """Each batch of changes is one message that says to read again, however many tasks it has, and one read."""
+    """Each batch of changes is one message to read again, for any number of tasks, and one read."""
     clock, telemetry, sender = StandingClock(), FakeTelemetry(), Sender(Delivery.SENT)
     store: Any = Store(opened(clock))
     runtime = Runtime(clock, SeededRandom(), Executor(), telemetry)  # type: ignore[arg-type]  # only `map` is called

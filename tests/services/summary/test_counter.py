@@ -42,7 +42,7 @@ def store() -> DynamoSummaryStore:
 
 
 def runtime() -> Runtime:
-    """What a counter runs on."""
+    """The dependencies of a counter."""
     return Runtime(StandingClock(), SeededRandom(), VirtualTime(NOW), FakeTelemetry())
 
 
@@ -84,7 +84,7 @@ def snapshot(number: int, **changes: Any) -> TaskSnapshot:  # noqa: ANN401 - any
 
 
 def life(number: int, rng: random.Random) -> tuple[list[TaskChange], TaskSnapshot | None]:
-    """The changes of a task's life as far as it has come, and what is left of it."""
+    """The changes of a task so far, and the rest of its life."""
     task = snapshot(number, owner=rng.choice(["ann", "bob#1"]), type=rng.choice(["a", "b", "c#d"]))
     states = [State.SCHEDULED, State.RUNNING, rng.choice([State.WAITING, State.RUNNING]), State.SUCCEEDED]
     images: list[TaskSnapshot | None] = [None]
@@ -117,7 +117,7 @@ def deliveries(changes: Sequence[TaskChange], rng: random.Random) -> Iterable[Ch
 
 @pytest.mark.parametrize("seed", range(25))
 def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(seed: int) -> None:
-    """Batches come in any order, twice, and cut anew: the sum is what is there in the end."""
+    """Batches come in any order, twice, and cut anew: the final sum equals the tasks."""
     rng, kept = random.Random(seed), store()  # noqa: S311 - repeatable on purpose
     lives = [life(number, rng) for number in range(30)]
     counting = counter(kept)
@@ -129,10 +129,10 @@ def test_whatever_is_delivered_however_often_the_counts_are_those_of_the_tasks(s
 
 
 def test_a_change_that_counts_nothing_costs_nothing() -> None:
-    """A heartbeat, a lease renewed or a progress leaves the task where it is: neither read nor written for it."""
+    """A heartbeat, a renewed lease or a progress leaves the task in its state: nothing is read or written."""
 
     class Untouchable:
-        """Whoever asks it for anything has failed."""
+        """Any call of it is a failure."""
 
         def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - never returns
             raise AssertionError(name)
@@ -144,13 +144,13 @@ def test_a_change_that_counts_nothing_costs_nothing() -> None:
 
 @dataclass
 class Contended:
-    """A store in which somebody else counts a step in between, a few times."""
+    """A store in which another counter counts a step in between, a few times."""
 
     inner: DynamoSummaryStore
     others: list[TaskChange]
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read, and let another be quicker."""
+        """Read, and let another counter be faster."""
         found = self.inner.counted(of)
         if self.others:
             counter(self.inner).consume(ChangeBatch((self.others.pop(),)))
@@ -162,13 +162,13 @@ class Contended:
 
 
 def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again() -> None:
-    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in whatever order."""
+    """Steps of a full minute are remembered by ten seconds, then by one; each is counted once, in any order."""
     kept = store()
     made = [Change(f"{n}", MORNING + n % 7 * SECOND, None, snapshot(5 * n)) for n in range(1200)]
     batches = [made[start : start + 200] for start in range(0, 1200, 200)]
     for number, batch in enumerate(batches):
         counter(kept).consume(ChangeBatch(tuple(batch)))
-        # Some of what was told before, together with some that nobody was told of yet.
+        # Some of the earlier changes, together with some new ones.
         again = [*batches[0][::3], *(each for some in batches[: number + 2] for each in some[::7])]
         counter(kept).consume(ChangeBatch(tuple(again)))
     for batch in reversed(batches):
@@ -184,7 +184,7 @@ def test_what_comes_when_a_minute_is_full_is_counted_once_whatever_is_told_again
 
 
 def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
-    """Who finds that another has filled the minute in between remembers its steps elsewhere, and none of them twice."""
+    """A counter that finds the minute filled meanwhile remembers its steps elsewhere, and none of them twice."""
     kept = store()
     made = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(300)]
     counter(kept).consume(ChangeBatch(tuple(made[:240])))
@@ -194,7 +194,7 @@ def test_two_that_fill_a_minute_at_once_count_each_step_once() -> None:
 
 
 def test_two_that_count_at_once_do_not_lose_a_step() -> None:
-    """Who finds that another has counted in between reads again; a step that both were told of is counted once."""
+    """A counter that finds another's count in between reads again; a step delivered to both is counted once."""
     kept = store()
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n)) for n in range(8)]
     counter(Contended(kept, [*created[:6]])).consume(ChangeBatch(tuple(created)))
@@ -220,7 +220,7 @@ def test_who_never_succeeds_says_so() -> None:
 
 
 def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -> None:
-    """An owner may have any number of types: the counts of each are in an item of their own."""
+    """An owner may have any number of types: the counts of each are in a separate item."""
     kept, number = store(), 3 * SUMMARY_TYPES_AT_ONCE + 7
     created = [Change(f"{n}", MORNING, None, snapshot(5 * n, type=f"type-{n}")) for n in range(number)]
     counter(kept).consume(ChangeBatch(tuple(created)))
@@ -228,7 +228,7 @@ def test_more_types_than_a_transaction_takes_are_counted_one_after_the_other() -
 
 
 def test_a_counted_step_is_remembered_for_longer_than_the_stream() -> None:
-    """The stream may tell of a write for a day: by then it is known, whenever it was counted."""
+    """The stream may redeliver a write for a day: by then it is known, whenever it was counted."""
     fake: Any = FakeDynamoDB()
     table = new_table(fake)
     counter(DynamoSummaryStore(fake, table)).consume(ChangeBatch((Change("1", MORNING, None, snapshot(1)),)))
@@ -259,7 +259,7 @@ class Metered:
 
 
 RATES = (
-    # Tasks a second and seconds that are looked at; by window, deliveries and write units of a thousand tasks.
+    # Tasks a second and seconds examined; by window, deliveries and write units of a thousand tasks.
     (1 / 2.6, 300, {1: (2000, 8000), 5: (548, 2365), 30: (96, 557)}),
     (10, 120, {1: (126, 637), 5: (26, 197), 30: (7, 98)}),
     (100, 20, {1: (21, 117), 5: (6, 90), 30: (6, 87)}),

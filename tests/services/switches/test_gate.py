@@ -1,4 +1,4 @@
-"""What a process goes by while switches cannot be read."""
+"""The rules for a process while switches cannot be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FaultyStore(DynamoSwitchStore):
-    """Switches in a table, which can be away."""
+    """Switches in a table, which can fail."""
 
     def __init__(self) -> None:
         fake: Any = FakeDynamoDB()
@@ -31,7 +31,7 @@ class FaultyStore(DynamoSwitchStore):
         self.readable = True
 
     def read(self, *, consistent: bool) -> StoredSwitches:
-        """Read all switches, unless that is not possible just now."""
+        """Read all switches, unless the table fails."""
         if not self.readable:
             raise Unavailable("away")
         return super().read(consistent=consistent)
@@ -44,7 +44,7 @@ def new_gate() -> tuple[FaultyStore, StandingClock, SwitchGate]:
 
 
 def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
-    """An outage of the table neither lets loose what is stopped nor stops what is not."""
+    """An outage of the table neither releases stopped tasks nor stops others."""
     store, clock, gate = new_gate()
     stop = Switch(SwitchKey(SwitchScope.TYPE, "report"), stopped=True, reason="an incident")
     store.save(store.read(consistent=True).operators.with_switch(stop), "n")
@@ -58,7 +58,7 @@ def test_while_switches_cannot_be_read_the_last_ones_hold() -> None:
 
 
 def test_before_the_first_reading_nothing_begins() -> None:
-    """What is stopped is not known then: a task waits some seconds, and goes on once the switches were read."""
+    """The stops are unknown then: a task waits some seconds, and continues once the switches were read."""
     store, clock, gate = new_gate()
     store.readable = False
     held = gate.held(task())

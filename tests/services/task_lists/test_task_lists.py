@@ -137,7 +137,7 @@ class Account:
         self.clock.at += milliseconds
 
     def build(self) -> None:
-        """Let the lists be begun and completed."""
+        """Have the lists begun and completed."""
         # The first partition shows that there are enough tasks for lists.
         first = TaskId.of(self.clock.at, 0, self.random.getrandbits(64))
         self.pass_time(LIST_KNOWN)
@@ -159,7 +159,7 @@ class Account:
             query = replace(query, after=page.after)
 
     def expected(self, query: ListQuery, wanted: TaskFilter) -> list[TaskId]:
-        """The ids of a list, by looking at every record."""
+        """The ids of a list, from every record."""
         found = [
             each
             for each in self.records.values()
@@ -206,7 +206,7 @@ def filters(account: Account) -> Iterator[TaskFilter]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_list_has_the_tasks_of_its_filter_in_order(seed: int) -> None:
-    """After any history, delivered in any batches, each filter lists what a look at every record finds, once each."""
+    """After any history, delivered in any batches, each filter lists the matching tasks, once each."""
     account = Account(Random(seed))  # noqa: S311 - the same history each time
     for _ in range(20):
         account.create_any()
@@ -343,9 +343,9 @@ def test_a_filter_reads_a_page_of_its_tasks_among_many() -> None:
 
 
 def test_failed_and_due_tasks_are_listed_before_the_stream_delivers_a_change() -> None:
-    """Their indexes follow at once; a task that has left a state is not listed in it any more, whatever the lists say.
+    """Their indexes follow at once; a task that has left a state is no longer listed in it.
 
-    A task that has come to another state is listed there when its change is delivered.
+    A task in a new state is listed there when its change is delivered.
     """
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
@@ -398,7 +398,7 @@ def test_a_place_in_a_list_is_kept_for_longer_than_the_record(late: int) -> None
 
 
 def test_the_longest_tags_and_names_have_lists() -> None:
-    """As long as the API takes them, in letters of four bytes; two that begin alike are told apart."""
+    """As long as the API allows, in letters of four bytes; two with the same beginning are distinguished."""
     account = Account(Random(0))  # noqa: S311 - as above
     account.build()
     letter = "\U0001f4a5"
@@ -412,7 +412,7 @@ def test_the_longest_tags_and_names_have_lists() -> None:
 
 @pytest.mark.parametrize("has_lists", [False, True])
 def test_a_list_ends_at_the_earliest_time_that_is_asked_for(has_lists: bool) -> None:  # noqa: FBT001 - a parameter
-    """A descending list reads no task of an earlier time, and is complete there, as the history of a schedule asks."""
+    """A descending list reads no task of an earlier time, and is complete there, as the history of a schedule needs."""
     account = Account(Random(0), begin_at=1 if has_lists else 1_000)  # noqa: S311 - as above
     if has_lists:
         account.build()

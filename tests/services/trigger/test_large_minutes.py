@@ -1,4 +1,4 @@
-"""Minutes that hold more than one tick can send: everything is sent, and nothing else waits for it."""
+"""Minutes with more tasks than one tick can send: everything is sent, and nothing else waits for it."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ SMALL = 10
 
 
 class Unmonitored:
-    """`duetime.ports.runtime.Heartbeat` of nobody."""
+    """`duetime.ports.runtime.Heartbeat` without a receiver."""
 
     def send(self, beat_id: str) -> None:
         """Send nothing."""
 
 
 class Deployment:
-    """The trigger over a table whose pages are made when they are read, and over queues that take their time.
+    """The trigger over a table whose pages are created when they are read, and over slow queues.
 
     Attributes:
-        per_shard: tasks of each shard in the large minute; all are of normal priority but for the last one.
+        per_shard: tasks of each shard in the large minute; all but the last have normal priority.
         pace: milliseconds that a batch of ten messages takes.
-        sent: when each message of a minute was sent.
+        sent: the time of each message of a minute.
         seen: how often each task was sent, by minute, shard and place.
-        refused: which of the sendings fail.
+        refused: the sends that fail.
     """
 
     def __init__(self, number: int, pace: Millis) -> None:
@@ -95,7 +95,7 @@ class Deployment:
         return QueueDepth(0, 0, 0)
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """Make the next page; what was sent is claimed at once, so that scans find nothing."""
+        """Make the next page; sent tasks are claimed at once, so that scans find nothing."""
         count = 0
         if consistent and minute >= LARGE:
             count = self.per_shard if minute == LARGE else SMALL
@@ -133,7 +133,7 @@ class Deployment:
             self.time = max(self.time, (before // MINUTE + 1) * MINUTE)
 
     def dispatched(self) -> int:
-        """How many messages of the large minute were sent."""
+        """The number of sent messages of the large minute."""
         return sum(len(self.sent[LARGE, priority]) for priority in Priority)
 
 
@@ -148,7 +148,7 @@ class Deployment:
     ],
 )
 def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> None:
-    """Each task is sent once, and only what is in the same queue waits for it."""
+    """Each task is sent once, and only tasks of the same queue wait for it."""
     deployment = Deployment(number, pace)
     deployment.run(lambda: deployment.dispatched() >= number)
     assert [counts.count(1) for (minute, _), counts in sorted(deployment.seen.items()) if minute == LARGE] == [
@@ -156,7 +156,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
     ] * SHARDS
     assert not any(count > 1 for counts in deployment.seen.values() for count in set(counts))
     ended = max(deployment.sent[LARGE, Priority.NORMAL])
-    # What is urgent waits for no more than some slices, in this minute and in those after it.
+    # An urgent one waits for a few slices at most, in this minute and in later ones.
     slices = 25 * 50 * pace + 2 * MINUTE
     assert max(deployment.sent[LARGE, Priority.HIGH]) < start_of(LARGE) - LOOK_AHEAD + slices
     later = [minute for minute in range(LARGE + 1, minute_of(ended) - 1) if (minute, Priority.HIGH) in deployment.sent]
@@ -165,7 +165,7 @@ def test_a_large_minute_is_dispatched_at_any_pace(number: int, pace: Millis) -> 
 
 
 def test_only_what_was_refused_is_sent_again() -> None:
-    """A queue that refuses messages now and then goes on from there by itself, until it has caught up."""
+    """A queue that sometimes refuses messages continues from there by itself, until it has caught up."""
     deployment = Deployment(20_000, 5)
     deployment.refused = frozenset(range(3, 60, 7))
     deployment.run(lambda: deployment.dispatched() >= 20_000)

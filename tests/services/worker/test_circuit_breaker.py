@@ -1,4 +1,4 @@
-"""Circuit breakers: a host that fails is left alone, asked once in a while, and costs nothing while it is well."""
+"""Circuit breakers: calls of a failing host pause, with a probe now and then, and a healthy host costs nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHANCE = SeededRandom()
 
 
 class CountingStore(DynamoCircuitStore):
-    """Circuits in a table, which can be away; counts what is read and written."""
+    """Circuits in a table, which can fail; counts reads and writes."""
 
     def __init__(self) -> None:
         fake: Any = FakeDynamoDB()
@@ -62,7 +62,7 @@ class CountingStore(DynamoCircuitStore):
 
 
 class Endpoint:
-    """A target that answers what the test says, and counts."""
+    """A target that responds as the test says, and counts."""
 
     def __init__(self) -> None:
         self.ending: TargetEnding = Succeeded(b"1")
@@ -103,7 +103,7 @@ class Process:
         return self.circuit_breakers.run(replace(wanted, task=replace(wanted.task, owner=owner)))
 
     def fail(self, times: int = CIRCUIT_THRESHOLD) -> None:
-        """Fail so many times in a row."""
+        """Fail this many times in a row."""
         for _ in range(times):
             assert self.call(DOWN) == DOWN
 
@@ -127,12 +127,12 @@ def process(circuits: CountingStore, clock: StandingClock) -> Process:
 
 
 def another(process: Process, circuits: CountingStore) -> Process:
-    """Another process that calls the same endpoint at the same time."""
+    """Another process that calls the same endpoint."""
     return Process(circuits, process.clock, process.endpoint)
 
 
 def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: CountingStore) -> None:
-    """The sixth call is not made: its task is held back until the circuit's time is over, and it says why."""
+    """The sixth call is not made: its task waits until the circuit's time is over, with the reason."""
     process.fail()
     held = process.call(Succeeded(b"1"))
     now = process.clock.now()
@@ -145,7 +145,7 @@ def test_five_failures_in_a_row_open_the_circuit(process: Process, circuits: Cou
 
 
 def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circuits: CountingStore) -> None:
-    """A host that fails one owner's calls, for whatever reason, is called for the others, also by other processes."""
+    """A host that fails one owner's calls, for any reason, is called for the others, also by other processes."""
     process.fail()
     assert isinstance(process.call(), Postponed)
     for each in (process, another(process, circuits)):
@@ -154,7 +154,7 @@ def test_the_failures_of_one_owner_hold_nobody_else_back(process: Process, circu
 
 
 def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process) -> None:
-    """A hundred timeouts of calls that were given a second open no circuit; five of calls with a minute do."""
+    """A hundred timeouts of calls with a limit of a second open no circuit; five of calls with a minute do."""
     late = failure("Timeout", "")
     for _ in range(100):
         assert process.call(late, seconds=1) == late
@@ -164,7 +164,7 @@ def test_time_limits_that_are_too_short_close_a_host_to_nobody(process: Process)
 
 
 def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
-    """Of a host that takes half a minute, timeouts after 50 s say nothing, and timeouts after 60 s do."""
+    """For a host that takes half a minute, timeouts after 50 s do not count, and timeouts after 60 s do."""
 
     class Slow(Endpoint):
         def run(self, work_: Work) -> TargetEnding:
@@ -181,7 +181,7 @@ def test_a_host_that_usually_takes_long_is_given_time(process: Process) -> None:
 
 
 def test_failures_that_are_not_in_a_row_open_nothing(process: Process) -> None:
-    """One success, or one answer that is no 5xx, and the count begins anew."""
+    """After one success, or one response that is no 5xx, the count begins anew."""
     for sign_of_life in (Succeeded(b"1"), failure("Http404", "", retriable=False)):
         process.fail(CIRCUIT_THRESHOLD - 1)
         process.call(sign_of_life)
@@ -203,7 +203,7 @@ def test_a_healthy_host_costs_no_write_and_one_reading_every_few_seconds(
 
 
 def test_another_process_learns_of_it_within_seconds(process: Process, circuits: CountingStore) -> None:
-    """What one process has found out, the others need not find out by failing."""
+    """The others learn it from one process, without failures of their own."""
     other = another(process, circuits)
     other.call(Succeeded(b"1"))
     process.fail()
@@ -235,7 +235,7 @@ def test_of_all_processes_one_makes_the_probe(process: Process, circuits: Counti
 
 
 def test_a_probe_that_fails_opens_the_circuit_for_twice_as_long(process: Process, circuits: CountingStore) -> None:
-    """One failure is enough then; a probe that says nothing of the host leaves it to the next."""
+    """One failure is enough then; an inconclusive probe leaves it to the next."""
     process.fail()
     process.clock.at += CIRCUIT_OPEN
     assert process.call(failure("EgressFailed", "")) == failure("EgressFailed", "")
@@ -257,7 +257,7 @@ def test_a_probe_that_nobody_heard_of_again_ends_by_itself(process: Process, cir
 
 
 def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
-    """A host that fails holds up no other, no Python handler, and no cleaning up after an outcome."""
+    """A host that fails delays no other, no Python handler, and no cleanup after an outcome."""
     process.fail()
     for url in ("https://other.example.org/", f"https://{HOST}:8443/report", ""):
         assert process.call(Succeeded(b"1"), url=url) == Succeeded(b"1")
@@ -266,7 +266,7 @@ def test_hosts_and_ports_have_circuits_of_their_own(process: Process) -> None:
 
 
 def test_without_its_store_a_circuit_lets_calls_through(process: Process, circuits: CountingStore) -> None:
-    """An outage of the store is no reason to call nobody, and raises nothing."""
+    """An outage of the store stops no calls, and raises nothing."""
     circuits.available = False
     process.fail(3 * CIRCUIT_THRESHOLD)
     assert process.call(Succeeded(b"1")) == Succeeded(b"1")

@@ -1,4 +1,4 @@
-"""Mistakes in bulk operations: who holds one, under which epoch, and how one ends."""
+"""Mistakes in bulk operations: their holders, their epochs, and their ends."""
 
 from __future__ import annotations
 

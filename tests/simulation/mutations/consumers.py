@@ -1,4 +1,4 @@
-"""Mistakes in what reads the stream of the table: counts, events, live updates, the archive."""
+"""Mistakes in readers of the table's stream: counts, events, live updates, the archive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in idempotency keys and unique keys: how long they are kept, and whose they are."""
+"""Mistakes in idempotency keys and unique keys: their expiry, and their owners."""
 
 from __future__ import annotations
 

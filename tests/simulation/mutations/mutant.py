@@ -1,4 +1,4 @@
-"""What a mutant is: one mistake in the core, made by changing its text, and who finds it."""
+"""A mutant: one mistake in the core, made by changing its text, and the test that finds it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One mistake: what it is, and where the text of the core changes.
+    """One mistake: its description, and the changed text of the core.
 
     Attributes:
-        theme: what the users are busy with in the runs that look for it.
+        theme: the users' main activity in the runs that look for it.
         in_two_regions: whether the runs have a second Region that takes over.
-        subject: what it is about: the name of its module.
-        pairs: the pairs of operations that find it, as `make pairs ONLY=` names them; else the simulation looks for it.
+        subject: its subject: the name of its module.
+        pairs: the pairs of operations that find it, as `make pairs ONLY=` names them; otherwise the simulation looks
+            for it.
         test: the test that finds it, as pytest names it, if neither simulation nor pairs do.
-        also: what else changes in the same file, where one condition stands behind the other.
+        also: other changes in the same file, if one condition follows the other.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Mistakes in rates: places in line, turns of those that come too late, starts that are given back."""
+"""Mistakes in rates: places in the line, turns of late tasks, returned starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes in requests about tasks, leases of pull workers, and what is kept of a task."""
+"""Mistakes in requests about tasks, leases of pull workers, and stored data of a task."""
 
 from __future__ import annotations
 

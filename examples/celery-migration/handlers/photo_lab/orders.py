@@ -48,7 +48,7 @@ def place(context: Context, payload: Order) -> dict[str, str]:
             "inputs": list(prints),
         },
     }
-    # `continue`: a declined card does not keep the prints from being made, as the chain and the chord were independent.
+    # `continue`: a declined card does not stop the prints, because the chain and the chord were independent.
     graph = {"name": f"order-{payload.order}", "on_failure": "continue", "nodes": nodes}
     topology = context.client.topologies.create(graph)
     context.client.tasks.create("order.remind", payload=contact, delay_seconds=3 * 86_400)

@@ -13,7 +13,7 @@ ALERTS = "https://alerts.example.org/photo-lab"
 
 
 class PartnerHandler:
-    """Base class of handlers that call partners. A handler's class is made once in a process."""
+    """Base class of handlers that call partners. A handler's class is instantiated once per process."""
 
     @cached_property
     def session(self) -> object:

@@ -1,4 +1,4 @@
-"""What the handlers call: a mail server, a payment provider, an archive, partners. In memory here."""
+"""Services that the handlers call: a mail server, a payment provider, an archive, partners. Simulated in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Busy(Exception):
 
 @dataclass
 class Services:
-    """What was done, and `failures`: how often each service does not answer."""
+    """The recorded calls, and `failures`: how often each service fails to respond."""
 
     mails: list[tuple[str, str]] = field(default_factory=list)
     charges: dict[str, int] = field(default_factory=dict)

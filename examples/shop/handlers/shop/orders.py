@@ -24,7 +24,7 @@ class Reserve:
     """Keeps the articles."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Take them from the shelf; what is not there now is not there in a minute."""
+        """Reserve them; a shortage is final, because a retry would not help."""
         try:
             WAREHOUSE.reserve(payload["order"], payload["article"], payload["number"])
         except OutOfStock as error:
@@ -40,7 +40,7 @@ class Charge:
     """Takes the money."""
 
     def run(self, context: Context, payload: Order) -> None:
-        """Charge the card; a bank that does not answer is asked again, a refusal is final."""
+        """Charge the card; a bank that does not respond is called again, a refusal is final."""
         try:
             BANK.charge(payload["order"], payload["amount"])
         except Declined as error:

@@ -1,4 +1,4 @@
-"""What the handlers call, in memory: an e-mail service, a payment provider and a warehouse.
+"""In-memory services that the handlers call: an e-mail service, a payment provider and a warehouse.
 
 Each keeps what it did by a key of its caller, and does nothing for a key it has seen. Real ones do the same: an
 idempotency key of a payment provider, a unique column of a table.

@@ -20,7 +20,7 @@ _COLLECTIONS = {SCHEDULE: "/v1/schedules", DEFINITION: "/v1/topologies/definitio
 _EXISTS = "schedule_exists"
 _FAILED_FROM, _NOT_FOUND, _CONFLICT, _PRECONDITION_FAILED = 300, 404, 409, 412
 _REASON_LENGTH = 1_000
-"""CloudFormation takes a response of 4 KB."""
+"""CloudFormation accepts a response of at most 4 KB."""
 _OPAQUE = ("payload", "body")
 """Fields that the API replaces as a whole."""
 
@@ -64,7 +64,7 @@ def send(url: str, result: Event) -> None:
 
 
 def _handle(event: Event) -> str:
-    """Do what is asked; returns the physical id: kind, owner and name."""
+    """Carry out the request; returns the physical id: kind, owner and name."""
     wanted = event["ResourceProperties"]
     if event["RequestType"] == "Delete":
         _delete(event["PhysicalResourceId"])
@@ -156,7 +156,7 @@ def _identity(owner: str) -> Event:
 
 
 def invoke(function: str, event: Event) -> Event:
-    """Invoke a function and return its answer."""
+    """Invoke a function and return its response."""
     import boto3  # noqa: PLC0415 - tests replace this function
 
     response = boto3.client("lambda").invoke(FunctionName=function, Payload=json.dumps(event).encode())

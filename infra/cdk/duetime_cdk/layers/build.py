@@ -53,7 +53,7 @@ _OF_THE_COMMAND = (
 )
 """Folders of the client that only the command `duetime` needs."""
 _OURS = "duetime-"
-"""How the names of our own distributions begin, which no index is asked for."""
+"""Prefix of the names of our own distributions, which are never requested from an index."""
 
 
 def _silent(_line: str) -> None:

@@ -1,4 +1,4 @@
-"""The environment variables of the functions: what the stack sets, and what the settings read."""
+"""The environment variables of the functions: set by the stack, and read by the settings."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ METRICS: Mapping[str, Metric] = {
     "version_failures": _count("worker", "those of them that failed", Dimension.VERSION),
     "attempts_lost": _count("worker api", "attempts whose worker vanished, found when the task was claimed again"),
     "leases_lost": _count("worker", "leases that a worker lost, or could not renew in time: it ends its process"),
-    "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start: `wait` says by what"),
+    "tasks_postponed": _count(_ANYWHERE, "checks of tasks that could not start; `wait` names the reason"),
     "tasks_deferred": _count("worker", "attempts whose target accepted the work and notifies later"),
     "tasks_skipped": _count(
         "worker api",

@@ -143,7 +143,7 @@ class Settings:
 
     @property
     def redaction(self) -> Redaction:
-        """What readers and the archive do not get of payloads and results."""
+        """The hidden parts of payloads and results for readers and the archive."""
         return Redaction(json.loads(self.redact or "{}"))
 
     @property

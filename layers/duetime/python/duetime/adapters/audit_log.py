@@ -1,4 +1,4 @@
-"""The audit log in CloudWatch Logs: a group of its own, in which functions can only add lines."""
+"""The audit log in CloudWatch Logs: a separate group, to which functions can only add lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MISSING, _EXISTS = "ResourceNotFoundException", "ResourceAlreadyExistsException
 
 
 class CloudWatchAuditLog:
-    """`duetime.ports.stores.AuditLog` over a log group; each process writes to a stream of its own.
+    """`duetime.ports.stores.AuditLog` over a log group; each process writes to a separate stream.
 
     Args:
         client: boto3's client of CloudWatch Logs.

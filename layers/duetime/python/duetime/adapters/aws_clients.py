@@ -101,7 +101,7 @@ _TRANSIENT = frozenset(
         "RequestTimeout",
     }
 )
-"""Errors that a retry may not meet, whatever their HTTP status."""
+"""Temporary errors, whatever their HTTP status."""
 
 
 class _BotocoreSession:
@@ -129,7 +129,7 @@ class _BotocoreSession:
 def _shareable(client: C) -> C:
     """Create the classes of a client's errors together with the client.
 
-    botocore creates them at first use, without a lock: if two threads use them at once, each gets classes of its own,
+    botocore creates them at first use, without a lock: if two threads use them at once, each gets different classes,
     and does not catch errors of the other's classes.
     """
     getattr(client, "exceptions", None)
@@ -224,7 +224,7 @@ def _config(region: str | None) -> Config:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise `Unavailable` in place of an error that a retry may not meet; other errors pass unchanged."""
+    """Raise `Unavailable` in place of a temporary error; other errors pass unchanged."""
     try:
         yield
     except ClientError as error:
@@ -246,7 +246,7 @@ def is_refused_invocation(error: ClientError) -> bool:
 
 
 def is_transient(error: ClientError) -> bool:
-    """Whether a retry may not meet an error of a service."""
+    """Whether an error of a service may be temporary."""
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return code in _TRANSIENT or status >= _SERVER_ERROR

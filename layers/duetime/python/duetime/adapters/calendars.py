@@ -149,7 +149,7 @@ _MAX_LABEL_LENGTH = 80
 _PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
 """The IANA name at the end of a globally unique zone name (Source: RFC 5545, 3.2.19)."""
 _LONGEST_ZONE = 255
-"""Characters of a zone's name that are looked at: the pattern takes quadratic time."""
+"""Characters of a zone's name that are examined: the pattern takes quadratic time."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
@@ -214,7 +214,7 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
 
 
 def _zone_of(moment: datetime, given: object) -> Zone:
-    """The zone of a time; a zone that the file defines is looked up by name: Windows, IANA, or IANA after a prefix."""
+    """The zone of a time; a zone defined in the file is looked up by name: Windows, IANA, or IANA after a prefix."""
     name = getattr(moment.tzinfo, "key", None)
     if isinstance(name, str):
         return zone_named(name)
@@ -243,7 +243,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
     if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        # Zones are known for the years between; so far away, the hour does not matter.
+        # Zones are known for the years between; for others, the hour does not matter.
         return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 

@@ -233,7 +233,7 @@ class SplitContentStore:
                 self._dynamodb.delete_item(TableName=self._table, Key=key)
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Store an attempt record for which the task's record has no more room; storing it again changes nothing."""
+        """Store an attempt record that no longer fits into the task's record; storing it again changes nothing."""
         with translated():
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 

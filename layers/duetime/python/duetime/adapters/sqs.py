@@ -256,7 +256,7 @@ def delivery_of(
 ) -> Delivery:
     """Read one record of a Lambda event of SQS.
 
-    The message's owner is empty if SQS did not give the group, or if the group is a hash.
+    The message's owner is empty if SQS did not return the group, or if the group is a hash.
 
     Args:
         record: one of the event's `Records`.
@@ -267,7 +267,7 @@ def delivery_of(
         MessageUnreadable: the body is not a message of duetime.
     """
     attributes = record.get("attributes", {})
-    # A dead letter has the queue that gave it up; without it only the record has the priority.
+    # A dead letter names the queue that it comes from; without it only the record has the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
     queue = queue_arn.rpartition(":")[2]
     priority, pull_queue = priorities.get(queue, Priority.NORMAL), (pull_queues or {}).get(queue, "")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from duetime.domain.uploads import Upload
 
 _NOT_FOUND = frozenset({"404", "NoSuchKey", "NotFound"})
-"""Codes for a missing object: the answer to HeadObject has no body, and so no code of its own."""
+"""Codes for a missing object: the response to HeadObject has no body, and thus no error code."""
 
 
 class S3UploadStore:

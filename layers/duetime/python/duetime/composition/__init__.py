@@ -1,10 +1,10 @@
 """Connects the use cases with their adapters.
 
 The use cases are composed by subject: `composed(TaskServices).creator`. Each one is created at first use, once per
-process, and a function imports only the subjects that it uses. What few invocations need is imported within the
-property that composes it, and given to others as a function (`lambda: core.rate_limiter`), which they call when they
-need it. `use` replaces the platform (clock, randomness, threads, AWS clients), so that tests and the
-simulation run the unmodified functions.
+process, and a function imports only the subjects that it uses. Objects for few invocations are imported within the
+property that composes them, and given to others as a function (`lambda: core.rate_limiter`), which they call when they
+need it. `use` replaces the platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the
+unmodified functions.
 """
 # ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
 

@@ -1,7 +1,7 @@
 """Composes what requests and events need besides tasks, schedules and topologies.
 
 That is API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry requests out later. The
-authorizer needs API keys only, so what the others need is imported within their properties.
+authorizer needs API keys only, so the modules of the others are imported within their properties.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class IntakeServices(Part):
 
     @cached_property
     def event_tasks(self) -> EventTaskCreator:
-        """Creates and cancels tasks as events say."""
+        """Creates and cancels tasks for events."""
         from duetime.adapters.sqs import SqsRejects
         from duetime.services.intake import EventTaskCreator, IntakeRuleCache
 
@@ -244,7 +244,7 @@ class FilterActionServices(Part):
 
     @cached_property
     def _filtered_schedules(self) -> FilteredSchedules:
-        # The module for schedule times takes long to import, and few operations concern schedules.
+        # The module for schedule times takes long to import, and few operations are about schedules.
         from duetime.composition.schedules import ScheduleServices
         from duetime.services.schedules.manage import FilteredSchedules
 

@@ -1,4 +1,4 @@
-"""Composes what workers and pull workers share: locks, switches, gates, outcomes, and starts of tasks after others."""
+"""Composes the services that workers and pull workers share: locks, switches, gates, outcomes, dependents."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SwitchServices(Part):
 
     @cached_property
     def admin(self) -> SwitchAdmin:
-        """Sets switches, and lists what postpones tasks."""
+        """Sets switches, and lists all that postpones tasks."""
         from duetime.services.switch_admin import SwitchAdmin
 
         return SwitchAdmin(self.part(CoreServices).stores, self.runtime)
@@ -166,11 +166,11 @@ class OutcomeServices(Part):
         return self.writer_with(self.delegated_completion)
 
     def attempt_steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> AttemptSteps:
-        """What stores the steps of an attempt's phase, repeating a write for the time of a lease."""
+        """The store for steps of an attempt's phase; it retries a write for the time of a lease."""
         return self._steps(has_lease, task, phase, self.settings.lease_ms)
 
     def reported_steps(self, task: Task) -> AttemptSteps:
-        """What stores the steps that a pull worker reports; the worker repeats its request itself."""
+        """The store for steps that a pull worker reports; the worker repeats its request itself."""
         return self._steps(lambda: True, task, Phase.RUN, 0)
 
     def _steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase, patience: Millis) -> AttemptSteps:
@@ -283,7 +283,7 @@ class DependencyServices(Part):
 
     @cached_property
     def reader(self) -> DependencyReader:
-        """Reads what tasks wait for."""
+        """Reads the dependencies of tasks."""
         from duetime.services.dependencies import DependencyReader
 
         return DependencyReader(self.part(CoreServices).stores.tasks, lambda: self._occurrences)

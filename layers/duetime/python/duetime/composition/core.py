@@ -1,6 +1,6 @@
 """Composes the common parts of most use cases: stores, queues, the enqueuer, bulk operations, counts and quotas.
 
-What few invocations need is imported within its property.
+Objects for few invocations are imported within their properties.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ class QuotaServices(Part):
 
     @cached_property
     def usage(self) -> QuotaUsage:
-        """Reads what owners use."""
+        """Reads the usage of owners."""
         from duetime.services.quotas.admin import QuotaUsage
 
         stores = self.part(CoreServices).stores

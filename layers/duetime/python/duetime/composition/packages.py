@@ -1,4 +1,4 @@
-"""Composes packages of handlers with functions of their own, and the function that they report to."""
+"""Composes packages of handlers with separate functions, and the function that they report to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class PackageServices(Part):
 
 
 class AttemptServices(Part):
-    """Answers what packages report."""
+    """Handles the reports of packages."""
 
     @cached_property
     def function(self) -> AttemptFunction:

@@ -1,6 +1,6 @@
 """Composes the use cases of schedules and calendars, and the trigger, which creates their occurrences.
 
-What only requests or only the trigger need is imported within its property.
+Objects only for requests or only for the trigger are imported within their properties.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Composes the consumers of the table's stream, which write counts, live updates, events and the archive.
 
-Only clients of live updates wait for one of them; what the others need is imported within its property.
+Only clients of live updates wait for one of them; the modules of the others are imported within their properties.
 """
 
 from __future__ import annotations

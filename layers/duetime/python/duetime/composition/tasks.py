@@ -1,6 +1,6 @@
 """Composes the use cases of tasks.
 
-Most requests create or read tasks, so what changes and controls them is imported within its property.
+Most requests create or read tasks, so the modules that change and control them are imported within their properties.
 """
 
 from __future__ import annotations

@@ -41,14 +41,14 @@ class ApiKeyCreate(Body):
         Field(
             min_length=1,
             max_length=MAX_API_KEY_NAME_LENGTH,
-            description="What it is for, for people; not necessarily unique.",
+            description="Its purpose, in words; not necessarily unique.",
             examples=["billing worker"],
         ),
         AfterValidator(printable),
     ]
     roles: Annotated[
         list[Annotated[Role, Field(strict=False)]],
-        Field(min_length=1, max_length=len(Role), description="What requests with it may do.", examples=[["writer"]]),
+        Field(min_length=1, max_length=len(Role), description="The permissions that it grants.", examples=[["writer"]]),
     ]
     owner: Annotated[
         str | None,
@@ -61,7 +61,7 @@ class ApiKeyCreate(Body):
         Millis | None,
         BeforeValidator(_instant_or_none),
         WithJsonSchema({"anyOf": [TIME_SCHEMA, {"type": "null"}]}),
-        Field(description="From when on it is refused; null for never."),
+        Field(description="The time from which it is refused; null for never."),
     ] = None
 
 
@@ -76,13 +76,13 @@ class ApiKeyResponse(TypedDict):
     """An API key, without its secret."""
 
     id: Annotated[str, Field(description="Its id, which is the part of the key that is not secret.")]
-    name: Annotated[str, Field(description="What it is for, for people.")]
+    name: Annotated[str, Field(description="Its purpose, in words.")]
     owner: Annotated[str, Field(description="The owner that requests with it act for.")]
-    roles: Annotated[Sequence[Role], Field(description="What requests with it may do.")]
+    roles: Annotated[Sequence[Role], Field(description="The permissions that it grants.")]
     state: ApiKeyState
     created_at: Annotated[Instant, Field(description="When it was created.")]
     created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant | None, Field(description="From when on it is refused; null for never.")]
+    expires_at: Annotated[Instant | None, Field(description="The time from which it is refused; null for never.")]
     revoked_at: Annotated[Instant | None, Field(description="When it was revoked; null for never.")]
     used_at: Annotated[
         Instant | None,

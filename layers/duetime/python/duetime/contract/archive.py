@@ -78,7 +78,7 @@ class JsonLines:
     """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON.
 
     Attributes:
-        redaction: what is left out of payloads and results.
+        redaction: the parts of payloads and results that are left out.
     """
 
     redaction: Redaction = field(default_factory=Redaction)

@@ -1,4 +1,4 @@
-"""Records of the audit log: who requested what of whom, why, from where, and how it ended."""
+"""Records of the audit log: caller, operation, owner, reason, address and outcome of requests."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class AuditRecord:
         owner: the owner that it acted for; empty if the caller was not identified.
         caller: the identity that sent it: the owner, with the session of a role; a handler names its task.
         operation: id of the operation, such as `cancelTask`.
-        subject: path of what it concerns, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
+        subject: path of its subject, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
         reason: why, in the caller's words; empty for none.
         status: HTTP status of the response.
         code: code of the problem; empty for a success.
-        location: path of what it created or started, such as a bulk operation; empty for nothing.
-        source_ip: address that the request came from, as the gateway saw it; empty if it did not come through it.
+        location: path of the created or started object, such as a bulk operation; empty for nothing.
+        source_ip: address of the sender, as the gateway saw it; empty if the request did not come through it.
         user_agent: program that sent it, as it names itself.
         request_id: id of the request, as in the gateway's access log.
     """
@@ -49,13 +49,13 @@ class AuditRecord:
 
 NOT_RECORDED = frozenset(
     {
-        # The task's record and the stream of changes say who created it; of these there may be thousands a second.
+        # The task's record and the stream of changes have its creator; there may be thousands of creations a second.
         *("createTask", "createTaskBatch", "createTopology", "runTopologyDefinition"),
         # Reports of attempts, which the task's attempts and events show.
         *("reportOutcome", "reportHeartbeat", "reportProgress"),
         *("acquireLeases", "renewLease", "completeLease", "failLease", "putLeaseStep", "releaseLease"),
         *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
-        # It permits only what the caller may read anyway.
+        # It gives access only to data that the caller may read in any case.
         "createWatchTicket",
     }
 )

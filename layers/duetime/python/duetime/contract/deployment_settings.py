@@ -1,4 +1,4 @@
-"""Settings of the deployment over REST: what it allows, and its retention times."""
+"""Settings of the deployment over REST: what callers may do, and retention times."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TypeRetention(TypedDict):
 
 
 class LogLocation(TypedDict):
-    """Where the logs of the workers are."""
+    """The place of the workers' logs."""
 
     stack: Annotated[str, Field(description="Name of the CloudFormation stack, for `duetime logs --stack`.")]
     region: Annotated[str | None, Field(description="AWS region of the log group; null on the local stack.")]
@@ -53,7 +53,7 @@ class OwnQuota(TypedDict):
 
 
 class DeploymentSettings(TypedDict):
-    """What the deployment allows its callers, and how it is set up."""
+    """The rights of the deployment's callers, and its configuration."""
 
     owner: Annotated[str, Field(description="The owner that the caller acts for; by default, its own identity.")]
     owners: Annotated[Sequence[str], Field(description="All owners that the caller may act for, in order of name.")]

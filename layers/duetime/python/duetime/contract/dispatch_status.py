@@ -50,7 +50,7 @@ class ShardGroupResponse(TypedDict):
 
 
 class DispatchResponse(TypedDict):
-    """How far dispatch has come, of the tasks of all owners."""
+    """The progress of dispatch, for the tasks of all owners."""
 
     last_tick_at: Annotated[
         Instant | None,

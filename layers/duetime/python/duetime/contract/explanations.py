@@ -93,7 +93,7 @@ class WaitedRateResponse(TypedDict):
     """A rate that is paused or used up."""
 
     key: str
-    limit: Annotated[int, Field(description="The limit that holds.")]
+    limit: Annotated[int, Field(description="The limit in force.")]
     per_seconds: int
     burst: int
     is_pinned: Annotated[bool, Field(description="Whether the limit was pinned, so that it is not that of the task.")]
@@ -170,7 +170,7 @@ class WaitedQueueResponse(TypedDict):
 
 
 class WaitsForResponse(TypedDict):
-    """What blocks a task at a gate, as structured data: at most one field is not null."""
+    """The reason for a wait at a gate, as structured data: at most one field is not null."""
 
     lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
     order: Annotated[WaitedOrderResponse | None, Field(description="The line of its ordered key.")]

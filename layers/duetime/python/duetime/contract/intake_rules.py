@@ -1,4 +1,4 @@
-"""Intake rules over REST: bodies, responses and operations; and what a rule makes of an event."""
+"""Intake rules over REST: bodies, responses, operations, and the tasks and filters derived from an event."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class IntakeSignal(Body):
 
 
 class IntakeRulePut(Body):
-    """An intake rule: what events that match a pattern do."""
+    """An intake rule: the action for events that match a pattern."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -185,7 +185,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
 def _effect_of(
     body: IntakeRulePut, given: Mapping[str, Any]
 ) -> tuple[IntakeAction, Mapping[str, Any], Mapping[str, str]]:
-    """What a rule does: its action, the request, and the fields of that which are set from the event."""
+    """A rule's action: its kind, the request, and those of its fields that are taken from the event."""
     if body.create is not None:
         spec_of(body.create.task, ("create", "task"))
         return IntakeAction.CREATE, given["create"]["task"], body.create.fields
@@ -248,7 +248,7 @@ class RuleReader:
     """`duetime.services.intake.RuleReader`, with the models of the REST contract (pydantic)."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
-        """What a rule makes of an event that matches it.
+        """A rule's result for an event that matches it.
 
         Raises:
             RuleNotApplicable: the event does not have the fields that the rule needs, or not validly.
@@ -265,11 +265,11 @@ class RuleReader:
 
 
 class RuleNotApplicable(errors.RequestError):
-    """An event matches a rule, and cannot do what the rule says."""
+    """An event matches a rule, but the rule's action is impossible."""
 
 
 def _origin(rule: IntakeRule, event: IntakeEvent) -> Origin:
-    # Each rule makes a task of its own of an event.
+    # Each rule creates a separate task from an event.
     return Origin(f"{event.origin.source}#{rule.name}", event.origin.id, event.origin.at)
 
 

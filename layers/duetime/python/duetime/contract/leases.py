@@ -74,7 +74,7 @@ MAX_STEP_MS = 2**31 - 1
 
 
 class LeaseRequest(Body):
-    """What a worker wants to lease."""
+    """A worker's request for leases."""
 
     types: Annotated[
         list[TaskType],
@@ -364,7 +364,7 @@ def lease_failure(document: Document) -> Ending:
 
 
 def _readable_part(traceback: str) -> str:
-    """A traceback without secrets; an encrypted one as it is, in which a replacement would break it."""
+    """A traceback without secrets; an encrypted one unchanged, as a replacement would break it."""
     return traceback if is_encrypted_text(traceback) else redacted(traceback)
 
 

@@ -115,7 +115,7 @@ class LinkResponse(TypedDict):
     ]
     created_at: Annotated[Instant, Field(description="When it was created.")]
     created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant, Field(description="From when on it is refused.")]
+    expires_at: Annotated[Instant, Field(description="The time from which it is refused.")]
     used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
     used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
 
@@ -136,7 +136,7 @@ class LinkList(TypedDict):
 
 
 class LinkedTask(TypedDict):
-    """What a link shows of its task."""
+    """The fields of a task that a link shows."""
 
     name: Annotated[str | None, Field(description="A name for people.")]
     type: Annotated[str, Field(description="Its type.")]
@@ -147,13 +147,13 @@ class LinkedTask(TypedDict):
 
 
 class OpenedLink(TypedDict):
-    """What the holder of a link sees."""
+    """The view of a link's holder."""
 
     actions: Annotated[Sequence[LinkAction], Field(description="What it permits.")]
     message: Annotated[str, Field(description="What its creator wants to say.")]
     takes_payload: Annotated[bool, Field(description="Whether a payload may be sent.")]
     is_awaited: Annotated[bool, Field(description="Whether the task waits for one of the actions now.")]
-    expires_at: Annotated[Instant, Field(description="From when on it is refused.")]
+    expires_at: Annotated[Instant, Field(description="The time from which it is refused.")]
     used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
     used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
     task: Annotated[LinkedTask, Field(description="Its task.")]
@@ -196,7 +196,7 @@ def form_document(text: str) -> Document:
         fields = parse_qsl(text, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise BodyUnreadable("is not a form in UTF-8, or has too many fields") from None
-    # A browser ends the lines of what is typed by a carriage return, too, and a reason is one line.
+    # A browser ends typed lines with a carriage return as well, and a reason is one line.
     typed = {name: " ".join(value.split()) if name == "reason" else value for name, value in fields}
     return request_json.document_of(json.dumps(typed))
 
@@ -213,7 +213,7 @@ def created_link(link: Link, url: str) -> CreatedLink:
 
 
 def opened_link(link: Link, task: Task, now: Millis) -> OpenedLink:
-    """What the holder of a link sees; nothing that its owner has said to the task, such as its payload."""
+    """The view of a link's holder, without private fields of the task such as its payload."""
     shown = response_of(
         LinkedTask,
         task,

@@ -32,7 +32,7 @@ _KEY = re.compile(LOCK_KEY_PATTERN)
 
 
 class RatePin(Body):
-    """The limit that holds instead of those that tasks ask for."""
+    """The limit that replaces those that tasks request."""
 
     limit: RateLimit
     per_seconds: RateSeconds = 1
@@ -54,11 +54,9 @@ class RateSummary(TypedDict):
     key: str
     limit: Annotated[
         int | None,
-        Field(
-            description="The limit that holds: the pinned one, or that of the latest task; null if none has used it."
-        ),
+        Field(description="The limit in force: the pinned one, or that of the latest task; null if none has used it."),
     ]
-    per_seconds: Annotated[int | None, Field(description="The window that holds, in seconds.")]
+    per_seconds: Annotated[int | None, Field(description="The window in force, in seconds.")]
     burst: int | None
     pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null if there is none.")]
     asked: Annotated[
@@ -79,7 +77,7 @@ class RateSummary(TypedDict):
     ]
     next_free_at: Annotated[
         Instant | None,
-        Field(description="When a task of normal priority that asked now could start; null while it is paused."),
+        Field(description="When a task of normal priority could start if it asked now; null while it is paused."),
     ]
 
 
@@ -187,7 +185,7 @@ PIN = Operation(
     "PUT /v1/rates/{key}",
     "Pin the limit of a rate",
     _RATE,
-    description=f"The limit holds instead of those that tasks ask for, until it is unpinned. {_CHECKED}",
+    description=f"The limit replaces those that tasks request, until it is unpinned. {_CHECKED}",
     body=RatePin,
 )
 UNPIN = Operation(
@@ -195,7 +193,7 @@ UNPIN = Operation(
     "DELETE /v1/rates/{key}",
     "Unpin the limit of a rate",
     _RATE,
-    description=f"The limits that tasks ask for hold again. A rate without a pinned limit stays as it is. {_CHECKED}",
+    description=f"The limits that tasks request apply again. A rate without a pinned limit does not change. {_CHECKED}",
 )
 
 

@@ -34,7 +34,7 @@ _PageSize = Annotated[
 
 
 class TypeSummary(TypedDict):
-    """How many tasks of one type there are."""
+    """The number of tasks of one type."""
 
     type: str
     total: Annotated[int, Field(description="Number of its tasks.")]
@@ -80,7 +80,7 @@ class SummaryResponse(TypedDict):
 
 
 class OwnerSummary(TypedDict):
-    """How many tasks one owner has."""
+    """The number of tasks of one owner."""
 
     owner: str
     total: Annotated[int, Field(description="Number of the owner's tasks.")]

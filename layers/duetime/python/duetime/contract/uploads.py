@@ -46,11 +46,11 @@ class UploadResponse(TypedDict):
     method: Annotated[str, Field(description="`PUT`.")]
     url: Annotated[str, Field(description="Where the bytes are sent, without the credentials of the API.")]
     headers: Annotated[Mapping[str, str], Field(description="Headers that the request must have: they are signed.")]
-    expires_at: Annotated[Instant, Field(description="From when on the request is refused.")]
+    expires_at: Annotated[Instant, Field(description="The time from which the request is refused.")]
 
 
 def new_upload(document: Document) -> tuple[str | None, UploadedBytes]:
-    """Decodes an upload: its id, if it has one, and what will be uploaded.
+    """Decodes an upload: its id, if it has one, and the size and type of its bytes.
 
     Raises:
         FieldsInvalid: some fields are invalid.

@@ -41,7 +41,7 @@ class ApiKeyState(StrEnum):
 
 @frozen
 class NewApiKey:
-    """What a new key should be.
+    """The properties of a new key.
 
     Attributes:
         owner: the owner that requests with it act for; `None` for that of its creator.

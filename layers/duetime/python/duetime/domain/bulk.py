@@ -1,4 +1,4 @@
-"""Bulk operations: one request for many tasks, processed page by page by a lease's holder; and what they request.
+"""Bulk operations: one request for many tasks, processed page by page by a lease's holder; and their requests.
 
 A purge is the operation that removes everything that is stored of some tasks, or of an owner, as far as it can be
 removed; its result is a receipt.
@@ -183,7 +183,7 @@ class BulkOperation:
         return replace(self, leased_until=min(self.leased_until, now - MAX_CLOCK_DIFFERENCE))
 
     def ended(self, state: BulkState, now: Millis, reason: str = "") -> BulkOperation:
-        """A copy in its final state; that of a purge no longer says what was purged."""
+        """A copy in its final state; that of a purge no longer has its selection."""
         request = None if self.kind is BulkKind.PURGE else self.request
         return replace(self, state=state, finished_at=now, reason=reason, request=request)
 
@@ -326,7 +326,7 @@ class Removed(StrEnum):
 
 @frozen
 class PurgeRequest:
-    """Selects what is purged.
+    """Selects the data to purge.
 
     Attributes:
         owner: owner of the tasks.

@@ -19,14 +19,14 @@ EVERYBODY = "*"
 
 
 class Role(StrEnum):
-    """What a caller may do.
+    """The role of a caller.
 
     Attributes:
-        READER: read what the owner has, except secrets and what the settings redact.
-        WRITER: read, create, change and delete what the owner has.
-        WORKER: lease tasks of pulled types, report on them, and create tasks for them.
-        OPERATOR: what a writer may do, and stop, limit and see what concerns all owners.
-        ADMIN: everything, including to create and revoke API keys, and to read what other owners have.
+        READER: reads the owner's data, except secrets and values that the settings redact.
+        WRITER: reads, creates, changes and deletes the owner's data.
+        WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
+        OPERATOR: as a writer, and sees, stops and limits the tasks of all owners.
+        ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
     """
 
     READER = "reader"
@@ -37,7 +37,7 @@ class Role(StrEnum):
 
     @property
     def included(self) -> frozenset[Role]:
-        """The role itself, and the roles whose operations it allows too."""
+        """The role itself, and the roles whose operations it includes."""
         return _INCLUDED[self]
 
 
@@ -58,7 +58,7 @@ class Caller:
         owner: the owner that it acts for; empty if nobody is authenticated, for public operations.
         roles: the roles that it was given.
         actor: its name in histories; the owner, unless several callers act for that.
-        is_own: whether it is the owner or one of its team, and no administrator who reads what another owner has.
+        is_own: whether it is the owner or one of its team, and no administrator who reads another owner's data.
     """
 
     owner: str
@@ -118,7 +118,7 @@ class OwnerPatterns:
 
 @frozen
 class Reservations:
-    """What is reserved for some owners; everything else is free to all.
+    """Types and resources reserved for some owners; everything else is free to all.
 
     Attributes:
         by_pattern: patterns of types or ARNs, with the owners; the first pattern that matches decides.

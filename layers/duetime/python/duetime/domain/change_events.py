@@ -88,7 +88,7 @@ class TaskLate(TaskDetail):
 
 
 class TopologyEnded(TaskEnded):
-    """A topology has ended; `task_id` is its id. Its nodes have ended before, each with an event of its own."""
+    """A topology has ended; `task_id` is its id. Its nodes have ended before, each with a separate event."""
 
 
 class ScheduleSkipped(EventDetail):

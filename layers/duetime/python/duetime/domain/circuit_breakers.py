@@ -39,7 +39,7 @@ class CircuitState(StrEnum):
 
 
 class Sign(StrEnum):
-    """What the result of a call says about the host."""
+    """The conclusion about the host from a call's result."""
 
     WELL = "well"
     ILL = "ill"

@@ -1,7 +1,7 @@
 """Derives workloads from requests, to estimate the cost of their tasks.
 
-Each task is counted as in a deployment without other load, and its attempt as if it took no time, unless a node has an
-expected duration, and had no result. `docs/reference/costs.md` lists the units that are counted here, with their tests.
+Each task is counted as in a deployment without other load, and its attempt as taking no time, unless a node has an
+expected duration, and without a result. `docs/reference/costs.md` lists the units counted here, with their tests.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class FenceMismatch(RequestError):
 
 
 class LockLost(RequestError):
-    """A running attempt no longer holds a lock that it needs: the lock was released by force."""
+    """A running attempt has lost a lock that it needs: the lock was released by force."""
 
     def __init__(self, task: Task) -> None:
         super().__init__("the attempt has lost a lock that it needs; it should stop")
@@ -149,7 +149,7 @@ class LockLost(RequestError):
 
 
 class RateNotFound(RequestError):
-    """The rate does not exist: no task has asked for it recently, and nothing is set for it."""
+    """The rate does not exist: no task has used it recently, and nothing is set for it."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"there is no rate {key!r}")
@@ -204,7 +204,7 @@ class TypeNotPulled(RequestError):
 
 
 class LeaseOnlyCreates(RequestError):
-    """A request of a handler can only create tasks: of another owner's leased task, or in a package of its own."""
+    """A request of a handler can only create tasks: for another owner's leased task, or in a separate package."""
 
     def __init__(self) -> None:
         super().__init__("a handler in a package of its own, or of another owner's task, can only create tasks")
@@ -283,7 +283,7 @@ class LinksFull(RequestError):
 
 
 class QuotaExceeded(RequestError):
-    """The owner has used what one of its quotas allows.
+    """The owner has used up one of its quotas.
 
     Attributes:
         quota: name of the quota.
@@ -399,7 +399,7 @@ class Unavailable(Exception):
 
 
 class RegionNotActive(RequestError):
-    """Another Region is active, so this one accepts reads only."""
+    """Another Region is active, so this one accepts only reads."""
 
     def __init__(self, active: str, *, is_open: bool) -> None:
         does = "is active: send the request there" if is_open else "is taking over: send the request there in a moment"

@@ -1,8 +1,8 @@
-"""Groups: tasks of an owner that belong together, and what happens once all of them have ended.
+"""Groups: tasks of an owner that belong together, and a task or call after the last of them has ended.
 
-A group is open until its owner closes it: until then, tasks may join. Each member is an item of its own that says
-whether the task has ended, and how; so an end is counted once, whatever is repeated, and no counter is shared by all
-members. A closed group is complete once no member is open.
+A group is open until its owner closes it: until then, tasks may join. Each member is a separate item that says whether
+the task has ended, and how; so an end is counted once, despite repeats, and no counter is shared by all members. A
+closed group is complete once no member is open.
 """
 
 from __future__ import annotations

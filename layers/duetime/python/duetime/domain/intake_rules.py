@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class IntakeAction(StrEnum):
-    """What an event does."""
+    """The action for an event."""
 
     CREATE = "create"
     CANCEL = "cancel"
@@ -39,7 +39,7 @@ class IntakeEvent:
 
 @frozen
 class IntakeRule:
-    """A declaration of what events that match a pattern do.
+    """A declaration of the action for events that match a pattern.
 
     Attributes:
         name: unique in a deployment.

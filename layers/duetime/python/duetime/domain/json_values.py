@@ -1,4 +1,4 @@
-"""Which values are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
+"""The values that are stored as JSON: one rule for payloads, results and checkpoints. Also escapes text for UTF-8."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VALUE_DEPTH = MAX_JSON_DEPTH - 1
 
 
 class ValueRefused(ValueError):
-    """A value that is not stored; the message gives the reason, and quotes nothing of the value."""
+    """A value that cannot be stored; the message gives the reason, and quotes nothing of the value."""
 
 
 def writable(text: str) -> str:
@@ -29,7 +29,7 @@ def writable(text: str) -> str:
 
 
 def most_characters(text: str, length: int) -> int:
-    """How many characters of a text are stored: more of an encrypted one, because a part cannot be decrypted.
+    """The number of stored characters of a text: more of an encrypted one, because a part cannot be decrypted.
 
     Args:
         text: the text.

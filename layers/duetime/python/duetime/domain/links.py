@@ -1,7 +1,7 @@
 """Links: addresses with which somebody without credentials decides, reports on or watches one task.
 
-The address is the credential: its token has a random secret, of which only a digest is stored. What a link permits is
-stored beside the digest, so nothing that its holder sends can change it.
+The address is the credential: its token has a random secret, of which only a digest is stored. A link's permissions are
+stored beside the digest, so its holder cannot change them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TOKEN = re.compile(TOKEN_PATTERN)
 
 
 class LinkAction(StrEnum):
-    """What a link permits.
+    """An action that a link permits.
 
     Attributes:
         APPROVE: approve a task that waits for an approval.
@@ -61,7 +61,7 @@ _WITH_PAYLOAD = frozenset({LinkAction.APPROVE, LinkAction.COMPLETE})
 
 @frozen
 class NewLink:
-    """What a new link should permit.
+    """The permissions of a new link.
 
     Attributes:
         actions: in the order of `LinkAction`, without repeats.
@@ -120,7 +120,7 @@ class Link:
 
     @property
     def removable_at(self) -> Millis:
-        """When it may be removed: some time after its end, so that people can still see what it was used for."""
+        """When it may be removed: some time after its end, so that people can still see how it was used."""
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:
@@ -147,7 +147,7 @@ class Link:
             raise LinkEnded(reason)
 
     def chosen(self, action: LinkAction | None, *, with_payload: bool) -> LinkAction:
-        """The action that a use of the link stands for.
+        """The action of a link's use.
 
         Args:
             action: the requested one; `None` for the only one.

@@ -109,7 +109,7 @@ class Lock:
         held = self.holder(task_id)
         others = self if held is None else self.without(task_id, held.fence)
         if held is not None and held.is_shared == claim.is_shared:
-            # Tasks with a higher limit may have come beside it meanwhile.
+            # Tasks with a higher limit may run beside it by now.
             return others.room(claim) <= 0
         is_mixed = any(waiter.is_shared != claim.is_shared for waiter in ahead)
         return is_mixed or others.room(claim) <= len(ahead)
@@ -187,7 +187,7 @@ def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:
 
 
 def is_dead(holder: Holder, task: Task | None) -> bool:
-    """Whether a holder's attempt has ended while its hold has not: it was deferred, and ended by a notification."""
+    """Whether a holder's attempt has ended but its hold has not: it was deferred, and ended by a notification."""
     if holder.fence == RESERVED:
         return False
     if task is None or task.fence > holder.fence:
@@ -229,7 +229,7 @@ class HandOver:
 
         Args:
             waiter: the waiter.
-            task: its task; `None` if it is gone or needs the lock no more.
+            task: its task; `None` if it was deleted or no longer needs the lock.
         """
         held = self.lock.holder(waiter.task_id)
         is_used = held is not None and task is not None and _checks_before(task, held.expires_at)

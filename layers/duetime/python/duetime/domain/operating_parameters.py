@@ -11,7 +11,7 @@ BULK_INLINE_NODES = 500
 CHILDREN_AT_ONCE = 100
 """Children of a task that are read and cancelled at once."""
 MOST_CHILDREN_CANCELLED = 500
-"""After so many cancelled children, a request responds: it is repeated for more."""
+"""After this many cancelled children, a request responds: it is repeated for more."""
 MOST_CHILDREN_TIME = 10 * SECOND
 """How long a request that cancels the children of a task looks for more of them."""
 BULK_STEP = 5 * SECOND

@@ -2,7 +2,7 @@
 
 Each key has a line. A task joins it at its creation, with the next number of the key, and leaves it at its end. The
 turn belongs to one task at a time, from before its first attempt to its outcome: retries and pauses keep it. So an
-attempt needs no write if its task has the turn already.
+attempt needs no write if its task already has the turn.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class OrderLine:
 
 @frozen
 class OrderedKey:
-    """An ordered key as users see it.
+    """An ordered key in the form for users.
 
     Attributes:
         turn: the task that the others wait for; `None` if none has the turn.
@@ -124,7 +124,7 @@ def place_status(place: LinePlace, task: Task | None, now: Millis) -> PlaceStatu
 def holds_line(task: Task, now: Millis) -> bool:
     """Whether the next task of the line must wait for a task.
 
-    One with an outcome holds the line until its worker, whose lease has not ended, lets the next task in.
+    A task with an outcome blocks the line until its worker, whose lease has not ended, lets the next task in.
     """
     if not task.is_terminal or stops_line(task):
         return True
@@ -149,7 +149,7 @@ def is_waiting_for_turn(task: Task) -> bool:
 
 
 def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
-    """How long a task waits until it checks its line again; it is enqueued at once when its turn comes.
+    """The time until a task checks its queue again; it is enqueued at once when its turn comes.
 
     Args:
         index: how many places are known to be before its own.

@@ -1,4 +1,4 @@
-"""Quotas limit what one owner may use of a deployment. Decisions as values."""
+"""Quotas limit one owner's use of a deployment. Decisions as values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Quota(StrEnum):
-    """What a quota limits; the name of its field in `Quotas`."""
+    """A quota; the name of its field in `Quotas`."""
 
     CREATES = "creates_per_second"
     PAYLOAD_BYTES = "payload_bytes_per_second"
@@ -117,12 +117,12 @@ class StoredQuotas:
 
 @frozen
 class QuotaStatus:
-    """The quotas of an owner, and what it uses.
+    """The quotas of an owner, with its usage.
 
     Attributes:
         own: the quotas that an operator has set.
         limits: the quotas in force.
-        used: what it uses of each quota that is counted: a second, or at once.
+        used: its usage of each counted quota: in a second, or at once.
     """
 
     own: OwnerQuotas
@@ -145,7 +145,7 @@ def window_at(now: Millis) -> int:
 
 @frozen
 class WindowCounts:
-    """What an owner has used in the present window and in the two before it.
+    """An owner's usage in the present window and in the two before it.
 
     Attributes:
         window: number of the present window.
@@ -203,17 +203,17 @@ class WindowCounts:
 
 
 def in_window(limit: int) -> int:
-    """What may be used in `QUOTA_WINDOW` at a limit per second."""
+    """The allowed usage in `QUOTA_WINDOW` at a limit per second."""
     return limit * QUOTA_WINDOW // SECOND
 
 
 def is_close(limit: int, used: float) -> bool:
-    """Whether an owner has used so much that every process must ask before it uses more."""
+    """Whether an owner's usage is so high that every process must ask before it uses more."""
     return used * 2 >= in_window(limit)
 
 
 def portion(limit: int, *, close: bool) -> int:
-    """How much a process uses for each report, if an owner may use `limit` a second."""
+    """The usage of a process between two reports, for a limit a second."""
     return max(1, limit // (_FINE if close else _COARSE))
 
 

@@ -15,8 +15,8 @@ beyond the end of its line takes another one. While tasks name different rates, 
 fastest rate in use allows: a slower start converts the count back, so that it does not delay faster ones.
 
 Owners pause and pin rates (`RateControl`): each part stores a copy of what its owner has set, with a number that grows
-with each action. The first part decides about concurrent actions; the others take what has the greatest number. A start
-or place is taken only if that number is the one known, so a rate that is paused or pinned needs no other read.
+with each action. The first part decides on concurrent actions; the others copy the one with the greatest number. A
+start or place is taken only if that number is the one known, so a rate that is paused or pinned needs no other read.
 
 All times here are in microseconds: at 250 starts a second, a millisecond would be a quarter of an interval.
 """
@@ -147,11 +147,11 @@ class RateState:
         return self.is_paused or bool(self.of(PINNED[0]))
 
     def pin(self, key: str) -> Rate | None:
-        """The rate that its owner has set; `None` if that of each task holds."""
+        """The rate that its owner has set; `None` if each task's own applies."""
         return self._rate(key, PINNED)
 
     def asked(self, key: str) -> Rate | None:
-        """The rate that the latest task asked for; `None` if none has."""
+        """The rate that the latest task requested; `None` if none has."""
         return self._rate(key, ASKED)
 
     def _rate(self, key: str, fields: tuple[str, str, str]) -> Rate | None:
@@ -177,12 +177,12 @@ class RateUpdate:
     is_listed: bool = False
 
     def asked_for(self, rate: Rate, *, is_listed: bool) -> RateUpdate:
-        """The update with the rate that the task asked for."""
+        """The update with the rate that the task requested."""
         asked = dict(zip(ASKED, (rate.limit, rate.per_seconds, rate.burst), strict=True))
         return replace(self, sets={**self.sets, **asked}, is_listed=is_listed)
 
     def under(self, state: RateState) -> RateUpdate:
-        """The update, made only if the owner has not acted since the state was read."""
+        """The update, on the condition that the owner has not acted since the state was read."""
         control = state.of(CONTROL)
         at_least = {**self.at_least, CONTROL: control} if control else self.at_least
         return replace(self, at_least=at_least, at_most={**self.at_most, CONTROL: control})
@@ -357,7 +357,7 @@ class StartRequest:
         return Start(RateUpdate(sets, self._shifts(faster), same, {**self._bounds(faster), **same}, needed))
 
     def _bounds(self, interval: int) -> dict[str, int]:
-        """Bounds that must hold for a start: nobody has come before it in the lines."""
+        """Conditions for a start: none has started or queued before it in the meantime."""
         if self.place is None:
             return {LINES[self._rank]: self.at + interval}
         return {DISPLACED[self._rank]: self.at + _HOLD - self.place} if self._rank else {}
@@ -397,12 +397,12 @@ def parts(owner: str, key: str) -> Sequence[RateName]:
 
 @frozen
 class RateControl:
-    """What an owner has set for a rate.
+    """An owner's settings for a rate.
 
     Attributes:
         number: of the action that set it.
         paused_at: when it was paused; `None` if it is not.
-        pin: the rate that holds instead of those of tasks; `None` if there is none.
+        pin: the rate that replaces those of tasks; `None` if there is none.
         resets: whether this action also forgets the starts that were counted, and the line.
     """
 
@@ -413,7 +413,7 @@ class RateControl:
 
     @classmethod
     def of(cls, key: str, state: RateState) -> RateControl:
-        """What a part has stored."""
+        """The stored data of a part."""
         return cls(state.of(CONTROL), state.of(PAUSED) or None, state.pin(key))
 
     @property
@@ -451,13 +451,13 @@ class RateStatus:
     """The present state of a rate.
 
     Attributes:
-        rate: the rate that holds: the pinned one, or that of the latest task; `None` if no task has used it yet.
+        rate: the rate in force: the pinned one, or that of the latest task; `None` if no task has used it yet.
         asked: the rate of the latest task.
         used: starts that still count, so that as many fewer can follow at once.
         available: starts that are possible at once.
         waiting: places in its line that are still to come, also of tasks that were cancelled since; `None` while it is
             paused, as tasks get no places then.
-        next_free_at: when a task of normal priority that asked now could start; `None` while it is paused.
+        next_free_at: when a task of normal priority could start if it asked now; `None` while it is paused.
     """
 
     key: str

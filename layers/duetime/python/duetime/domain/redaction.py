@@ -28,13 +28,13 @@ _BY_NAME = "nodes"
 
 
 def marker() -> dict[str, bool]:
-    """The JSON that stands for a value that is not shown: it cannot be mistaken for a value, or be written."""
+    """The JSON in place of a hidden value: it cannot be mistaken for a value, or be written."""
     return {REDACTED: True}
 
 
 @frozen
 class Paths:
-    """What is not shown.
+    """The hidden parts of a type.
 
     Attributes:
         all: whether nothing is shown.
@@ -55,7 +55,7 @@ class Paths:
         return cls(ANY in texts, names, tuple(steps))
 
     def removed_from(self, value: Any) -> Any:  # noqa: ANN401 - any JSON
-        """A value with markers in place of what is not shown."""
+        """A value with markers in place of the hidden parts."""
         if self.all:
             return None if value is None else marker()
         return self._without(value, self.pointers)
@@ -74,7 +74,7 @@ class Paths:
 
 @frozen
 class Redaction:
-    """What is not shown of the contents of tasks.
+    """The hidden parts of the contents of tasks.
 
     Attributes:
         by_pattern: paths by patterns of types; those of all patterns that match a type apply to it.

@@ -58,7 +58,7 @@ def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: M
 
 @frozen
 class TakenOver:
-    """How a record is taken over.
+    """The change by which a record is taken over.
 
     Attributes:
         task: the record in the new epoch.
@@ -80,7 +80,7 @@ def taken_over(task: Task, region: ActiveRegion, now: Millis, *, keeps_leases: b
     """The record of a task in the epoch of the active Region; `None` if there is nothing to take over.
 
     Each open task gets a timer, because its own may not have been replicated. A task that had just ended is completed
-    once more: what follows its end may not have been replicated either, and is idempotent.
+    once more: the follow-up of its end may not have been replicated either, and is idempotent.
 
     Args:
         task: an open task, or one that has ended since shortly before the takeover.

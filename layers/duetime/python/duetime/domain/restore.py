@@ -41,10 +41,10 @@ PLAN_LOST = TaskError(
 
 
 class AfterRestore(StrEnum):
-    """What happens to tasks that had run after the restore point.
+    """The fate of tasks that had run after the restore point.
 
     Attributes:
-        SKIP: those that had ended end the same way again, without an attempt; those that had only begun are paused.
+        SKIP: ended ones end the same way again, without an attempt; those that had only begun are paused.
         RERUN: they run again.
         ASK: they are paused.
     """
@@ -55,7 +55,7 @@ class AfterRestore(StrEnum):
 
 
 class Change(StrEnum):
-    """What happened to a task between the restore point and the loss.
+    """The events of a task between the restore point and the loss.
 
     Attributes:
         NONE: nothing that is known.
@@ -83,7 +83,7 @@ _MAY_HAVE_RUN = frozenset({Change.BEGUN, Change.ENDED, Change.REMOVED})
 
 @frozen
 class Takeover:
-    """How a restored record is taken over.
+    """The change by which a restored record is taken over.
 
     Attributes:
         task: the record in the new epoch.
@@ -99,12 +99,12 @@ class Takeover:
 
     @property
     def effect(self) -> str:
-        """What becomes of the task, in one word: `ended`, `paused` or `runs`."""
+        """The fate of the task, in one word: `ended`, `paused` or `runs`."""
         return "ended" if self.task.is_terminal else "paused" if self.task.state is State.PAUSED else "runs"
 
 
 def change_since(restored: Task, replaced: Task | None, *, is_known: bool) -> Change:
-    """What happened to an open task after the restore point.
+    """The events of an open task after the restore point.
 
     Args:
         restored: its record at that time.
@@ -132,7 +132,7 @@ def take_over(
     Args:
         restored: the record, without `finished_at`.
         replaced: its last record in the replaced table, if there is one.
-        change: what happened to it, as returned by `change_since`.
+        change: its events, as returned by `change_since`.
         after: what happens to tasks that had run.
         epoch: the new epoch.
         now: the time.
@@ -145,7 +145,7 @@ def take_over(
         ended = _ended_as(restored, replaced, epoch, now)
         return Takeover(ended, change, _timer(ended, now), copies_contents=True)
     task = freed(restored, epoch, now)
-    # A topology continues from its nodes, each of which is held by itself.
+    # A topology continues from its nodes, each of which is held separately.
     if after is not AfterRestore.RERUN and change in _MAY_HAVE_RUN and not task.is_topology:
         task = _held(task, now)
     return Takeover(task, change, _check_of(restored, task, now))
@@ -201,11 +201,11 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
     if task.state not in LEASED:
         return replace(raised, lease_expires_at=None)
     if is_job(task.target) and task.awaiting_notification:
-        # The job runs in AWS, whatever the table knows: the attempt continues.
+        # The job runs in AWS, even if the table does not know it: the attempt continues.
         return replace(raised, deferred_fence=fence)
     cut_off = replace(raised, lease_expires_at=now, deferred_fence=None, unacknowledged=None)
     if task.state is State.ROLLING_BACK or task.requested_action is not None:
-        # Whoever takes over the lease repeats the rollback, or does as requested.
+        # The worker that takes over the lease repeats the rollback, or does as requested.
         return cut_off
     return replace(
         cut_off,

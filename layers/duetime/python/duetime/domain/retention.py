@@ -1,4 +1,4 @@
-"""How long ended tasks are kept, by their type."""
+"""The retention of ended tasks, by their type."""
 
 from __future__ import annotations
 

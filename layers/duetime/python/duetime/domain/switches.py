@@ -22,7 +22,7 @@ SYSTEM = ""
 
 
 class SwitchScope(StrEnum):
-    """What a switch applies to.
+    """The scope of a switch.
 
     Attributes:
         ALL: all tasks of all owners.
@@ -91,7 +91,7 @@ class Switch:
 
 
 class SwitchSetter(StrEnum):
-    """Who has set a switch. Each has a store of its own, so that owners cannot fill up that of the operators."""
+    """The author of a switch. Each has a separate store, so that owners cannot fill up that of the operators."""
 
     OPERATORS = "operators"
     OWNERS = "owners"

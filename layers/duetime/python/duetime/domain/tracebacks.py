@@ -1,4 +1,4 @@
-"""What may be logged about an error: its location for our own defects, the traceback for a handler's errors.
+"""The loggable facts about an error: its location for our own defects, the traceback for a handler's errors.
 
 The class of an error may be a user's: none of these functions raises, whatever the class does.
 """

@@ -28,7 +28,7 @@ class Upload:
 
     Attributes:
         owner: only its tasks can be created with it.
-        id: chosen by the client; each owner has ids of its own.
+        id: chosen by the client; each owner has separate ids.
     """
 
     owner: str

@@ -20,7 +20,7 @@ def translated(pattern: str, any_character: str = ".") -> str:
 
     Args:
         pattern: the pattern.
-        any_character: regular expression for what `?` stands for.
+        any_character: regular expression for `?`.
     """
     wild = {"*": f"{any_character}*", "?": any_character}
     return "".join(wild.get(character) or re.escape(character) for character in pattern)

@@ -65,7 +65,7 @@ class RunTopology:
 
 @frozen
 class Context:
-    """The running attempt, as seen by its handler.
+    """The running attempt, in the handler's view.
 
     Attributes:
         task_id: the same for all attempts; use it as an idempotency key.

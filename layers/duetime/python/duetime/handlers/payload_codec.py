@@ -16,7 +16,7 @@ _CODECS: list[PayloadCodec] = []
 
 
 def use_codec(codec: PayloadCodec | None) -> None:
-    """Encrypt and decrypt with a codec what all handlers get, store and return; `None` for nothing.
+    """Encrypt and decrypt all data that handlers get, store and return with a codec; `None` for no encryption.
 
     These are payloads, results, results of steps, checkpoints, and messages of progress and errors with tracebacks.
     Call it where the package of handlers is imported. Values that are not encrypted are passed on as they are.

@@ -1,4 +1,4 @@
-"""Ports of what replaces a table or a Region: restored tables, and the record of the active Region."""
+"""Ports for the replacement of a table or a Region: restored tables, and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ class TableRestore(Protocol):
         ...
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
+        """Configure a restored table with settings that a restore omits: stream, TTL, backup, tags, protection.
+
+        Repeating it is safe.
 
         Args:
             source: the table that it replaces; empty if it is lost.

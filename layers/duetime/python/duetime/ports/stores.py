@@ -510,10 +510,10 @@ class QuotaStore(Protocol):
 
 
 class QuotaUseStore(Protocol):
-    """What owners use of their quotas."""
+    """The owners' usage of their quotas."""
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read what an owner has used in the present window and the two before it, eventually consistent."""
+        """Read an owner's usage in the present window and the two before it, eventually consistent."""
         ...
 
     def add(
@@ -526,7 +526,7 @@ class QuotaUseStore(Protocol):
             window: number of the window.
             quota: the quota.
             amount: use of the quota.
-            below: only if the count is below this number; `None` for whatever it is.
+            below: only if the count is below this number; `None` for any count.
             expires_at: when the counts may be removed.
 
         Returns:
@@ -535,7 +535,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read what an owner has at once, by name, consistently."""
+        """Read an owner's present holdings, by name, consistently."""
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
@@ -559,7 +559,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner has no longer; with a nonce, only if that taker still has it. Safe to resend."""
+        """Remove an owner's former holdings; with a nonce, only those of that taker. Safe to resend."""
         ...
 
 
@@ -814,7 +814,7 @@ class CursorStore(Protocol):
         ...
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store the read position of a group, and hold it until `until` (0 releases it).
+        """Store the read position of a group, and keep the group until `until` (0 releases it).
 
         Returns:
             Whether it is stored; `False` if the group has another epoch.
@@ -822,7 +822,7 @@ class CursorStore(Protocol):
         ...
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add progress to the stored cursors, whoever holds the group; the hold does not change.
+        """Add progress to the stored cursors, for any holder of the group; the hold does not change.
 
         Returns:
             The stored cursors, at a new epoch; `None` if another invocation holds the group.
@@ -834,7 +834,7 @@ class CursorStore(Protocol):
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in the place of any others, held by nobody; an invocation that holds the group loses it."""
+        """Store cursors in the place of any others, without a holder; an invocation that holds the group loses it."""
         ...
 
 
@@ -854,7 +854,7 @@ class ShardStore(Protocol):
         ...
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner gives defaults to a type; the number of shards must have been announced."""
+        """Announce that an owner sets defaults for a type; the number of shards must have been announced."""
         ...
 
 
@@ -972,7 +972,7 @@ class LinkStore(Protocol):
         ...
 
     def note_use(self, link: Link) -> None:
-        """Store when and for what a link was used, unless a use is stored, or the link is gone; safe to resend."""
+        """Store time and purpose of a link's use, unless one is stored or the link is deleted; safe to resend."""
         ...
 
     def delete(self, task_id: TaskId, id_: str) -> None:
@@ -1000,7 +1000,7 @@ class ApiKeyStore(Protocol):
         ...
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless one after `unless_since` is stored, or the key is gone; safe to resend."""
+        """Store a time of use, unless one after `unless_since` is stored, or the key is deleted; safe to resend."""
         ...
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:

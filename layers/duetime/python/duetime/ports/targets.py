@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class StepKeepers(Protocol):
-    """Creates what stores the results of steps."""
+    """Creates the store for the results of steps."""
 
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
-        """What stores the steps of an attempt's phase, each of which begins only while `has_lease()`."""
+        """The store for the steps of an attempt's phase, each of which begins only while `has_lease()`."""
         ...
 
 
@@ -63,9 +63,9 @@ class Work:
         requested_action: the user's request to the attempt, as of the last heartbeat.
         inputs: for a node of a topology, the results of the parents that it names; for a task that runs after a group,
             the counts of its members: one JSON object in UTF-8.
-        step_keeper: creates what stores the results of the handler's steps; `None` if nothing does.
-        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if nothing
-            does.
+        step_keeper: creates the store for the results of the handler's steps; `None` if there is none.
+        save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if there
+            is no store.
         batch_groups: brings it together with other attempts of its delivery; `None` if it runs alone.
         is_leased: whether its lease has time left, by this process's clock.
         reload_checkpoint: reads the stored checkpoint again, which another function may have saved.
@@ -144,7 +144,7 @@ class Jobs(Protocol):
         ...
 
     def stop(self, task: Task) -> None:
-        """Stop the job of a task's present attempt; an ended one stays as it is."""
+        """Stop the job of a task's present attempt; an ended one does not change."""
         ...
 
 
@@ -236,7 +236,7 @@ class InputReader(Protocol):
     """Reads the inputs of topology nodes: results of their parents."""
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """A task's inputs as one JSON object in UTF-8; `None` if it asks for none.
+        """A task's inputs as one JSON object in UTF-8; `None` if it needs none.
 
         Raises:
             InputsTooLarge: they are too large together; a retry does not help.
@@ -245,7 +245,7 @@ class InputReader(Protocol):
 
 
 class TopologyChecker(Protocol):
-    """Makes sure that running topologies come to their end, whatever happens to their executions."""
+    """Makes sure that running topologies end, whatever happens to their executions."""
 
     def check_topology(self, task: Task) -> None:
         """Check a topology.

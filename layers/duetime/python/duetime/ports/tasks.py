@@ -268,7 +268,7 @@ class ContentStore(Protocol):
         ...
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
-        """Store an attempt record for which the task's record has no more room; storing it again changes nothing."""
+        """Store an attempt record that no longer fits into the task's record; storing it again changes nothing."""
         ...
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
@@ -309,7 +309,7 @@ class OccurrenceFinder(Protocol):
 
 
 class DependentStore(Protocol):
-    """Which tasks wait for the end of others."""
+    """The tasks that wait for the end of others."""
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
         """Note that `dependent` waits for a task; noting it again extends it.
@@ -337,7 +337,7 @@ class KeyStore(Protocol):
     """Idempotency keys."""
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Store what an owner's key stands for, unless the key is taken and has not expired.
+        """Store the object of an owner's key, unless the key is taken and has not expired.
 
         Returns:
             The object that the key stands for now: `wanted`, or an earlier one.
@@ -349,7 +349,7 @@ class KeyStore(Protocol):
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object that an owner's key stands for, read consistently; `None` if it is not taken, or has expired."""
+        """The object of an owner's key, read consistently; `None` if it is not taken, or has expired."""
         ...
 
 

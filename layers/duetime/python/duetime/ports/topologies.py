@@ -163,7 +163,7 @@ class TopologyQuota(Protocol):
     """Limits the topologies that an owner runs at once."""
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology of so many nodes must not run now; `None` if it may.
+        """The reason why a topology of this many nodes must not run now; `None` if it may.
 
         Raises:
             Unavailable: the store did not answer.

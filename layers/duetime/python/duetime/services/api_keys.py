@@ -63,7 +63,7 @@ class ApiKeyAdmin:
         return self.store.list(after, limit)
 
     def revoke(self, id_: str) -> ApiKey:
-        """Revoke a key; one that is revoked stays as it is.
+        """Revoke a key; a revoked one does not change.
 
         Raises:
             ApiKeyNotFound: there is no such key.

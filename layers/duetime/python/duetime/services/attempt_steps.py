@@ -26,15 +26,15 @@ _PAUSE: Millis = 200
 class AttemptSteps:
     """`duetime_common.steps.StepKeeper` of one phase of an attempt.
 
-    A step begins only under the attempt's lease. Its result is stored even if the lease has ended meanwhile: the work
-    is done, and the next attempt need not repeat it. Of two attempts that run the same step at the same time, the first
-    result is kept, and both attempts get it.
+    A step begins only under the attempt's lease. Its result is stored even if the lease has ended in the meantime: the
+    work is done, and the next attempt need not repeat it. Of two attempts that run the same step at the same time, the
+    first result is kept, and both attempts get it.
 
     Attributes:
         has_lease: whether the attempt has its lease.
         task: the record as claimed.
         retention: how long a finished task is kept.
-        patience: for how long a write is repeated that the store does not answer, in milliseconds.
+        patience: the time for which a write is retried while the store does not respond, in milliseconds.
     """
 
     store: StepStore

@@ -1,7 +1,7 @@
 """Retention of contents stored outside a record: they do not expire while an open record refers to them.
 
 A content written before a record refers to it has an expiry, which is removed once the record does. A writer that
-crashes or is rejected therefore leaves nothing behind for ever, and no open task loses its contents.
+crashes or is rejected therefore leaves nothing for ever, and no open task loses its contents.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Remove the expiry from the contents of a record that now refers to them.
 
-    If an expiry is given and a content has another one, whoever ended the task has set it since: it stays.
+    If an expiry is given and a content has another one, the process that ended the task has set it since: it stays.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)

@@ -57,7 +57,7 @@ _AT_ONCE = 100
 
 @frozen
 class DependencyReader:
-    """Reads what tasks wait for.
+    """Reads the dependencies of tasks.
 
     Attributes:
         occurrences: finds the tasks of occurrences.
@@ -102,11 +102,11 @@ class DependencyReader:
         if dependency.occurrence is not None and (task is None or task.was_dropped):
             # A change of the schedule may have replaced the task by another one for the same time.
             return self._occurrence(owner, dependency, dependency.occurrence, task)
-        # A record that is gone had ended; nobody knows how.
+        # A task with a removed record had ended; its outcome is unknown.
         return Found(dependency, task, Outcome.FAILED if task is None else outcome_of(task))
 
     def _occurrence(self, owner: str, dependency: Dependency, ref: OccurrenceRef, dropped: Task | None) -> Found:
-        """An occurrence without a task that runs: it is to come, or there will never be one."""
+        """An occurrence without a running task: it is still to come, or there will never be one."""
         run = self.occurrences().find(owner, ref)
         if run.task is not None:
             return Found(dependency, run.task, outcome_of(run.task))
@@ -155,7 +155,7 @@ class DependencyChecker:
                 self._look_again(task, found)
                 return
             else:
-                # They are read once more after that: each that has not ended then will find the note.
+                # They are read once more after that: each that is open then will find the note.
                 task, is_noted = self._note(task, after, found), True
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
@@ -223,7 +223,7 @@ class DependencyChecker:
             self.stores.tasks.apply(Write(dependency.id, Move.LINK, self.runtime.nonce(), sets=marked))
 
     def _remember(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Store what the next check may no longer find; `None` if there is nothing."""
+        """Store the facts that the next check may no longer find; `None` if there are none."""
         seen = remembered(after, found, self.runtime.now() + OUTCOME_REMEMBERED)
         if seen == after:
             return None

@@ -82,7 +82,7 @@ class Shards:
         return history.at(instant)
 
     def may_have_type_defaults(self) -> bool:
-        """Whether any owner gives defaults to a type, as of `TYPE_DEFAULTS_LIFE` ago at most.
+        """Whether any owner has defaults for a type, `TYPE_DEFAULTS_LIFE` ago or later.
 
         Raises:
             Unavailable: the store did not answer, and it was not known a minute ago.

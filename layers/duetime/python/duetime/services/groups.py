@@ -1,10 +1,11 @@
-"""Members of groups: they join, their ends are noted, and the last end completes a closed group; what waits for that.
+"""Members of groups: they join, their ends are noted, and the last end completes a closed group; and its waiters.
 
 A task joins before its record is written: its item first, then a consistent read of the group. Closing writes the group
 first and reads the items later. So either the creator sees that the group is closed, or the group sees the member.
 
-The end of a task is noted after its outcome, by whoever wrote that. If that process crashes, the item says that the
-member is open; then whoever checks the group reads the records of its first open members, and corrects their items.
+The end of a task is noted after its outcome, by the process that wrote that. If that process crashes, the item says
+that the member is open; then a check of the group reads the records of its first open members, and corrects their
+items.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class GroupMembers:
     runtime: Runtime
 
     def note_end(self, task: Task) -> None:
-        """Note the outcome of a member, and wake what waits for its group if it was the last one.
+        """Note the outcome of a member, and wake the waiters for its group if it was the last one.
 
         If the store does not answer, a later check of the group finds the end.
         """
@@ -168,7 +169,7 @@ class GroupMembers:
     def _wake(self, group: Group, completion: TaskId) -> None:
         """Let the task of a group's completion run now; while a worker checks it, that may have been too early.
 
-        If it has ended already, it completes nothing any more.
+        If it has already ended, it no longer completes anything.
         """
         for attempt in range(GROUP_WAKE_TRIES):
             task = self.stores.tasks.read(completion)

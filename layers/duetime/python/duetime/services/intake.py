@@ -109,7 +109,7 @@ class IntakeRuleCache:
         """
         now = self.runtime.now()
         if self._known is None or now - self._read_at >= INTAKE_RULES_LIFE:
-            # An event that meets no rule is dropped: a rule set before must not be missed.
+            # An event without a matching rule is dropped, so an earlier rule must not be missed.
             self._known, self._read_at = self.store.read(consistent=True), now
         return self._known
 
@@ -146,10 +146,10 @@ class _Request:
 
 
 class RuleReader(Protocol):
-    """Reads what rules make of events."""
+    """Reads the results of rules for events."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
-        """What a rule makes of an event that matches it.
+        """A rule's result for an event that matches it.
 
         Raises:
             RequestError: the event does not have the fields that the rule needs, or not validly.
@@ -159,15 +159,15 @@ class RuleReader(Protocol):
 
 @frozen
 class EventTaskCreator:
-    """Creates a task for each event, or does what the rules say; a repeated delivery changes nothing.
+    """Creates a task for each event, or does as the rules say; a repeated delivery changes nothing.
 
     An event that can never be carried out is put aside at once, with the reason, and not delivered again.
 
     Attributes:
         owner: owner of tasks that events are themselves.
         rule_cache: the rules in force.
-        read_rule: returns what reads what rules make of events.
-        bulk_requests: returns what cancels tasks by a filter, and wakes tasks.
+        read_rule: returns the function that reads the results of rules for events.
+        bulk_requests: returns the service that cancels tasks by a filter, and wakes tasks.
     """
 
     batch_creator: BatchCreator
@@ -204,7 +204,7 @@ class EventTaskCreator:
         return [*again]
 
     def _requests(self, arrival: Arrival) -> Iterator[_Request]:
-        """What an arrival requests: several things if its event matches several rules, nothing if it matches none."""
+        """The requests of an arrival: several if its event matches several rules, none if it matches none."""
         event = arrival.wanted
         if not isinstance(event, IntakeEvent):
             yield _Request(arrival, event, self.owner)

@@ -1,4 +1,4 @@
-"""Creates, lists and deletes links to tasks, and carries out what their holders request."""
+"""Creates, lists and deletes links to tasks, and carries out their holders' requests."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class TaskLinks:
 
 @frozen
 class LinkHolders:
-    """Carries out what the holder of a link requests, which may concern its task only.
+    """Carries out the requests of a link's holder, which may affect its task only.
 
     Attributes:
         approvals: returns the service that decides; few links need each.
@@ -156,7 +156,7 @@ class LinkHolders:
             task = self.task_reader.record(link.owner, link.task_id)
         except TaskNotFound:
             raise LinkNotFound from None
-        # Whoever has used it can see what became of the task.
+        # A person who has used it can see the result for the task.
         if link.used_at is None or link.expires_at <= self.runtime.now():
             link.check(task, self.runtime.now())
         return link, task
@@ -164,9 +164,9 @@ class LinkHolders:
     def use(self, token: str, use: LinkUse) -> tuple[Link, Task]:
         """Carry out the request of a link's holder, once.
 
-        The write of the decision or report is what makes it happen once: it applies only while the task waits for it,
-        in the run or attempt for which the link was created. The use is noted afterwards, so that a crash between the
-        two does not leave a link that was used without effect.
+        The write of the decision or report makes it happen once: it applies only while the task waits for it, in the
+        run or attempt for which the link was created. The use is noted afterwards, so that a crash between the two does
+        not leave a link that was used without effect.
 
         Returns:
             The used link, and the task after it.

@@ -102,7 +102,7 @@ class LockManager:
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
         """Extend a hold until the given time; returns whether the task still has it."""
         expires = Lock.renewal_expires_at(self.runtime.now(), until)
-        # A cap may be set while a task runs that never took its lock: that is no reason to stop it.
+        # A limit may be set while a task runs that never took its lock: that is no reason to stop it.
         return (
             self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until, claim.is_shared), expires)
             or claim.name.owner == SYSTEM
@@ -112,9 +112,9 @@ class LockManager:
         """Reserve the locks that a task has for its next check, while it is the first in the line of another one.
 
         Without this, a task that needs two busy locks might find one of them taken at every check. Only locks that sort
-        before the missing one are kept, so no two tasks keep what the other waits for.
+        before the missing one are kept, so no two tasks keep locks that the other waits for.
 
-        Never raises `Unavailable`: what is not reserved is given back.
+        Never raises `Unavailable`: unreserved ones are released.
 
         Args:
             end: the write that postponed the task.
@@ -123,7 +123,7 @@ class LockManager:
             taken: the locks that the attempt has.
 
         Returns:
-            The locks that are kept; the others must be given back.
+            The locks that are kept; the others must be released.
         """
         is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
         if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
@@ -142,16 +142,16 @@ class LockManager:
             reserved = Holder(task.id, RESERVED, until, claim.is_shared)
             lock = stored.without(task.id, task.fence).held_by(reserved)
             if self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(self.runtime.now())):
-                # Its outdated place in the line would hold up the tasks behind it.
+                # Its outdated place would delay the tasks behind it in the line.
                 self.stores.locks.leave(claim.name, Waiter(task.due_at, task.id, task.generation))
                 return True
         return False
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
-        """Release a task's hold, and let in the first task in line.
+        """Release a task's hold, and let in the first task of the line.
 
         Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold expires by itself, and
-        the next task in line checks that.
+        the next task in the line checks that.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -192,7 +192,7 @@ class LockManager:
                 return
 
     def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
-        """Hand the lock on once; returns whether nothing is left to do."""
+        """Pass the lock on once; returns whether nothing is left to do."""
         now = self.runtime.now()
         stored, line = self.stores.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
@@ -238,10 +238,10 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first task checks when the hold ends; else all would come at once for one place."""
+        """Join the line. Only the first task checks when the hold ends: all would come at once for one place."""
         # Postponing sets a new check with a new generation; an ended task that is to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
-        # Even the longest hold ends while the task is still in line.
+        # Even the longest hold ends while the task is still in the line.
         expires_at = Lock.renewal_expires_at(now, now)
         self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation, claim.is_shared), expires_at)
         until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
@@ -292,7 +292,7 @@ class LockAdmin:
         return lock.living(self.runtime.now()), line
 
     def release(self, owner: str, key: str) -> Lock:
-        """Release a lock from all its holders, and let in the first task in line.
+        """Release a lock from all its holders, and let in the first task of the line.
 
         A former holder learns of it by its next heartbeat, and stops.
 
@@ -305,7 +305,7 @@ class LockAdmin:
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 with suppress(Unavailable):
-                    # It is free anyway, and the first task in line checks it by itself.
+                    # It is free in any case, and the first task of the line checks it by itself.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
         raise Unavailable("too many concurrent writes to the lock; try again")

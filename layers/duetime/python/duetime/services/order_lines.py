@@ -48,7 +48,7 @@ _SHOWN = 25
 
 @frozen
 class _Ahead:
-    """What a task waits for.
+    """A task's position in its queue.
 
     Attributes:
         index: number of places before its own that are known.
@@ -92,7 +92,7 @@ class OrderLines:
         return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
 
     def check_again(self, task: Task) -> None:
-        """Enqueue a task that was just put back, if it has been given the turn since its check.
+        """Enqueue a task that was just put back, if it has got the turn since its check.
 
         Never raises `Unavailable`: the task checks its line again by itself.
         """
@@ -118,19 +118,19 @@ class OrderLines:
                 return
 
     def release_if_possible(self, task: Task) -> None:
-        """As `release`, but never raises `Unavailable`: the next task in line checks the line by itself."""
+        """As `release`, but never raises `Unavailable`: the next task checks the line by itself."""
         try:
             self.release(task)
         except Unavailable as error:
             self.runtime.telemetry.note("the next task of a key was not let in", task=task.id.text, error=str(error))
 
     def _handed_on(self, name: LineName, leaving: Task) -> bool:
-        """Give the turn to the first task in line once; returns whether nothing is left to do."""
+        """Give the turn to the first task of the line once; returns whether nothing is left to do."""
         line = self.stores.order_lines.read(name, _SHOWN)
         if line.turn not in (None, leaving.id):
             current = self.stores.tasks.read(line.turn)
             if current is not None and holds_line(current, self.runtime.now()):
-                # Whoever gave it the turn may have crashed before enqueuing it.
+                # The process that gave it the turn may have crashed before enqueuing it.
                 self._enqueue(current)
                 return True
         following = self._open_places(line)
@@ -139,7 +139,7 @@ class OrderLines:
             # A longer line had only ended tasks at its beginning, which are removed now.
             return line.is_whole
         if task is None:
-            # Its creator writes the record soon, or has crashed: then the task behind it goes on.
+            # Its creator writes the record soon, or has crashed: then the next task continues.
             behind = next((each for _, each in following if each is not None), None)
             if behind is not None:
                 self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)

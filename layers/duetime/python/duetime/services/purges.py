@@ -1,7 +1,7 @@
 """Purges tasks, or all that an owner has, step by step in a bulk operation.
 
 Every step can be repeated: what was removed before is not found again. An object outside a record is removed before the
-record that names it, so that a crash leaves nothing that nobody knows of.
+record that names it, so that a crash leaves no unknown data.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ class Purges:
 
 
 class Resources(Protocol):
-    """What an owner has besides tasks."""
+    """An owner's resources besides tasks."""
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove what there is time for; returns how much of each kind, `None` if there was nothing left."""
+        """Remove as much as there is time for; returns the number of each kind, `None` if nothing was left."""
         ...
 
 
@@ -220,7 +220,7 @@ class _PurgeStep:
         return [task for task in own if not task.erased]
 
     def _after_pass(self, progress: BulkProgress) -> BulkProgress:
-        """Begin another pass if tasks may become free that were not, else the next stage."""
+        """Begin another pass if more tasks may become erasable, otherwise the next stage."""
         is_first = progress.stage == PurgeStage.TASKS
         waited = self._now - self.operation.created_at
         conflicts = progress.refused.get(StateConflict.__name__, 0)
@@ -257,7 +257,7 @@ class _PurgeStep:
 
 @frozen
 class OwnerResources:
-    """Removes what an owner has besides tasks: what uses something comes before it."""
+    """Removes an owner's resources besides tasks: users of a resource come before it."""
 
     schedules: ScheduleManager
     calendars: CalendarManager

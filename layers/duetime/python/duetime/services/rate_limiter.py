@@ -55,7 +55,7 @@ class _Asked:
     Attributes:
         task: the task.
         rate: the rate that it asks for.
-        rule: the rate that holds: its own, or the pinned one.
+        rule: the rate in force: its own, or the pinned one.
         state: state of the part as known.
         is_fresh: whether the state was read for this task.
     """
@@ -77,7 +77,7 @@ class _Asked:
 
     @property
     def is_redirected(self) -> bool:
-        """Whether the state shows that another rate holds; a state that may be outdated only shows that one is pinned.
+        """Whether the state shows that another rate is in force; a possibly outdated one only shows a pinned rate.
 
         A pinned rate may have more or fewer parts than the task's own.
         """
@@ -85,13 +85,13 @@ class _Asked:
         return (pin is not None or self.is_fresh) and (pin or self.rate) != self.rule
 
     def redirected(self, known: Mapping[RateName, RateState]) -> _Asked:
-        """The part of the rate that holds."""
+        """The part of the rate in force."""
         rule = self.state.pin(self.rate.key) or self.rate
         name, pace = part_of(rule, self.owner, self.task.id)
         if name == self.name:
             return replace(self, rule=rule, pace=pace)
         state = known.get(name, RateState())
-        # All parts have the same number: another one is outdated, or newer, which the write finds out.
+        # All parts have the same number: a different one is outdated, or newer, which the write shows.
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
@@ -113,8 +113,8 @@ class RateLimiter:
         """Whether a claimed task must wait before its target is called, and until when.
 
         If the task may start, this returns at its start time, at most a second later, and its target must be called at
-        once. With several rates, the slowest is asked first, as it is the most likely to refuse. If another rate then
-        refuses, the granted start is given back; it is lost if other tasks have started by that rate meanwhile.
+        once. With several rates, the slowest comes first, as it is the most likely to refuse. If another rate then
+        refuses, the granted start is returned; it is lost if other tasks have started by that rate meanwhile.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
@@ -156,9 +156,9 @@ class RateLimiter:
         return grants
 
     def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
-        """Give back unused starts, each for a place in its rate's line at the time when the task comes back.
+        """Return unused starts, each for a place in its rate's line at the time when the task comes back.
 
-        Without the place, all other tasks in line would be granted the same start in turn, and put back.
+        Without the place, all other tasks in the line would be granted the same start in turn, and put back.
 
         Returns:
             The places by rate key.

@@ -43,7 +43,7 @@ _MOST_PAGES = 10
 
 @frozen
 class RateAdmin:
-    """Shows an owner's rates, and sets what holds instead of the rates of tasks.
+    """Shows an owner's rates, and sets pauses and limits that replace those of tasks.
 
     Attributes:
         task_control: checks waiting tasks at once when they may start earlier.
@@ -102,11 +102,11 @@ class RateAdmin:
         return self._change_and_check(owner, key, lambda control: replace(control, resets=True), by)
 
     def pin(self, owner: str, pinned: Rate, by: Attribution) -> RateStatus:
-        """Set the limit that holds instead of those that tasks ask for."""
+        """Set the limit that replaces those that tasks request."""
         return self._change_and_check(owner, pinned.key, lambda control: replace(control, pin=pinned), by)
 
     def unpin(self, owner: str, key: str, by: Attribution) -> RateStatus:
-        """Let the limits that tasks ask for hold again.
+        """Let the limits that tasks request apply again.
 
         Raises:
             RateNotFound: there is no such rate.
@@ -124,7 +124,7 @@ class RateAdmin:
             after = last
 
     def clear(self, owner: str, key: str) -> None:
-        """Remove a pause and a pin: what is left of the rate expires."""
+        """Remove a pause and a pin: the rest of the rate expires."""
         self._change(owner, key, lambda control: RateControl(control.number))
 
     def _states(self, owner: str, key: str, *, consistent: bool = False) -> Mapping[int, RateState]:
@@ -209,6 +209,6 @@ class RateAdmin:
 
 
 def _others(first: RateName, state: RateState) -> Sequence[RateName]:
-    """The further parts of the rate that holds."""
+    """The further parts of the rate in force."""
     rate = state.pin(first.key) or state.asked(first.key)
     return [] if rate is None else parts(first.owner, first.key)[1 : parts_of(rate)]

@@ -1,7 +1,7 @@
 """Makes another Region the active one.
 
 It stops the old Region if that can be reached, takes over the records, and opens the new one. Each step can be
-repeated: the record of the active Region shows how far an interrupted takeover has come.
+repeated: the record of the active Region shows the progress of an interrupted takeover.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PROBE_PATIENCE = 60 * SECOND
 
 
 class RegionsDiverge(Exception):
-    """A takeover cannot go on."""
+    """A takeover cannot continue."""
 
 
 @frozen
@@ -66,12 +66,12 @@ class RegionSide:
 
 @dataclass(slots=True)
 class TakeoverReport:
-    """What a takeover did, in one segment of the table or in all.
+    """The results of a takeover, in one segment of the table or in all.
 
     Attributes:
         scanned: number of items that were read.
-        tasks: number of tasks by what became of them: `open`, `cut_off` or `completed_again`; some of them are nodes
-            that were `cancelled` later, because no run of their topology would start them.
+        tasks: number of tasks by their fate: `open`, `cut_off` or `completed_again`; some of them are nodes that were
+            `cancelled` later, because no run of their topology would start them.
         schedules: number of schedules with a new timer.
         unreadable: keys of records that no version of duetime can read; they stay as they are.
     """
@@ -139,7 +139,7 @@ class RegionTakeover:
         return region
 
     def replication_lag(self) -> Millis:
-        """How long an item takes from the source to the target now, in milliseconds.
+        """The present delay of an item from the source to the target, in milliseconds.
 
         Raises:
             RegionsDiverge: it does not arrive.

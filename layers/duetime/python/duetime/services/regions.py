@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RegionGate:
     """Knows whether this Region is active; reads the record at most every `REGION_LIFE` while it is.
 
-    That the Region is not active is never cached: the first message after a takeover must not be turned away.
+    An inactive state of the Region is never cached: the first message after a takeover must not be rejected.
 
     Attributes:
         own: this Region.
@@ -75,7 +75,7 @@ class RegionGate:
             raise RegionNotActive(name, is_open=is_open)
 
     def note_standby(self, telemetry: Telemetry) -> None:
-        """Measure no lag of the trigger, whose alarms take silence for a fault, while the other Region works.
+        """Measure no lag of the trigger while the other Region works: the alarms treat a missing value as a fault.
 
         While a takeover is not complete, no Region works, and the alarms must fire.
         """

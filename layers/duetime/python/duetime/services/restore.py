@@ -43,12 +43,12 @@ STOP_REASON = "the table was restored; delete this switch to start tasks again"
 
 @dataclass(slots=True)
 class RestoreReport:
-    """What a takeover found and did; of one segment, or of several.
+    """The findings and results of a takeover; of one segment, or of several.
 
     Attributes:
         scanned: number of items that were read.
         taken_over: number of records with a new fence.
-        changes: number of tasks by what had happened to them, and what becomes of them.
+        changes: number of tasks by their events, and by their fate.
         cancelled: number of nodes that were cancelled, because no run of their topology would start them.
         unreadable: keys of records that no version of duetime can read; they stay as they are.
     """
@@ -72,8 +72,8 @@ class RestoreReport:
 class Restore(Generic[R]):
     """Takes over the records of a restored table.
 
-    No function may use the table yet. Every step can be repeated, after an interruption too: what was taken over is
-    left alone.
+    No function may use the table yet. Every step can be repeated, after an interruption too: records taken over before
+    are left alone.
 
     Attributes:
         restored: the restored table.
@@ -82,7 +82,7 @@ class Restore(Generic[R]):
         switches: its switches.
         topologies: progress of its topologies.
         runtime: the clock, and the new epoch.
-        after: what happens to tasks that had run after the restore point.
+        after: the fate of tasks that had run after the restore point.
         report: called with each task that changed after the restore point.
         at: the restore point; 0 if it is not known.
     """

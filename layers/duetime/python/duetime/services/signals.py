@@ -127,7 +127,7 @@ class _Sending:
 
 
 class _Met(Enum):
-    """What a signal has done to a task that was noted."""
+    """The effect of a signal on a noted task."""
 
     WOKEN = "woken"
     PASSED = "passed"

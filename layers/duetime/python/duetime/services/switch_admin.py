@@ -1,4 +1,4 @@
-"""Sets switches, and lists what postpones tasks: switches and open circuits."""
+"""Sets switches, and lists all that postpones tasks: switches and open circuits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unique keys: which task holds one, and how it is taken and released."""
+"""Unique keys: their holders, and how they are taken and released."""
 
 from __future__ import annotations
 

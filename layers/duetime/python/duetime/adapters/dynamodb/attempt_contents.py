@@ -153,7 +153,7 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed into one write unit; an encrypted text as it is, because a part is no use."""
+    """The end of a text, compressed into one write unit; an encrypted text unchanged, because a part is useless."""
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH

@@ -68,7 +68,7 @@ class DynamoBulkStore:
         return Latest(topology, TaskId(attribute_values.string(item[_OPERATION])), version_of(item))
 
     def set_latest(self, latest: Latest, nonce: str, expires_at: Millis) -> bool:
-        """Store which operation starts on a topology, unless another one was stored since the last read."""
+        """Store the operation that starts on a topology, unless another one was stored since the last read."""
         item: Item = {**_latest_key_of(latest.topology), schema.TTL: attribute_values.expiry(expires_at)}
         if latest.operation_id is not None:
             item[_OPERATION] = attribute_values.text(latest.operation_id.text)

@@ -1,4 +1,4 @@
-"""What tasks wait for, as an attribute of their records; and who waits for a task, as items beside its contents."""
+"""The dependencies of tasks, as an attribute of their records; their dependents, as items beside their contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ID_BYTES, _TIME_BYTES = 16, 6
 
 
 def encoded(dependencies: Dependencies) -> bytes:
-    """A byte for the rule; then for each dependency a byte that says what follows: an id, an occurrence, or both."""
+    """A byte for the rule; then for each dependency a byte for the form that follows: an id, an occurrence, or both."""
     parts = [bytes([_RULES.index(dependencies.rule) | (_MET if dependencies.is_met else 0)])]
     for each in dependencies.on:
         kind = _OUTCOMES.index(each.outcome)

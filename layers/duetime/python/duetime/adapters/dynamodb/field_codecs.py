@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 
 Part: TypeAlias = "tuple[Callable[[Any], str], Callable[[str], Any]]"
-"""How one field is written into a text, and how it is read from it."""
+"""One field's encoding to a text, and its decoding."""
 _INTEGER: Part = (str, int)
 _HEXADECIMAL: Part = (lambda number: f"{number:x}", lambda text: int(text, 16))
 _FLOAT: Part = (repr, float)
@@ -490,7 +490,7 @@ def read_task_id(value: Value) -> TaskId:
 
 
 def after(value: Dependencies) -> Value:
-    """What a task waits for, in a binary form with 17 bytes for a task."""
+    """A task's dependencies, in a binary form with 17 bytes for a task."""
     # Few tasks wait for others, so the module is not imported at start.
     from duetime.adapters.dynamodb.dependencies import encoded  # noqa: PLC0415 - see the line above
 
@@ -560,7 +560,7 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
 
 
 _VERSION_AFTER = "\t"
-"""What separates a worker from the version of its function, which is stored only if there is one."""
+"""The separator between a worker and the version of its function, which is stored only if it is known."""
 
 
 def _line(value: AttemptRecord) -> str | list[str]:

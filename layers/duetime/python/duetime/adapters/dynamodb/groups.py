@@ -48,7 +48,7 @@ class DynamoGroupStore:
         self._table = table
         self._executor = executor
         self._places: dict[tuple[str, str], TaskId] = {}
-        """By owner and group: the open member that was found last, where the next search begins."""
+        """By owner and group: the last known open member, where the next search begins."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -169,9 +169,9 @@ class DynamoGroupStore:
         return []
 
     def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
-        """The pages of all members, by parts, from where an open one was found before.
+        """The pages of all members, by parts, from the last known open one.
 
-        So a process passes each ended member about once, in whatever order members end. A search that always began
+        So a process passes each ended member about once, in any order of the members' ends. A search that always began
         with the latest would read most of a large group at each end, once these have ended.
         """
         place = self._places.get((owner, group_id))

@@ -35,7 +35,7 @@ class DynamoKeyStore:
         self._table = table
 
     def remember(self, owner: str, key: str, wanted: RememberedKey, now: Millis) -> RememberedKey:
-        """Store what an owner's key stands for, unless the key is taken and has not expired."""
+        """Store the object of an owner's key, unless the key is taken and has not expired."""
         with translated():
             try:
                 self._client.put_item(
@@ -58,7 +58,7 @@ class DynamoKeyStore:
             self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object that an owner's key stands for, unless it has expired."""
+        """The object of an owner's key, unless it has expired."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None

@@ -54,7 +54,7 @@ class DynamoLinkStore:
             return [_link_of(item) for page in pages for item in page["Items"]]
 
     def note_use(self, link: Link) -> None:
-        """Store when and for what a link was used, unless a use is stored, or the link was deleted."""
+        """Store the time and the purpose of a link's use, unless a use is stored, or the link was deleted."""
         if link.used_at is None or link.used_for is None:
             raise ValueError(link.id)
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):

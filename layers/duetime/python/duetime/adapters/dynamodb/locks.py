@@ -188,7 +188,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether the item that rejected a renewal shows that this holder already holds it longer."""
+    """Whether the item that rejected a renewal shows that this holder already has it for longer."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

@@ -55,7 +55,7 @@ def read_listed(
 ) -> list[V]:
     """Values in an owner's list in order, eventually consistent; fewer than `limit` only at the end of the list.
 
-    The index may still list what was just deleted, so more is read in its place.
+    The index may still list a deleted object, so more is read in its place.
 
     Args:
         client: client of DynamoDB.

@@ -91,7 +91,7 @@ class DynamoQuotaUse:
         self._table = table
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read what an owner has used in the present window and the two before it, eventually consistent."""
+        """Read an owner's usage in the present window and the two before it, eventually consistent."""
         items = self._items(owner, _WINDOW_MARK, ScanIndexForward=False, Limit=4)
         found = {int(_name(item, _WINDOW_MARK)): _counted(item) for item in items}
         window = window_at(now)
@@ -125,7 +125,7 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read what an owner has at once, by name, consistently."""
+        """Read an owner's present holdings, by name, consistently."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
@@ -164,7 +164,7 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove what an owner has no longer; with a nonce, only if that taker still has it. Safe to resend."""
+        """Remove an owner's former holdings; with a nonce, only those of that taker. Safe to resend."""
         condition: dict[str, Any] = {}
         if nonce:
             condition = {
@@ -176,7 +176,7 @@ class DynamoQuotaUse:
             self._client.delete_item(TableName=self._table, Key=_key(owner, f"{_mark(quota)}{name}"), **condition)
 
     def _items(self, owner: str, mark: str, **more: Any) -> Sequence[StoredItem]:  # noqa: ANN401 - of the request
-        """The items of an owner with a mark; with a limit, only so many."""
+        """The items of an owner with a mark; with a limit, at most this many."""
         found: list[StoredItem] = []
         while True:
             with translated():

@@ -80,7 +80,9 @@ class DynamoTableRestore:
         return 0 if found is None else found.epoch
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Give a restored table what a restore leaves out: stream, TTL, backup, tags, protection; repeating is safe.
+        """Configure a restored table with settings that a restore omits: stream, TTL, backup, tags, protection.
+
+        Repeating it is safe.
 
         Returns:
             The ARN of its stream.
@@ -250,7 +252,7 @@ class DynamoRecords:
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def copy_contents(self, task_id: TaskId, source: DynamoRecords) -> None:
-        """Copy the contents and old attempts of a task that another table has in items of their own."""
+        """Copy the contents and old attempts of a task that another table has in separate items."""
         pages = self._client.get_paginator("query").paginate(
             TableName=source._table,
             KeyConditionExpression="#p = :p",

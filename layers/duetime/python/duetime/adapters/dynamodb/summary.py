@@ -1,8 +1,8 @@
 """Counts of tasks in DynamoDB: for each part of an owner's counts, an item for each type, and items of counted steps.
 
-A transaction writes both, so a step is counted if and only if it is recorded as counted. One more item holds the
-generation of the counts, and one per type and owner the results of a recount; the owners that have tasks are listed as
-well, as nothing else in the table lists them.
+A transaction writes both, so a step is counted if and only if it is recorded as counted. One more item has the
+generation of the counts, and one per type and owner the results of a recount; owners with tasks are listed as well, as
+nothing else in the table lists them.
 """
 
 from __future__ import annotations

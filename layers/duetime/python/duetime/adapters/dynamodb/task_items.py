@@ -34,7 +34,7 @@ class Attribute:
     Attributes:
         field: name in `Task`.
         name: name in the item.
-        encode: returns the attribute value; `None` leaves the attribute out, which means the field's default.
+        encode: returns the attribute value; `None` omits the attribute, which means the field's default.
         decode: the inverse of `encode`.
     """
 
@@ -131,12 +131,12 @@ _ENCODERS = [(attribute.name, attribute.encode) for attribute in ATTRIBUTES.valu
 
 
 def encoded(field: str, value: object) -> Value | None:
-    """The stored value of one field; `None` if it is left out."""
+    """The stored value of one field; `None` if it is omitted."""
     return None if value is None else ATTRIBUTES[field].encode(value)
 
 
 def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
-    """The values of the given fields that the item has."""
+    """The values of those of the given fields that the item has."""
     found = {}
     for field in fields:
         attribute = ATTRIBUTES[field]

@@ -45,7 +45,7 @@ class DynamoTaskLists:
         self._table = table
         self._executor = executor
         self._number = number
-        """A deployment whose lists were off, or lack changes, begins anew under another number; 0 if they are off."""
+        """A deployment whose lists were off, or lack changes, starts again with another number; 0 if they are off."""
 
     def head(self, owner: str) -> ListHead | None:
         """The progress of an owner's lists, eventually consistent; `None` if they have none."""
@@ -152,7 +152,7 @@ class DynamoTaskLists:
         return f"{self._owner_partition(name.owner)}#{name.kind}{nodes}={name.value}"
 
     def _owner_partition(self, owner: str) -> str:
-        # The length says where the owner ends, who may have any characters.
+        # The length shows where the owner ends, whose name may have any characters.
         return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
 
     def _block_item(self, block: Block) -> Item:

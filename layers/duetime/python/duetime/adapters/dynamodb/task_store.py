@@ -288,8 +288,8 @@ def _refusing(refusal: ClientError) -> Task | None:
 def timer_item_of(timer: Timer) -> Item:
     """A timer as an item.
 
-    Its key contains all its data: a rejected change has written its timer before, and that must not replace the timer
-    of the accepted change. Writing the same timer again still gives one item.
+    Its key contains all its data: a rejected change has already written its timer, which must not replace the timer of
+    the accepted change. A timer that is written again is the same item.
     """
     sent = "sent" if timer.sent else ""
     said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"

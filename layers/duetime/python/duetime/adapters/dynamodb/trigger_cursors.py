@@ -1,6 +1,6 @@
 """The trigger's cursors in DynamoDB: one item per group, so that a tick moves all of its cursors in one write.
 
-For each reading and each lagging queue, an item has the minute up to which it has read, and the unfinished parts of
+For each reader and each lagging queue, an item has the minute up to which it has read, and the unfinished parts of
 earlier minutes.
 """
 
@@ -36,7 +36,7 @@ _TRIES = 5
 class DynamoCursorStore:
     """`duetime.ports.stores.CursorStore` over the tasks table.
 
-    With a region, over items of its own, which no write of another Region replaces.
+    With a region, over separate items, which no write of another Region replaces.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:
@@ -89,11 +89,11 @@ class DynamoCursorStore:
         return taken
 
     def advance(self, group: int, cursors: Cursors, until: Millis) -> bool:
-        """Store the read position of a group, and hold it until `until` (0 releases it)."""
+        """Store the read position of a group, and keep the group until `until` (0 releases it)."""
         return self._save(group, cursors, cursors.epoch, {_HELD_UNTIL: attribute_values.number(until)})
 
     def join(self, group: int, cursors: Cursors) -> Cursors | None:
-        """Add progress to the stored cursors, whoever holds the group; the hold does not change."""
+        """Add progress to the stored cursors, for any holder of the group; the hold does not change."""
         for _ in range(_TRIES):
             with translated():
                 answer = self._client.get_item(TableName=self._table, Key=self._key_of(group), ConsistentRead=True)
@@ -113,7 +113,7 @@ class DynamoCursorStore:
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in the place of any others, held by nobody; an invocation that holds the group loses it."""
+        """Store cursors in the place of any others, without a holder; an invocation that holds the group loses it."""
         known = self.read(group)
         epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
         item: Item = {
@@ -155,7 +155,7 @@ class DynamoCursorStore:
 
 
 def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
-    """How far this clock is ahead of the server's; `None` if the response has no date."""
+    """The number of milliseconds by which this clock is ahead of the server's; `None` if the response has no date."""
     date = metadata.get("HTTPHeaders", {}).get("date")
     return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
 
@@ -217,7 +217,7 @@ class DynamoShardStore:
         return before
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner gives defaults to a type; the number of shards must have been announced."""
+        """Announce that an owner sets defaults for a type; the number of shards must have been announced."""
         with translated():
             self._client.update_item(
                 TableName=self._table,

@@ -1,6 +1,6 @@
 """Items that are read, changed and written back: a write is rejected after a concurrent one.
 
-The same rule applies to all named objects: a write gives the version that it read, and the identity if a name may be
+The same rule applies to all named objects: a write names the version that it read, and the identity if a name may be
 reused. A deleted object leaves a deletion marker at the next version, and an object created in its place continues from
 the marker's version. So neither a late write to a deleted object nor a late creation can replace the present object.
 """

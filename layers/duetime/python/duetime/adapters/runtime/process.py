@@ -104,7 +104,7 @@ class Threads:
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Call `work` for each item, several in parallel; if `work` calls `map` itself, one after another there.
 
-        Otherwise all threads could wait for calls that none of them is left to make.
+        Otherwise all threads could wait for calls that no thread is left to make.
         """
         todo = list(items)
         if len(todo) <= 1 or getattr(self._here, "makes_requests", False):
@@ -134,7 +134,7 @@ class LambdaProcess:
     """The process of the function."""
 
     def end(self) -> None:
-        """End it at once. Lambda starts another process, and this one's messages come back at their visibility."""
+        """End it at once: Lambda starts another process, and its messages return after their visibility timeout."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -48,8 +48,8 @@ class PowertoolsTelemetry:
     Args:
         service: name of the function, a dimension of its metrics.
         namespace: the CloudWatch namespace.
-        shown: values of a dimension with metrics of their own, as CloudWatch bills each one; all values
-            of a dimension that is not listed.
+        shown: values of a dimension with separate metrics, as CloudWatch bills each one; all values of a dimension that
+            is not listed.
         tracer: exports the spans of an invocation at its end.
     """
 

@@ -75,8 +75,8 @@ class Targets:
             case EventTarget() as target:
                 return self.events().ending(target, work.task)
             case PullTarget():
-                # Its type is no longer pulled, or this process does not know yet that it is, or the timer of a rejected
-                # change brought it here: nothing is lost.
+                # Its type is no longer pulled, or this process does not know yet that it is, or it is here because of a
+                # rejected change's timer: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
     def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
@@ -89,7 +89,7 @@ class Targets:
 
 
 def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
-    """The result of an approval that no gate holds any more: it has timed out, or is rolled back."""
+    """The result of an approval that no gate holds any more: it has timed out, or is being rolled back."""
     if work.phase is Phase.ROLLBACK:
         # Nothing was done, so nothing needs a rollback.
         return Succeeded(b"null")
@@ -112,7 +112,7 @@ class TopologyRunner:
 
         For a topology within another, a rollback does a step.
 
-        A failed start is no attempt. If the run has begun anyway, it finds that another attempt has.
+        A failed start is no attempt. If the run has begun nevertheless, it notices that another attempt has begun.
         """
         if work.phase is Phase.ROLLBACK:
             return self.rollback().step(work.task, work.deadline)

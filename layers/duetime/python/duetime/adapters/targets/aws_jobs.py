@@ -23,7 +23,7 @@ class JobRunner:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start the job of an attempt, or find the one already started; `Deferred` without a job if it may be running.
+        """Start the job of an attempt, or find the one already started; `Deferred` without a job if one may be running.
 
         Other errors of the service are raised.
         """

@@ -90,7 +90,7 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have begun anyway: it is looked for.
+            # The job may have begun nevertheless: it is looked for.
             return Deferred()
         return ending
 

@@ -56,7 +56,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _stop(resources: Resources, target: AwsTarget, job: str) -> None:
-    """Cancels it if it has not begun."""
+    """Cancels a job that has not begun."""
     resources.jobs("batch", target.arn).terminate_job(jobId=_id(job), reason=WHY_STOPPED)
 
 

@@ -146,7 +146,7 @@ class Credentials:
         Args:
             call: the call.
             auth: secret that the call names.
-            send: makes a call that fetches a token, under the rules and the time limit of the call itself.
+            send: makes a call that fetches a token, with the rules and the time limit of the call itself.
 
         Raises:
             CredentialRefused: the call may not use its secret.

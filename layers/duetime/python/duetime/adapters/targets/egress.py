@@ -67,7 +67,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: gets what ran, as `name:version`, whatever its end; `None` if nobody needs it.
+        executed: receives the version that ran, as `name:version`, for any outcome; `None` if nobody needs it.
     """
 
     client: LambdaClient

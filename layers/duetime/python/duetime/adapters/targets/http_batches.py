@@ -66,7 +66,7 @@ Member = tuple["Work", tuple[Call, bytes]]
 
 
 def _call(target: HttpTarget, work: Work) -> Call:
-    """The call of an attempt without what all attempts of a request decide together."""
+    """The call of an attempt, without the parts that all attempts of a request decide together."""
     task, request = work.task, target.request
     return Call(
         id=f"{task.id}-{task.fence}-batch",
@@ -162,5 +162,5 @@ def _retry_after(seconds: object) -> str:
 
 
 def _invalid(message: str) -> Failed:
-    """A response that says nothing about the tasks: their work may have been done, so it is not repeated."""
+    """A response without outcomes of the tasks: their work may have been done, so it is not repeated."""
     return failure("BatchResultInvalid", message, retriable=False)

@@ -218,7 +218,7 @@ class DirectCaller:
         """Make a call within its time, whatever the endpoint or a name server does.
 
         A socket's own timeout starts again with every byte, and a look-up has none: so a thread does the work, and this
-        one keeps the time.
+        one enforces the limit.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -405,6 +405,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret as it is, and as JSON would contain it; the longest first, as one may be a part of another."""
+    """Each secret in plain and as JSON would contain it; the longest first, as one may be a part of another."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

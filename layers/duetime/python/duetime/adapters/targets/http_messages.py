@@ -1,4 +1,4 @@
-"""HTTP calls and their replies as values, to be made here or by another function."""
+"""HTTP calls and their replies as values; another function may make the calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EGRESS_UNAVAILABLE = "EgressUnavailable"
 SIGNING_KEY_MISSING = "SigningKeyMissing"
 """Kind of the reply to a call that could not be signed."""
 _LARGE_BODY = 3_000_000
-"""Bytes of a body from which its base64 could exceed one invocation of Lambda with the rest of the call."""
+"""Bytes of a body whose base64 might, with the rest of the call, exceed one invocation of Lambda."""
 NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
 """Kinds of calls that were never sent."""
 OURS = NOT_SENT | {EGRESS_FAILED}
@@ -120,7 +120,7 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "seconds": seconds,
         "most": call.most,
         "owner": call.owner,
-        # Left out if it has its default: an egress function of another version may not know it.
+        # Omitted if it has its default: an egress function of another version may not know it.
         **({"parent": call.parent} if call.parent else {}),
         **({} if call.signed else {"signed": False}),
         **({"auth": asdict(call.auth)} if call.auth else {}),

@@ -75,7 +75,7 @@ class NoCapacity(Exception):
 
 
 class NotListed(Exception):
-    """The service knows a job with the name, and does not list it yet."""
+    """The service has a job with the name, but does not list it yet."""
 
 
 class NoJob(Exception):

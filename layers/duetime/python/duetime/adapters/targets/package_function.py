@@ -37,12 +37,12 @@ _MARGIN, _MARGIN_SHARE = 0.5, 0.1
 
 @dataclass
 class AttemptChannel:
-    """What the handler of one phase reports while it runs.
+    """The reports of one phase's handler while it runs.
 
     Attributes:
         invoke: invokes the attempts function with an event, and returns its response.
         attempt: the attempt's token.
-        confirmed_at: when the attempt was last known to have its task.
+        confirmed_at: the last known time at which the attempt had its task.
         requested_action: the user's request, as of then.
         unsent: progress that no report contains yet.
         leased_until: the end of the worker's lease, as far as known, by this clock.
@@ -86,7 +86,7 @@ class AttemptChannel:
         try:
             answer = self._asked("report", progress=packed)
         except Unavailable:
-            # As with a heartbeat that gets no answer: the next report says it.
+            # As for a heartbeat without a response: the next report has it.
             self.unsent = self.unsent or progress
             return
         if answer is not None:
@@ -145,7 +145,7 @@ class AttemptChannel:
         return {name: result.encode() for name, result in answer["results"].items()}
 
     def _asked(self, operation: str, **more: object) -> dict[str, Any] | None:
-        """The answer to an operation that may be repeated; `None` if the attempt has lost its task."""
+        """The response to an operation that may be repeated; `None` if the attempt has lost its task."""
         for tried in range(_TRIES):
             try:
                 answer: dict[str, Any] = json.loads(self._invoked(operation, **more))
@@ -209,8 +209,8 @@ class PackageFunction:
     Attributes:
         runner_for: the runner of a phase, whose handler has this channel.
         invoke: invokes the attempts function.
-        process: the process, which a handler that does not end takes with it.
-        at: calls a function after a number of seconds; returns what cancels that.
+        process: the process, which ends with a handler that does not end.
+        at: calls a function after a number of seconds; returns a function that cancels the call.
     """
 
     runner_for: Callable[[AttemptChannel], HandlerRunner]

@@ -1,8 +1,8 @@
-"""What a worker sends to the function of a package of handlers, and the reply: JSON that fits into one invocation.
+"""A worker's request to the function of a package of handlers, and the reply: JSON that fits into one invocation.
 
 Payloads, results and checkpoints are JSON texts within it.
 
-The function's role has no table and no queues. What its handlers report meanwhile goes through the attempts function.
+The function's role has no table and no queues. Its handlers' reports go through the attempts function.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds",
 
 @frozen
 class PackagedTask(Task):
-    """A task as the function of its package knows it: what its handler can read, and nothing else.
+    """A task in the form for the function of its package: the fields that its handler can read, and nothing else.
 
     Attributes:
         late: its lateness, which the record determines.
@@ -92,7 +92,7 @@ def payload_in(event: Mapping[str, Any]) -> bytes:
 
 
 def packed_ending(ending: TargetEnding) -> dict[str, Any]:
-    """A phase's end, as the reply says it."""
+    """A phase's end, from the reply."""
     match ending:
         case Succeeded(result):
             return {"ended": "succeeded", "result": result.decode()}
@@ -154,7 +154,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     return PackagedTask(
         **{name: facts[name] for name in _FACTS},
         id=token.task_id,
-        # Only the API knows whose it is.
+        # Only the API knows its owner.
         owner="",
         state=State.RUNNING,
         next_at=facts["due_at"],
@@ -196,8 +196,9 @@ class PackagedHandlers:
 
     Attributes:
         types: the functions by types.
-        descriptions: what is known of the handlers, by type.
-        invoke: invokes a function with an event, and returns its response; passes on what ran, as `name:version`.
+        descriptions: descriptions of the handlers, by type.
+        invoke: invokes a function with an event, and returns its response; reports the version that ran, as
+            `name:version`.
         lease: duration of the worker's lease, in milliseconds.
     """
 

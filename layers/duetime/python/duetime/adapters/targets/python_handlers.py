@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     """Returns the client of `duetime_client`: the asynchronous one in a coroutine."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
-"""Phases assumed for a handler that cannot be asked now: none is skipped, and each runs once it can."""
+"""Phases assumed for a handler that cannot be asked now: none is skipped, and each runs as soon as it can."""
 _NOT_JSON = "the handler's result is not JSON"
 
 
@@ -148,8 +148,8 @@ class HandlerRunner:
         registry: handlers by task type.
         package: the user's package, which registers them when imported.
         new_event_loop: creates the event loop of a coroutine; `None` for asyncio's own.
-        clients: makes the clients of a phase, each of them when it is first used; `None` for none.
-        packaged: calls the handlers of packages with functions of their own; `None` if there are none.
+        clients: creates the clients of a phase, each at its first use; `None` for none.
+        packaged: calls the handlers of packages with separate functions; `None` if there are none.
     """
 
     registry: Mapping[str, Registered]

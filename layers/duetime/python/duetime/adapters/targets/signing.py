@@ -1,8 +1,8 @@
 """Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
 
-Each owner has secrets of its own, derived from the keys of the deployment: who can verify the calls of one owner can
-neither verify nor forge those of another. Each call has a symmetric signature (`v1`) and an asymmetric one (`v1a`),
-whose public key lets receivers verify calls without being able to forge any.
+Each owner has separate secrets, derived from the keys of the deployment: a receiver that can verify the calls of one
+owner can neither verify nor forge those of another. Each call has a symmetric signature (`v1`) and an asymmetric one
+(`v1a`), whose public key lets receivers verify calls without being able to forge any.
 
 Source: Standard Webhooks, specification: "Signature scheme", `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 """
@@ -42,7 +42,7 @@ class SigningKeyMissing(Exception):
 
 @frozen
 class OwnerSecret:
-    """One live secret of an owner, and the key pair that belongs to it.
+    """One live secret of an owner, with its key pair.
 
     Attributes:
         version: of the secret.
@@ -108,7 +108,7 @@ class Signer:
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
         pairs = [secret.signatures(id_, now, body.decode()) for secret in self.secrets_of(owner)]
-        # Symmetric ones first: there are receivers that look at the first signatures only.
+        # Symmetric ones first: some receivers look at the first signatures only.
         signatures = [*(symmetric for symmetric, _ in pairs), *(asymmetric for _, asymmetric in pairs)]
         return {
             "webhook-id": id_,

@@ -312,7 +312,7 @@ def confirmation_token(body: FilterActionBody, owner: str, deployment: str, unti
 def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Millis) -> Millis | None:
     """The time of the dry run, after which tasks are excluded; `None` for no such limit.
 
-    A dry run starts with the present time. Its further pieces must carry its token: without it, they would count up to
+    A dry run starts with the present time. Its further pieces must have its token: otherwise they would count up to
     different times.
 
     Raises:

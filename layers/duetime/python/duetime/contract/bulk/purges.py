@@ -111,11 +111,13 @@ class PurgeLeftover(TypedDict):
 
 
 class PurgeReceipt(TypedDict):
-    """What a purge has removed, and what is left."""
+    """The results of a purge, and the remains."""
 
     owner: Annotated[str, Field(description="Whose data was purged.")]
     removed: Annotated[Mapping[Removed, int], Field(description="How much was removed, by kind.")]
-    left: Annotated[Sequence[PurgeLeftover], Field(description="What is left, and until when; empty before the end.")]
+    left: Annotated[
+        Sequence[PurgeLeftover], Field(description="The remaining data, with its expiry; empty before the end.")
+    ]
 
 
 class PurgeResponse(BulkOperationResponse):

@@ -1,7 +1,7 @@
 """Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
 
-The API does not know the path prefix under which it is reached: an API stage, a custom domain with a base path, the
-local stack or a proxy may add one. So prefixes of request paths are ignored, and references are relative.
+The API does not know its path prefix: an API stage, a custom domain with a base path, the local stack or a proxy may
+add one. So prefixes of request paths are ignored, and references are relative.
 
 Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
 models of schedules, graphs and bulk operations.

@@ -105,7 +105,7 @@ _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
 _NOT_UTF_8 = "is not UTF-8: invalid bytes were replaced in transit"
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _REDACTED = f'"{REDACTED}"'
-_NOT_THE_VALUE = f"is `{REDACTED}`, which stands for a value that was not shown: send the value, or leave the field out"
+_NOT_THE_VALUE = f"is `{REDACTED}`, the marker of a hidden value: send the value, or leave the field out"
 _SHAPE = bytes.maketrans(b"123456789.E", b"0000000000e")
 _TOO_LONG = b"0" * (MAX_NUMBER_DIGITS + 1)
 """The shape of a number with too many digits."""

@@ -1,7 +1,7 @@
 """Validates bodies by models, and converts pydantic's errors to faults with our paths and words.
 
-A model may list names that it knows but rejects: `READ_ONLY` for fields that only responses have, and `FIXED` for
-fields that cannot change after creation. Both are class variables, sets of names.
+A model may list names that it knows but rejects: `READ_ONLY` for fields of responses only, and `FIXED` for fields that
+cannot change after creation. Both are class variables, sets of names.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _CODES = {
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
 _MOST_EXACT = 2**53
-"""Up to this number, a floating-point number is exactly the whole number that was written."""
+"""Up to this number, a floating-point number is exactly the whole number in the text."""
 
 
 def validated(model: type[M], value: object, place: Place = ()) -> M:

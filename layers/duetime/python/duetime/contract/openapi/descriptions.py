@@ -25,7 +25,7 @@ REFERENCE = f"{PREFIX}{{model}}"
 _RESPONSE = "Response"
 _REFERENCE = re.compile(rf"{PREFIX}(\w+)")
 NAMES: Mapping[str, str] = {
-    # Bodies of requests whose plain names belong to other classes.
+    # Bodies of requests whose simple names belong to other classes.
     "CalendarFields": "CalendarPut",
     "LeaseRequest": "LeaseAcquire",
     "SchedulePatch": "ScheduleUpdate",
@@ -67,7 +67,7 @@ NAMES: Mapping[str, str] = {
     "TopologyNode": "TopologyNodeInput",
     "TopologyTarget": "TopologyTargetInput",
     "Unique": "UniqueKeyInput",
-    # Responses whose plain names say too little.
+    # Responses whose simple names are too vague.
     "TypePage": "TaskTypePage",
     "TypeResponse": "TaskType",
     # Parts of responses.

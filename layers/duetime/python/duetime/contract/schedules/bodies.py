@@ -117,7 +117,7 @@ class SingleTiming(Body):
 
 
 class TimingFields(Body):
-    """When work is due; exactly one of the first six says so. Null is the same as leaving a field out."""
+    """The due times of work; exactly one of the first six is given. Null is the same as leaving a field out."""
 
     cron: Annotated[
         Expression | None,
@@ -479,7 +479,7 @@ class ScheduleRunRequest(ScheduleActionRequest):
 
 
 class OccurrenceUpdate(Body):
-    """Updates one occurrence that is to come."""
+    """Updates one future occurrence."""
 
     scheduled_at: Annotated[
         Millis,

@@ -63,7 +63,7 @@ def _labelled(value: object) -> object:
 
 
 class CalendarWindowInput(Body):
-    """A time window on each of its days; one that ends before it starts goes past midnight."""
+    """A time window on each of its days; one that ends before it starts continues after midnight."""
 
     start: Annotated[
         _Time, Field(description="Start, inclusive: a local time in the calendar's time zone.", examples=["22:00"])

@@ -26,14 +26,14 @@ _MAX_COLLISIONS = 20
 
 
 class ForecastSchedule(TypedDict):
-    """How many runs a schedule plans."""
+    """The number of runs that a schedule plans."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     runs: Annotated[int, Field(description="Number of its runs in the period.")]
 
 
 class ForecastPeriod(TypedDict):
-    """How many runs are planned in a period."""
+    """The number of planned runs in a period."""
 
     start_at: Annotated[Instant, Field(description="When the period begins.")]
     runs: Annotated[int, Field(description="Number of runs of all schedules.")]

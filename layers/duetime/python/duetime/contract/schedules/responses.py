@@ -291,7 +291,7 @@ class ScheduleRunResponse(TypedDict):
 
 
 class AppliedRunsWindow(TypedDict):
-    """What a list of runs covers."""
+    """The range of a list of runs."""
 
     scheduled_after: Annotated[Instant, Field(description="The list begins there, at the earliest with the schedule.")]
     scheduled_before: Annotated[Instant | None, Field(description="The list ends there; null for no limit.")]

@@ -177,7 +177,7 @@ class OrderKey(Body):
 
 
 class TaskUniqueness(Body):
-    """Fields of a creation about other tasks: of the same key or group, the one that starts it, and those before it."""
+    """Fields of a creation about other tasks: the common key or group, the task that creates it, those before it."""
 
     unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
     debounce: Annotated[

@@ -102,7 +102,7 @@ def entry(task: Task) -> TaskSummary:
 
 
 def _dependencies(task: Task) -> TaskDependenciesResponse:
-    """What a task waits for; most tasks wait for nothing, and save the space."""
+    """The dependencies of a task; most tasks have none, and save the space."""
     if task.after is None:
         return {}
     return {"after": [_dependency(each) for each in task.after.on], "trigger_rule": task.after.rule}
@@ -129,7 +129,7 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def task_text(task: Task) -> str:
     """A complete task as JSON text. Its payload and result are JSON already, and are inserted unchanged."""
-    # Not in lists and events, which a field of few tasks would make larger.
+    # Not in lists and events, which a rare field would make larger.
     group = None if task.group is None else GroupReferenceResponse(id=task.group)
     more = json_text({"group": group, "completes_group": task.completes, "kept_until": instant(task.expires_at)})
     return f"{_with_contents(task, ('payload', 'result'))[:-1]},{more[1:]}"

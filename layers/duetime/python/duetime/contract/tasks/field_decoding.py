@@ -112,11 +112,11 @@ def _of_creation(body: TaskCreate, place: Place) -> dict[str, Any]:
 
 
 def _after(body: TaskCreate, place: Place) -> Dependencies:
-    """What the task waits for.
+    """The dependencies of the task.
 
     Raises:
-        FieldsInvalid: it could replace an existing task, which has begun to wait for others, or wait for one that waits
-            for it.
+        FieldsInvalid: it could replace an existing task, which has begun to wait for others, or wait for a task that
+            waits for it.
     """
     # Few tasks wait for others, so the module is imported only for them.
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
@@ -142,7 +142,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
 
 
 def _given(body: TaskFields) -> dict[str, Any]:
-    """The given ones of these fields; one of the two forms of locks brings the other along."""
+    """The given ones of these fields; for one of the two forms of locks, the other is added."""
     given = body.model_fields_set
     fields = {name: getattr(body, name) for name in _KEPT_AS_IT_IS & given}
     if "target" in given:
@@ -231,7 +231,7 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: it is too large, contains an unknown placeholder, or stands for bytes in a wrong form.
+        FieldsInvalid: it is too large, contains an unknown placeholder, or represents bytes in a wrong form.
     """
     if _names_upload(body):
         raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])
@@ -267,7 +267,7 @@ def _upload_of(body: TaskCreate, place: Place) -> str | None:
 
 
 def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
-    """A payload that stands for bytes, in stored form; their content type is stored also if it is the default.
+    """A payload that represents bytes, in stored form; their content type is stored also if it is the default.
 
     Raises:
         FieldsInvalid: it has other fields, is not base64, or has too many bytes.
@@ -291,7 +291,7 @@ def _reject_bad_placeholders(value: object, place: Place) -> None:
 
 
 def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
-    """How long after its acceptance a task is due; `None` if not given."""
+    """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
     # Computes with the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.

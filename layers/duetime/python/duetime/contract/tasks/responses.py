@@ -256,7 +256,7 @@ class AfterOccurrenceResponse(TypedDict):
 
 
 class TaskDependenciesResponse(TypedDict, total=False):
-    """What a task waits for."""
+    """The dependencies of a task."""
 
     after: Annotated[
         Sequence[str | AfterOccurrenceResponse],
@@ -266,7 +266,7 @@ class TaskDependenciesResponse(TypedDict, total=False):
 
 
 class UniqueResponse(TypedDict):
-    """The unique key of a task, and what happens to further creations with it."""
+    """The unique key of a task, and the handling of further creations with it."""
 
     key: str
     until: Until
@@ -403,7 +403,7 @@ class LeaseResponse(TypedDict):
 
 
 class WaitingForResponse(TypedDict):
-    """What a task waits for, apart from its due time."""
+    """The reason for a task's wait, apart from its due time."""
 
     reason: WaitReason
     text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
@@ -502,7 +502,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
 
 
 class CancelledChildrenResponse(TypedDict):
-    """What a cancellation has done with the tasks that a task started."""
+    """The results of a cancellation for the tasks that a task started."""
 
     cancelled: Annotated[int, Field(description="How many it has cancelled.")]
     stopping: Annotated[int, Field(description="How many running ones are asked to stop.")]
@@ -561,7 +561,7 @@ class ListedTask(TaskSummary):
 
 
 class TaskCount(TypedDict):
-    """How many tasks match the filters of a list."""
+    """The number of tasks that match the filters of a list."""
 
     tasks: Annotated[int, Field(description="Their number, or how many of the first examined tasks match.")]
     is_exact: Annotated[bool, Field(description="Whether all tasks that may match were examined.")]

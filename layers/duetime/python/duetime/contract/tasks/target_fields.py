@@ -558,7 +558,7 @@ class TopologyTarget(Body):
 
 
 class ApprovalTarget(Body):
-    """A person who approves or rejects the task; nothing is called."""
+    """A person who approves or rejects the task; there is no call."""
 
     kind: Literal["approval"]
     timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
@@ -569,7 +569,7 @@ class ApprovalTarget(Body):
 
 
 class EventTarget(Body):
-    """An event that the task waits for: a signal with its name and key. Nothing is called."""
+    """An event that the task waits for: a signal with its name and key. There is no call."""
 
     kind: Literal["wait_for_event"]
     event: EventName

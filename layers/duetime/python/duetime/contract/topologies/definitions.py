@@ -326,7 +326,7 @@ DefinitionDiff = TypedDict(
 
 
 DifferenceResponse.__doc__ = "A difference between two versions of a topology definition."
-DefinitionDiff.__doc__ = "What differs between two versions of a topology definition."
+DefinitionDiff.__doc__ = "The differences between two versions of a topology definition."
 
 
 def version_response(info: VersionInfo) -> VersionResponse:

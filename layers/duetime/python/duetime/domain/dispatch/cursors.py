@@ -30,7 +30,7 @@ ALL = ""
 
 @frozen
 class Progress:
-    """How far one reading has come. Progress of two readers can be joined, to contain what either has done.
+    """The progress of one reader. Progress of two readers can be joined, to contain the work of both.
 
     Attributes:
         upto: every minute up to this one is done, except the open ones.
@@ -100,7 +100,7 @@ class Progress:
 
 @frozen
 class Cursors:
-    """How far a group of shards has been read.
+    """The progress in a group of shards.
 
     A queue lags if it cannot be served, or has more to send than the other queues should wait for. It has its own
     progress until it has caught up, so it does not delay other queues.
@@ -120,7 +120,7 @@ class Cursors:
 
     @classmethod
     def at(cls, minutes: Iterable[int], epoch: int = 0) -> Cursors:
-        """Cursors whose readings are done up to these minutes."""
+        """Cursors whose readers have finished these minutes."""
         return cls(tuple(Progress(minute) for minute in minutes), epoch=epoch)
 
     @property
@@ -168,7 +168,7 @@ class Cursors:
         return replace(other, readings=readings, lagging=lagging)
 
     def limited(self, minutes: Sequence[int]) -> Cursors:
-        """A copy without progress after the given minute of each reading."""
+        """A copy without progress after the given minute of each reader."""
         return replace(
             self,
             readings=tuple(each.limited(upto) for each, upto in zip(self.readings, minutes, strict=True)),

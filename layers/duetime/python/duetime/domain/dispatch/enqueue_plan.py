@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Precision(StrEnum):
-    """How waiting is divided between the queue's delay, in whole seconds, and the worker's hold."""
+    """The division of a wait between the queue's delay, in whole seconds, and the worker's hold."""
 
     NORMAL = "normal"
     """The queue delivers 0.06 s early, or up to 1.06 s if the trigger was not the sender; the worker holds the
@@ -97,8 +97,8 @@ class Timer:
     """A timer in the minute of `at` for a task whose record is in another minute.
 
     Attributes:
-        sent: the process that placed it also sends the message, so dispatch need not.
-        pull_queue, fair_share: as of `Message`.
+        sent: the process that placed it also sends the message, so dispatch need not. pull_queue, fair_share: as in
+            `Message`.
     """
 
     task_id: TaskId
@@ -133,7 +133,7 @@ class LateTimer:
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
-        is_reported: whether it was reported, or need not be.
+        is_reported: whether it was reported, or does not have to be.
     """
 
     task_id: TaskId
@@ -386,7 +386,7 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
         return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
-        # The worker that takes this message may vanish, too, and be found as late as that.
+        # The worker that receives this message may vanish, too, which may be found as late as that.
         at = now + min(overdue, RECOVERY_SCAN_DELAYS[0])
         is_watched = overdue <= RESCAN_PATIENCE
     else:

@@ -112,7 +112,7 @@ def after_refusal(task: Task | None, message: Message, now: Millis) -> Redeliver
 
 
 def _runs_elsewhere(task: Task) -> CheckTopology | CheckJob | None:
-    """The check for a task whose target has accepted the work, and which no process of this system runs."""
+    """The check for a task whose target has accepted the work, and that no process of this system runs."""
     if task.state is not State.RUNNING or not task.awaiting_notification:
         return None
     if isinstance(task.target, TopologyTarget):
@@ -141,7 +141,7 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 
 
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
-    """Not due by this worker's clock. If it is too far ahead for the queue, the record's timer takes over."""
+    """Not due by this worker's clock. If the check is too far ahead for the queue, the record's timer does it."""
     if task.next_at - now > MAX_DELAY:
         return DeleteMessage("not due for long")
     return RedeliverMessage(max(at, now + SECOND), "not due")

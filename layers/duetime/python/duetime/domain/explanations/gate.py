@@ -1,4 +1,4 @@
-"""Gates: the stages of a task's life, what blocks it there, and the facts from which explanations find that out."""
+"""Gates: the stages of a task's life, the reasons for a wait there, and the facts from which explanations find them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class GateName(StrEnum):
-    """What a task waits for, or its current stage.
+    """The reason for a task's wait, or its current stage.
 
     Attributes:
         CREATION: it was due before it was created.
@@ -57,7 +57,7 @@ class GateName(StrEnum):
         NOTIFICATION: its target, which has accepted the work and will report the outcome.
         RECOVERY: another worker, because its worker was lost.
         FOLLOW_UP: the follow-ups of its outcome: cleanup, its callback, releasing child nodes.
-        ENDED: nothing: it had ended before its user retried it or rolled it back.
+        ENDED: none: it had ended before its user retried it or rolled it back.
         NOT_RECORDED: unknown, because the record does not say.
     """
 
@@ -118,7 +118,7 @@ class OtherTask:
     Attributes:
         node: its name in the topology; empty if it is not a node.
         since: since when it holds the resource; `None` if unknown.
-        expires_at: when its hold expires unless a heartbeat renews it; `None` if it holds nothing.
+        expires_at: when its hold expires unless a heartbeat renews it; `None` if it has none.
     """
 
     task_id: TaskId
@@ -337,7 +337,7 @@ class RateFacts:
     """A rate that limits a task's starts.
 
     Attributes:
-        rate: the limit that holds: its own, or the pinned one.
+        rate: the limit in force: its own, or the pinned one.
         is_own: whether the task names it; otherwise a switch has set it.
         is_pinned: whether its owner has pinned the limit.
         paused_at: since when it is paused; `None` if it is not.

@@ -1,4 +1,4 @@
-"""The gate where an open task is now, and what it waits for there."""
+"""The gate where an open task is now, and the reason for its wait there."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def _closed(task: Task, facts: Facts) -> Iterator[Gate]:
 
 
 def _rates(task: Task, facts: Facts) -> Iterator[Gate]:
-    """The rate that keeps the task back: a paused one, else the one that lets it start last."""
+    """The rate that delays the task: a paused one, or else the one that lets it start last."""
     asked_at = max(facts.now, task.next_at)
     for each in sorted(facts.rates, key=lambda each: (each.paused_at is None, -each.turn)):
         key = each.rate.key

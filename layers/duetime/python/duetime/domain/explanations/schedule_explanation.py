@@ -237,14 +237,14 @@ def _of_task(stored: StoredSchedule, task: Task, found: Sequence[Task], now: Mil
 
 
 def _of_skip(stored: StoredSchedule, skip: Skipped, due_at: Millis, now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """What the schedule does to an occurrence whose task it will skip."""
+    """The reason for which the schedule will skip the task of an occurrence."""
     if stored.state is ScheduleState.PAUSED:
         return OccurrenceOutcome.PAUSED, _paused_text(stored, due_at, now)
     return OccurrenceOutcome.SKIPPED, f"It will not run: {skip.reason}."
 
 
 def _paused_text(stored: StoredSchedule, due_at: Millis, now: Millis) -> str:
-    """What a pause that lasts does to an occurrence."""
+    """The effect of a lasting pause on an occurrence."""
     text = f"It will not run: the schedule {_standing(stored)}."
     return text if due_at <= now else f"{text} If the schedule is resumed before {to_iso(due_at)}, it runs."
 
@@ -317,7 +317,7 @@ def _of_excluded(schedule: Schedule, occurrence: Occurrence) -> tuple[Occurrence
 
 
 def _of_coming(stored: StoredSchedule, occurrence: Occurrence, now: Millis) -> tuple[OccurrenceOutcome, str]:
-    """What will happen to a future occurrence."""
+    """The future of an occurrence that is still to come."""
     if stored.state is ScheduleState.ENDED:
         return OccurrenceOutcome.ENDED, "It will not run: the schedule has ended."
     if stored.remaining_runs == 0:
@@ -467,11 +467,11 @@ def _lost_at(schedule: Schedule, first: Millis, unit: Millis) -> Occurrence | No
 
 
 class OccurrenceOutcome(StrEnum):
-    """What happened to a time of a schedule.
+    """The outcome of a schedule's time.
 
     Attributes:
         RAN: its task has ended.
-        OPEN: its task has not ended; its explanation says what it waits for.
+        OPEN: its task has not ended; the task's explanation has the reason for its wait.
         PLANNED: it will run.
         LATE: it is due, and has no task yet.
         SKIPPED: its task was skipped before it started, because of the schedule or an earlier run.

@@ -172,7 +172,7 @@ class _Mark:
 def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[Part, ...]:
     """The life of a task, from its creation or due time, whichever is earlier, to its end or to now.
 
-    Time that the record does not explain is a part of its own.
+    Time that the record does not explain is a separate part.
 
     Args:
         task: the record.
@@ -334,7 +334,7 @@ def summary_of(task: Task, parts: Sequence[Part]) -> str:
 
 @frozen
 class SpentQuota:
-    """A quota of which an owner has nothing left.
+    """A quota that an owner has used up.
 
     Attributes:
         refuses: whether it refuses the creation; otherwise the task waits.
@@ -348,7 +348,7 @@ class SpentQuota:
 
 @frozen
 class StartConditions:
-    """What decides about the start of a task that is not created yet.
+    """The conditions for the start of a task that is not created yet.
 
     Attributes:
         now: when it was read.
@@ -386,7 +386,7 @@ class StartPreview:
 
     @property
     def text(self) -> str:
-        """The answer in words."""
+        """The explanation in words."""
         away = 0 if self.expected_start is None else self.expected_start - self.as_of
         when = (
             "It is not known when it would start."

@@ -29,7 +29,7 @@ _OF_CLOCK = {"timezone": "zone", "dst_gap": "gap", "dst_fold": "fold"}
 
 
 class Overlap(StrEnum):
-    """What happens to an occurrence that is due while the previous run is still open.
+    """The handling of an occurrence that is due while the previous run is still open.
 
     Attributes:
         SKIP: it does not run.
@@ -49,7 +49,7 @@ class Overlap(StrEnum):
 
 
 class OnExcluded(StrEnum):
-    """What happens to an occurrence at an excluded time.
+    """The handling of an occurrence at an excluded time.
 
     Attributes:
         SKIP: it does not run.
@@ -134,7 +134,7 @@ class ScheduleSpec:
         name: unique among the owner's schedules; empty for a generated one.
         clock: time zone, and rules for times that clock changes skip or repeat.
         calendars: names of calendars.
-        on_excluded: what happens to an occurrence that a calendar excludes.
+        on_excluded: the handling of an occurrence that a calendar excludes.
         extra_dates: additional date-times.
         excluded_dates: days and date-times without occurrences.
         spread_seconds: upper bound of a constant delay of all occurrences, derived from the schedule's name.

@@ -1,4 +1,4 @@
-"""What a schedule is expected to achieve, and whether it did. Decisions as values.
+"""The expectations of a schedule, and whether they were met. Decisions as values.
 
 A run counts at the end of its task's last attempt, if that succeeded. Runs are read after each deadline, and for a
 frequent schedule also earlier, after every `EXPECTATION_READS / 2` instants: so each success since the last deadline is
@@ -110,7 +110,7 @@ def after_window(
         state: the state before.
         window: the window that has passed.
         succeeded: the latest success in it.
-        is_planned: whether the schedule had an occurrence in it: a time of day without one expects nothing.
+        is_planned: whether the schedule had an occurrence in it: without one, a time of day expects nothing.
     """
     if window.is_period:
         after = replace(state, every_since=succeeded or window.deadline)

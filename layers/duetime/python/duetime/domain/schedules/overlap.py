@@ -125,15 +125,15 @@ def start_decision(
     if task.id not in waiting:
         if len(waiting) >= (most := waiting_limit(stored)):
             if task.schedule_ref is not None and task.schedule_ref.is_buffered:
-                # Occurrences of a backfill are not dropped: they ask again for a place in the queue.
+                # Occurrences of a backfill are not dropped: they request a place in the queue again.
                 later = now + _LONGEST_CHECK * OVERLAP_CHECK_INTERVAL
                 return StartDecision(Postponed(later, f"the run of {_nominal(ahead)}"), activity)
             reason = f"the run of {_nominal(ahead)}{_STILL_GOING}" + (f", and {len(waiting)} waiting" if most else "")
             return StartDecision(Skipped(reason, SkipCode.OVERLAP), activity)
         # Ids start with the original due times: missed occurrences arrive in any order.
         waiting = tuple(sorted((*waiting, task.id)))
-    # The next occurrence is notified when the one before it ends, and also checks in case the notification is lost; so
-    # do the others.
+    # The next occurrence is notified when the one before it ends, and also checks in case the notification is lost; the
+    # others do the same.
     position = min(waiting.index(task.id) + 1, _LONGEST_CHECK)
     verdict = Postponed(now + position * OVERLAP_CHECK_INTERVAL, f"the run of {_nominal(ahead)}")
     if ahead.id != activity.active:
@@ -156,7 +156,7 @@ def _for_the_latest(
 
 
 def no_run_left(stored: StoredSchedule, schedule_ref: ScheduleRef, activity: Activity) -> Skipped | None:
-    """Why an occurrence may not start because no run is left.
+    """The reason why an occurrence may not start if no run is left.
 
     Only started runs are counted, so too many may be placed: a late run was assumed to be lost.
     """

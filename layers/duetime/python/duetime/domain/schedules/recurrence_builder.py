@@ -193,7 +193,7 @@ def written(wall: Wall, offset: Millis) -> str:
 
 
 def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
-    """Describes what happened to skipped wall times.
+    """Describes the handling of skipped wall times.
 
     Args:
         walls: the first skipped times.

@@ -20,8 +20,8 @@ class Clock:
 
     Attributes:
         zone: the zone.
-        gap: what happens to a time of day that the clock skips.
-        fold: what happens to a time of day that the clock repeats.
+        gap: the handling of a time of day that the clock skips.
+        fold: the handling of a time of day that the clock repeats.
     """
 
     zone: Zone = UTC_ZONE

@@ -39,7 +39,7 @@ class RunStatus(StrEnum):
 
     Attributes:
         PLANNED: its time is in the future.
-        WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something.
+        WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something else.
         SKIPPED: it did not run by intention: a calendar, the previous run, a pause or a change of the schedule.
         MISSED: it should have run and did not, for example after an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.

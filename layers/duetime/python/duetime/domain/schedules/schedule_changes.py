@@ -166,7 +166,7 @@ def stopped_since(stored: StoredSchedule, found: Sequence[StoppedOccurrence]) ->
         return stored
     after, remaining = with_stopped(stored, (*stored.stopped, *more)), stored.remaining_runs
     if stored.is_permanent and stored.last_run is not None:
-        # The next occurrence is that very run, whatever happened to it.
+        # The next occurrence is that very run, in any state.
         same = [each for each in more if each.nominal == stored.last_run.nominal]
         last = [LastRun(each.task_id, each.nominal, each.revision) for each in same]
         return replace(after, last_run=last[0]) if last else after

@@ -1,4 +1,4 @@
-"""History of actions on a schedule: who did what, when, and why. Its occurrences have runs of their own.
+"""History of actions on a schedule: who did what, when, and why. Its occurrences have separate runs.
 
 As with tasks, an action is stored by the write that it causes, and the schedule keeps the latest.
 """

@@ -121,7 +121,7 @@ class StoredSchedule:
         version: incremented by each action of its owner, and when a failure pauses it; the ETag.
         incarnation: incremented by every write.
         generation: incremented by every expansion; stale timers are dropped by it.
-        done: the instant up to which occurrences are placed, or have a remark saying why not.
+        done: the instant up to which occurrences are placed, or have a remark with the reason.
         runs_limit: number of runs of its timing that may start in total, counted as `activity.begun` is; `None` for no
             limit.
         remaining_runs: number of runs that may still be placed; placed runs that do not start make room for others.
@@ -273,7 +273,7 @@ class StoredSchedule:
     def id_of(self, occurrence: Occurrence, purpose: str = "") -> TaskId:
         """The id of an occurrence's task: always the same, even if calendars change."""
         if purpose:
-            # Tasks with a purpose of their own survive changes of the schedule.
+            # Tasks with a separate purpose survive changes of the schedule.
             if occurrence.home is None:
                 return derived(self.uid.text, 0, occurrence.key, purpose).task_id(occurrence.due_at, self.shards)
             # The instant, independent of later changes of the zone.

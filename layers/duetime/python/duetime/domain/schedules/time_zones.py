@@ -96,7 +96,7 @@ _NEAR = 2 * DAY
 
 
 class Gap(StrEnum):
-    """What happens to a local time that the clock skips when it is set forward.
+    """The handling of a local time that the clock skips when it is set forward.
 
     Attributes:
         SKIP: there is no occurrence.
@@ -108,7 +108,7 @@ class Gap(StrEnum):
 
 
 class Fold(StrEnum):
-    """What happens to a local time that occurs twice, when the clock is set back.
+    """The handling of a local time that occurs twice, when the clock is set back.
 
     Attributes:
         FIRST: there is one occurrence, at the first time.

@@ -1,4 +1,4 @@
-"""History of actions on a task: who did what, when, and why. Attempts have records of their own.
+"""History of actions on a task: who did what, when, and why. Attempts have separate records.
 
 An action is stored by the write that it causes: it is an attribute of the record, and costs no write. Records of tasks
 without actions do not have the attribute.
@@ -69,7 +69,7 @@ class ActorType(StrEnum):
 
 @frozen
 class Attribution:
-    """Who performs an action, and why.
+    """The actor of an action, and the reason.
 
     Attributes:
         actor: the kind of actor.

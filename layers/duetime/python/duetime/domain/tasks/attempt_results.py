@@ -87,11 +87,13 @@ class Stopped:
 
 @frozen
 class Postponed:
-    """The target was not called, because something that it needs is not available or is switched off. Not an attempt.
+    """The target was not called, because something that it needs is not available or is switched off.
+
+    This is not an attempt.
 
     Attributes:
         until: when to check again.
-        reason: what the task waits for, for users: `lock db-17`.
+        reason: the reason for the task's wait, for users: `lock db-17`.
         rate_places: its places in the lines of its rates; `None` leaves them unchanged.
         keeps_before: key of the lock that it waits for as the first in line: it keeps its locks of smaller keys.
     """
@@ -102,7 +104,7 @@ class Postponed:
     keeps_before: str | None = None
 
     def __post_init__(self) -> None:
-        """Escape what UTF-8 cannot encode: the text may come from a broken package of handlers."""
+        """Escape characters that UTF-8 cannot encode: the text may come from a broken package of handlers."""
         object.__setattr__(self, "reason", writable(self.reason))
 
 
@@ -115,7 +117,7 @@ class SkipCode(StrEnum):
         CHANGED: its schedule was changed, or paused and resumed, after the task was placed.
         OVERLAP: a previous run of its schedule is still open.
         NO_RUNS_LEFT: the limit of runs of its schedule is reached.
-        GROUP: the members of its group did not end as its rule asks, or the group was removed.
+        GROUP: the members of its group did not end as its rule requires, or the group was removed.
     """
 
     DELETED = "deleted"

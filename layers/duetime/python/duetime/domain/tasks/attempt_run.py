@@ -223,7 +223,7 @@ class Run:
         }
         changes |= acknowledged(self.task)
         if self.task.rate_places:
-            # The next attempt has a start of its own.
+            # The next attempt has a separate start.
             changes["rate_places"] = {}
         if self.progress is not None:
             changes["progress"] = self.progress
@@ -267,7 +267,7 @@ def claim_undone(task: Task) -> TaskChanges:
     """Changes that undo a claim whose target was not called, so that it is not an attempt."""
     sets: TaskChanges = {"attempt": task.attempt - 1, **acknowledged(task)}
     if outlives_workers(task.target) and task.state is not State.ROLLING_BACK:
-        # The same applies to claims of workers that were lost meanwhile.
+        # The same applies to claims of workers that were lost in the meantime.
         sets["attempt"] = recorded_attempts(task)
     if task.started_at == task.run_at and (not task.awaiting_notification or seeks_job(task)):
         # The claim recorded it; nothing has started.
@@ -282,7 +282,7 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
     if last is not None and last.reason == wait.reason and last.since > _began_anew(task):
         return task.waits
     waits = (*task.waits, wait)
-    # The time limit of a wait for a lock counts from then, whatever the task waits for in between.
+    # The time limit of a wait for a lock counts from then, with any other waits in between.
     return _bounded(waits, _first_for_a_lock(task, waits))
 
 

@@ -1,4 +1,4 @@
-"""Long-running jobs in AWS whose end a task waits for: names and permissions of each service.
+"""Long-running jobs in AWS for whose end a task waits: names and permissions of each service.
 
 One entry per service. `duetime.adapters.targets.aws_jobs` makes the calls; the stack derives grants and rules from the
 entries.
@@ -179,7 +179,7 @@ console are not documented by AWS, and those of CodeBuild, Glue and Lambda were 
 
 
 def is_job(target: Target | None) -> bool:
-    """Whether the target is a job in AWS whose end is waited for."""
+    """Whether the target is a job in AWS for whose end the task waits."""
     return isinstance(target, AwsTarget) and target.is_job
 
 

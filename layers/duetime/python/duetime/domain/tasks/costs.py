@@ -1,4 +1,4 @@
-"""Estimated costs of tasks and their attempts: by assumed prices, for a worker that does nothing else meanwhile."""
+"""Estimated costs of tasks and their attempts: by assumed prices, for a worker without other work."""
 
 from __future__ import annotations
 

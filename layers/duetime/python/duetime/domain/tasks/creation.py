@@ -53,7 +53,7 @@ class Accepted(Generic[T]):
 
     Attributes:
         is_replay: whether an earlier request with the same key created the value; then this one did nothing.
-        on_conflict: what was done because another task held the unique key; `None` if the task was created.
+        on_conflict: the handling if another task had the unique key; `None` if the task was created.
     """
 
     value: T
@@ -93,7 +93,7 @@ class RememberedKey:
         body_hash: hash of the request's body.
         expires_at: when the key may be used again.
         edition: of the resource's name; a replay creates it only if the edition is unchanged.
-        on_conflict: what was done instead of creating the task, because the task with `task_id` held its unique key.
+        on_conflict: the handling in place of a creation, because the task with `task_id` had its unique key.
     """
 
     task_id: TaskId
@@ -125,7 +125,7 @@ class KeyTaking:
     Attributes:
         since_fence: lower bound of the fences of the task's attempts from then on: an earlier end does not free a key
             that was taken again.
-        after: nonce of the item as read, for a key that no task holds; `None` if there was no item.
+        after: nonce of the item as read, for a free key; `None` if there was no item.
     """
 
     owner: str
@@ -228,7 +228,7 @@ class Order:
 
     @property
     def parent_task_id(self) -> TaskId | None:
-        """The task that starts the new one: as the request names it, or the one whose handler sends it."""
+        """The task that creates the new one: the one in the request, or the one whose handler sends it."""
         return self.spec.parent_task_id or self.parent
 
     @property

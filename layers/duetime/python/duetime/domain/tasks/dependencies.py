@@ -1,4 +1,4 @@
-"""What an ordinary task waits for before it may start: other tasks, and occurrences of schedules."""
+"""The dependencies of an ordinary task before its start: other tasks, and occurrences of schedules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dependency:
     """One thing that a task waits for: a task, or an occurrence of a schedule.
 
     Attributes:
-        task_id: the task; of an occurrence, the one that was found for it last, `None` before.
+        task_id: the task; for an occurrence, the one last found for it, `None` before.
         occurrence: the occurrence; `None` for a task that was named by its id.
         outcome: as remembered in case the task's record expires first; `None` while it is read from the record.
     """
@@ -55,7 +55,7 @@ class Dependencies:
 
     @property
     def forgotten(self) -> Dependencies:
-        """The same, for a retry: how they ended is read anew."""
+        """The same, for a retry: the outcomes are read anew."""
         return replace(self, on=tuple(replace(each, outcome=None) for each in self.on))
 
     @property

@@ -29,7 +29,7 @@ SKIPPED = "skipped"
 
 @frozen
 class OccurrenceRun:
-    """What an occurrence has come to.
+    """The state of an occurrence.
 
     Attributes:
         task: its task; `None` if there is none that runs.
@@ -61,7 +61,7 @@ class Found:
 
     @property
     def name(self) -> str:
-        """What a person calls it: the task's id, or the occurrence."""
+        """Its name for people: the task's id, or the occurrence."""
         occurrence = self.dependency.occurrence
         if occurrence is None or self.task is not None:
             return f"the task {self.dependency.task_id}"

@@ -1,4 +1,4 @@
-"""Tasks that wait for an event, and the signals that say that it has happened."""
+"""Tasks that wait for an event, and the signals of its occurrence."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _ALL_STEPS = 1_000_000
 """Maximum number of steps on all signals together: of about 50 000 small signals, and a second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
-"""Reading a signal takes about as long as so many steps, and one more for so many bytes."""
+"""Reading a signal takes about as long as this many steps, and one more for this many bytes."""
 
 
 @frozen
 class AwaitedEvent:
-    """What tasks wait for: an event of one owner, by its name and key.
+    """The awaited event: of one owner, with its name and key.
 
     Attributes:
         key: distinguishes events with the same name; empty for none.
@@ -163,7 +163,7 @@ def has_left(task: Task, event: AwaitedEvent) -> bool:
 
 
 def waiting_time(task: Task, target: EventTarget, now: Millis) -> Postponed | None:
-    """How long a due task still waits; `None` if it has timed out."""
+    """The remaining wait of a due task; `None` if it has timed out."""
     # As an approval: a task that was due before its creation has the full time; a retried one waits again.
     since = max(task.due_at, task.created_at, task.reopened_at or 0)
     until = since + target.timeout_seconds * SECOND

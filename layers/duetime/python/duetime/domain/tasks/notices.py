@@ -1,4 +1,4 @@
-"""Notices to a task's creator, without code of their own: the task failed for good, is late, or runs long."""
+"""Notices to a task's creator, without the creator's code: the task failed for good, is late, or runs long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types whose handlers are in packages with functions of their own, and the tokens of their attempts."""
+"""Types whose handlers are in packages with separate functions, and the tokens of their attempts."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class RequestBody:
 
 
 class AuthScheme(StrEnum):
-    """How a secret is sent in a header.
+    """The form of a secret in a header.
 
     Attributes:
         BEARER: `Authorization: Bearer`, with the secret.
@@ -291,7 +291,7 @@ class Query(StrEnum):
 
 @frozen
 class CallBatch:
-    """How tasks share the calls of an endpoint.
+    """The way in which tasks share the calls of an endpoint.
 
     Attributes:
         max_size: most tasks of one call.
@@ -351,7 +351,7 @@ class AwsTarget:
         service: of the resource.
         waits: whether to wait for the end of a Lambda function; otherwise the function notifies of it.
         detail_type: of the event on an event bus; empty for the task's type.
-        is_job: whether it is a long-running job in AWS whose end is waited for: see `aws_jobs`.
+        is_job: whether it is a long-running job in AWS for whose end the task waits: see `aws_jobs`.
         place: where a job runs: the ARN of the cluster of an ECS task, or of the queue of a Batch job.
         container: for an ECS task, the container that receives the task's facts.
         parameters: for a job, additional parameters of the request that starts it: a JSON object as text, or empty.
@@ -393,7 +393,7 @@ class TopologyTarget:
 
 
 class OnTimeout(StrEnum):
-    """What happens to an approval that was not decided in time.
+    """The handling of an approval that was not decided in time.
 
     Attributes:
         FAIL: the task fails.
@@ -408,7 +408,7 @@ class OnTimeout(StrEnum):
 
 @frozen
 class ApprovalTarget:
-    """A person who approves or rejects; nothing is called.
+    """A person who approves or rejects; there is no call.
 
     Attributes:
         timeout_seconds: time limit after the due time.
@@ -420,7 +420,7 @@ class ApprovalTarget:
 
 @frozen
 class EventTarget:
-    """An event that is waited for; nothing is called.
+    """An event for which the task waits; there is no call.
 
     Attributes:
         event: name of the event.

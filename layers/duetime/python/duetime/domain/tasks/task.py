@@ -33,7 +33,7 @@ _UPLOADED = "upload"
 
 
 class ContentPlace(StrEnum):
-    """Where content is stored, depending on its compressed size."""
+    """The place of a content, depending on its compressed size."""
 
     RECORD = "record"
     ITEM = "item"
@@ -49,7 +49,7 @@ class ContentPlace(StrEnum):
 
 @frozen
 class UploadedBytes:
-    """What is known of an uploaded payload without reading it.
+    """The known facts about an uploaded payload, without reading it.
 
     Attributes:
         size: how many bytes it has.
@@ -61,12 +61,12 @@ class UploadedBytes:
 
     @property
     def name(self) -> str:
-        """The name of the content, which says it; a content type has characters that keys in S3 should not have."""
+        """The name of the content, with its type; a content type has characters that keys in S3 should not have."""
         return f"{_UPLOADED}.{self.size}.{urlsafe_b64encode(self.content_type.encode()).decode().rstrip('=')}"
 
     @classmethod
     def of_name(cls, name: str) -> UploadedBytes | None:
-        """What such a name says; `None` for that of another content."""
+        """The content type in such a name; `None` for that of another content."""
         kind, _, rest = name.partition(".")
         if kind != _UPLOADED:
             return None
@@ -81,9 +81,8 @@ class Content:
     Attributes:
         place: where the bytes are stored: in the record, in an item of their own, or in S3.
         name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`, or that of an
-            uploaded payload. A writer that may still be rejected (a change, an attempt) uses a name of its own, so it
-            overwrites no other content.
-        data: the bytes; `None` if they are outside and have not been fetched.
+            uploaded payload. A writer that may still be rejected (a change, an attempt) uses a separate name, so it
+            overwrites no other content. data: the bytes; `None` if they are outside and have not been fetched.
     """
 
     place: ContentPlace
@@ -206,7 +205,7 @@ class Progress:
     message: str = ""
 
     def __post_init__(self) -> None:
-        """Escape what cannot be stored, and truncate the message."""
+        """Escape characters that cannot be stored, and truncate the message."""
         message = writable(self.message)
         object.__setattr__(self, "message", message[: most_characters(message, MAX_PROGRESS_MESSAGE_LENGTH)])
 
@@ -332,7 +331,7 @@ class Task(TaskOptions):
 
     @property
     def claims(self) -> int:
-        """How often it was claimed: its fence without the epoch."""
+        """The number of its claims: its fence without the epoch."""
         return self.fence % FENCES_PER_EPOCH
 
     @property

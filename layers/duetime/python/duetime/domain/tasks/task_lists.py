@@ -4,7 +4,7 @@ The lists are derived from the table's stream, so they cost the path of a task n
 batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; it
 lacks no task that belongs to it. There are two kinds:
 
-* Postings, for what does not change: a task is added once and never removed. Many postings share an item.
+* Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
 * Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
   of changes. A task that starts, runs and ends within one batch has none. They have the nodes of topologies, too:
   each list is one read more for a page.
@@ -85,7 +85,7 @@ class ListName:
     """One list of one owner.
 
     Attributes:
-        value: what the tasks have in common; empty if the kind says it.
+        value: the common property of the tasks; empty if the kind determines it.
         of_nodes: whether it has the nodes of topologies, or the other tasks, in a kind that separates them.
     """
 
@@ -292,7 +292,7 @@ def _has_ended(before: TaskSnapshot | None, after: TaskSnapshot) -> bool:
 
 
 def _facets(task: TaskSnapshot) -> list[ListName]:
-    """The lists that a task belongs to by what it is."""
+    """The lists that a task belongs to by its unchangeable properties."""
     found = [(ListKind.TYPE, task.type), *((ListKind.TAG, f"{key}:{value}") for key, value in task.tags.items())]
     if task.name:
         found.append((ListKind.NAME, task.name))

@@ -154,7 +154,7 @@ class Until(StrEnum):
 
 
 class OnConflict(StrEnum):
-    """What happens to a creation whose unique key is held by another task.
+    """The handling of a creation whose unique key another task has.
 
     Attributes:
         KEEP: nothing is created; the response is the task that holds the key.
@@ -172,7 +172,7 @@ class Unique:
     """Makes a task the only one with its key among its owner's tasks.
 
     Attributes:
-        on_conflict: what happens to this creation if another task holds the key; later creations have their own.
+        on_conflict: the handling of this creation if another task has the key; later creations have separate ones.
     """
 
     key: str
@@ -205,7 +205,7 @@ def unique_of(unique: Unique | None, debounce: Debounce | None) -> Unique | None
 
 
 class AfterFailure(StrEnum):
-    """What happens to the line of an ordered key after the final failure of a task.
+    """The handling of an ordered key's line after the final failure of a task.
 
     Attributes:
         CONTINUE: the next task runs.
@@ -221,7 +221,7 @@ class OrderKey:
     """Makes the tasks of an owner with the same key run one after another, in the order of their creation.
 
     Attributes:
-        on_failure: what happens after the final failure of this task.
+        on_failure: the handling after the final failure of this task.
     """
 
     key: str
@@ -230,7 +230,7 @@ class OrderKey:
 
 @frozen
 class NotifyOn:
-    """Which events of a task are notified, and to whom.
+    """The events of a task that are notified, and the receiver.
 
     Attributes:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.

@@ -1,4 +1,4 @@
-"""What tasks to create are like, and the defaults of their types: options that a task has unless it is given them."""
+"""Tasks to create, and the defaults of their types: options that a task has unless its creation gives others."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class OwnerTypes:
 
 @frozen
 class HandlerDescription:
-    """What a deployment knows about the handler of a type.
+    """A deployment's knowledge about the handler of a type.
 
     Attributes:
         phases: the phases that it offers.
@@ -201,7 +201,7 @@ def _kept(spec: TaskSpec) -> set[str]:
 
 @frozen
 class TypeStatus:
-    """What an owner can know about a type.
+    """An owner's view of a type.
 
     Attributes:
         handler: its handler; `None` if there is none, or if the handlers are not known.
@@ -223,7 +223,7 @@ class TypeStatus:
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """Where each of the defaults comes from: `handler` or `owner`."""
+        """The source of each of the defaults: `handler` or `owner`."""
         return {name: "owner" if name in self._own else "handler" for name in self.defaults}
 
     @property

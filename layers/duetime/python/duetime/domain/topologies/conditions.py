@@ -31,7 +31,7 @@ class ConditionFailed(Exception):
 
 @frozen
 class ParentEnd:
-    """How a parent ended.
+    """A parent's outcome.
 
     Attributes:
         outcome: its outcome; `None` if it is open.

@@ -27,7 +27,7 @@ GRAPH_FIELDS = ("nodes", "on_failure", "timeout_seconds", "outputs")
 
 
 class OnFailure(StrEnum):
-    """What happens to a topology when a node has failed.
+    """The handling of a node's failure in a topology.
 
     Attributes:
         STOP: no more nodes start; running nodes continue to their end.

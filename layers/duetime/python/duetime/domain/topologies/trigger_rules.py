@@ -25,7 +25,7 @@ from duetime_common.frozen_classes import frozen
 
 
 class TriggerRule(StrEnum):
-    """How the parents of a node must end for it to run.
+    """The outcomes of a node's parents that let it run.
 
     Attributes:
         ALL_SUCCESS: all have succeeded.

@@ -34,7 +34,7 @@ class BulkExecutor:
     Attributes:
         filter_steps: steps of operations on all tasks that match a filter.
         topology_steps: steps of operations on the nodes of a topology.
-        purge_steps: returns the steps of purges, whose parts few invocations need.
+        purge_steps: returns the steps of purges, which few invocations need.
     """
 
     store: BulkStore

@@ -49,7 +49,7 @@ class BulkRequests:
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.
-        signals: returns what wakes the tasks that wait for an event.
+        signals: returns the service that wakes tasks that wait for an event.
         read_request: parses a stored request body.
     """
 
@@ -173,7 +173,7 @@ _TRIES = 5
 
 
 class NoLongerMatched(Exception):
-    """A task matched the filter when it was read, and no longer does: it is left alone, and not reported."""
+    """A task matched the filter when it was read, but no longer does: it is left alone, and not reported."""
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ class FilteredTasks:
         return self._apply(owner, action, lambda task: erase(owner, task.id, task.version))
 
     def purge(self, owner: str, action: FilterAction, purge: Callable[[Task], object]) -> FilterResult:
-        """Purge a piece of the tasks with a function that purges one; the filter asks for all states that it means."""
+        """Purge a piece of the tasks with a function that purges one; the filter asks for all matching states."""
         return self._apply(owner, action, purge)
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:

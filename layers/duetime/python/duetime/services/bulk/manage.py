@@ -125,7 +125,7 @@ class BulkOperations:
         """Stop a topology's running operation of an earlier request, unless it is of the same kind.
 
         Returns:
-            The operation that was stopped, or that continues and was asked for another pass; `None` if none was
+            The operation that was stopped, or that continues with a request for another pass; `None` if none was
             running.
         """
         for _ in range(_TRIES):

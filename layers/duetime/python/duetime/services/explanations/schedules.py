@@ -1,4 +1,4 @@
-"""Explains what happened at a scheduled time; reads stored data, and changes nothing."""
+"""Explains the outcome of a scheduled time; reads stored data, and changes nothing."""
 
 from __future__ import annotations
 

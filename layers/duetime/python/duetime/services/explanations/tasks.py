@@ -1,4 +1,4 @@
-"""Explains tasks: reads the record and the gates that it may wait at, and changes nothing."""
+"""Explains tasks: reads the record and the gates where it may wait, and changes nothing."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TaskExplainer:
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
     def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
-        """What would keep a task from starting that is not created yet, under present conditions."""
+        """The conditions that would delay a task's start, under present conditions, before it is created."""
         facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
         waits = [blocked_gate(task, facts, GateState.AHEAD)] if facts.parents or facts.occurrences else []
         return facts, (*waits, *closed_gates(task, facts))
@@ -116,7 +116,7 @@ class TaskExplainer:
         )
 
     def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
-        """A lock with its line; if the owner alone uses it, also with the tasks that hold it."""
+        """A lock with its line; if the owner alone uses it, also with its holders."""
         lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
         lock = lock.living(now)
         if claim.name.owner == SYSTEM:
@@ -150,7 +150,7 @@ class TaskExplainer:
         )
 
     def _rates(self, task: Task, switches: Switches, now: Millis) -> tuple[RateFacts, ...]:
-        """The rates that limit a task's starts, as the parts know them that it would ask."""
+        """The rates that limit a task's starts, in the state of the parts that it would use."""
         asked = [(SYSTEM, rate) for rate in switches.rates(task)] + (
             [] if task.rate is None else [(task.owner, task.rate)]
         )
@@ -189,7 +189,7 @@ class TaskExplainer:
         return stored, tuple(_other(each) for each in found if each.finished_at is None)
 
     def _blockers(self, task: Task) -> dict[str, Any]:
-        """What a blocked task waits for."""
+        """The dependencies of a blocked task."""
         if task.state is not State.BLOCKED or task.after is None:
             return {"parents": self._parents(task)} if task.state is State.BLOCKED else {}
         # Few tasks wait for others, so the module is imported only for them.
@@ -261,7 +261,7 @@ class StartPreviewer:
     """Estimates when a task would start if it were created now.
 
     Attributes:
-        quotas: the quotas of owners and what they use; `None` if the deployment has none.
+        quotas: the quotas of owners and their usage; `None` if the deployment has none.
     """
 
     creator: TaskCreator

@@ -66,7 +66,7 @@ _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
 
 
 class CompletionSteps(Protocol):
-    """Does what follows an outcome."""
+    """Does the follow-up of an outcome."""
 
     @property
     def is_here(self) -> bool:
@@ -84,11 +84,11 @@ class CompletionSteps(Protocol):
 
 @frozen
 class InlineCompletion:
-    """Does what follows an outcome in this process, under the attempt's lease, as workers do.
+    """Does the follow-up of an outcome in this process, under the attempt's lease, as workers do.
 
     Attributes:
         retention: how long a finished task is kept.
-        attempt_steps: creates what stores the steps of a cleanup.
+        attempt_steps: creates the store for the steps of a cleanup.
         occurrence_listener: notified when an occurrence of a schedule has ended.
         node_listener: notified when a topology or one of its nodes has ended.
         dependency_listener: notified when a task has ended that others wait for.
@@ -210,7 +210,7 @@ class DelegatedCompletion:
 
 
 def _is_followed(task: Task) -> bool:
-    """Whether steps follow its outcome, whatever phases its target offers."""
+    """Whether steps follow its outcome, for any phases that its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
     is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
     return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))
@@ -339,7 +339,7 @@ class LateNotices:
     def send(self, message: Message, late_at: Millis) -> None:
         """Send a notice, after the trigger has found it due, for a task that is still late and has had none.
 
-        A notice that is given up remains unsent: the recovery scans of its timer's minute check the task again.
+        A notice that is abandoned remains unsent: the recovery scans of its timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.
@@ -376,7 +376,7 @@ class TracebackRecorder:
     pages: ConsolePages
 
     def record(self, task: Task, failed: Failed) -> None:
-        """Log a traceback, and store it if the store answers: the outcome must not wait for it."""
+        """Log a traceback, and store it if the store responds: the outcome must not wait for it."""
         if not failed.traceback:
             return
         telemetry = self.runtime.telemetry

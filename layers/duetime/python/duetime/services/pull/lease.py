@@ -186,12 +186,12 @@ class LeaseService:
         self.messages.settle(ends)
         for each in ends:
             if isinstance(each.end, Leased):
-                # Claimed slightly early, so that the claim's own time makes no task late; handed out no earlier.
+                # Claimed slightly early, so that the claim's own time makes no task late; delivered no earlier.
                 self.runtime.clock.sleep_until(each.end.task.next_at)
         return ends
 
     def _put_back(self, leased: Leased, reason: str) -> None:
-        """Return a lease that was not handed out; the task waits for the given reason."""
+        """Return a lease that was not delivered; the task waits for the given reason."""
         try:
             end = self.claims.put_back(leased.task, reason)
         except Unavailable as error:
@@ -225,7 +225,7 @@ class LeaseClaims:
             return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
-        """Return a claim that was not handed out; the task waits for the given reason.
+        """Return a claim that was not leased; the task waits for the given reason.
 
         Raises:
             Unavailable: the store did not answer.
@@ -311,7 +311,7 @@ class LeaseClaims:
         return self._ended(end)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
-        """The disposition of a message whose claim was rejected; worker functions do what follows an outcome."""
+        """The disposition of a message whose claim was rejected; worker functions do the follow-up of an outcome."""
         retain_paused(self.stores.tasks, self.stores.contents, task)
         refusal = after_refusal(task, delivery.message, self.runtime.now())
         self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
@@ -323,7 +323,7 @@ class LeaseClaims:
                 return disposition
 
     def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
-        """The disposition of a message whose task was not handed out."""
+        """The disposition of a message whose task was not leased."""
         if not isinstance(end, Applied):
             return self._later("another worker took it over")
         if end.task.is_terminal and end.task.finished_at is None:
@@ -381,7 +381,7 @@ class ClaimedDelivery:
 
 @frozen
 class PullMessages:
-    """Settles messages; an unsettled message comes back at its present visibility."""
+    """Settles messages; an unsettled message returns at its present visibility."""
 
     queues: PullQueues
     runtime: Runtime
@@ -433,7 +433,7 @@ class PullLocks:
         """Take all locks that a task needs, until its lease ends.
 
         Returns:
-            Nothing if it has them all; else the task must be postponed or skipped as returned, and `give_back`
+            Nothing if it has them all; otherwise the task must be postponed or skipped as returned, and `give_back`
             must follow.
         """
         if held := self.start_gate.held(task):

@@ -1,1 +1,1 @@
-"""Quotas: what each owner may use, what it uses, and who may change that."""
+"""Quotas: each owner's limits and usage, and the right to change them."""

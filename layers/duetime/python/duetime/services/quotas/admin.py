@@ -1,4 +1,4 @@
-"""Shows the quotas of owners and what they use, and sets them."""
+"""Shows the quotas of owners and their usage, and sets them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_SCHEDULES = 10_000
 
 @frozen
 class QuotaUsage:
-    """Reads what owners use of their quotas."""
+    """Reads the owners' usage of their quotas."""
 
     use: QuotaUseStore
     open_tasks: OpenTasks
@@ -39,7 +39,7 @@ class QuotaUsage:
     runtime: Runtime
 
     def of(self, owner: str, limits: Quotas) -> Mapping[Quota, float]:
-        """What an owner uses of each limited quota: in a second, or at once.
+        """An owner's usage of each limited quota: in a second, or at once.
 
         Raises:
             Unavailable: the store did not answer.
@@ -47,7 +47,7 @@ class QuotaUsage:
         return {quota: self.used(owner, quota) for quota in Quota if limits.limit(quota) is not None}
 
     def used(self, owner: str, quota: Quota) -> float:
-        """What an owner uses of a quota: in a second, or at once.
+        """An owner's usage of a quota: in a second, or at once.
 
         Raises:
             Unavailable: the store did not answer.

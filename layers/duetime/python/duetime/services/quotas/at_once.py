@@ -1,4 +1,4 @@
-"""Limits what owners have at once: attempts, topologies, requests that wait, and leases."""
+"""Limits an owner's concurrent resources: attempts, topologies, requests that wait, and leases."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunningTopologies:
         return sum(hold.number for hold in self._open(owner, holds).values())
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology must not run now; `None` if it may. A topology that is alone may run, whatever its size.
+        """Why a topology must not run now; `None` if it may. A topology may run alone with any size.
 
         Stored first and counted then, so that no two topologies are admitted to the same room.
         """
@@ -110,7 +110,7 @@ class WaitingRequests:
 
 @frozen
 class Place:
-    """A place that is wanted, or taken.
+    """A wanted or taken place.
 
     Attributes:
         nonce: identifies the taker.
@@ -205,7 +205,7 @@ def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
 class AttemptQuota:
     """Limits how many attempts of each owner worker functions run at once: each has a place, renewed with its lease.
 
-    It never raises: a store that does not answer limits nobody.
+    It never raises: a failing store limits nobody.
     """
 
     book: QuotaBook
@@ -236,7 +236,7 @@ class AttemptQuota:
         return None
 
     def renew(self, task: Task, until: Millis) -> None:
-        """Keep the place of an attempt that goes on."""
+        """Keep the place of an attempt that continues."""
         if (place := self._places.get((task.id, task.fence))) is not None:
             with suppress(Unavailable):
                 now = self.runtime.now()
@@ -249,7 +249,7 @@ class AttemptQuota:
                 self.use.drop(place.owner, place.quota, str(place.number), place.nonce)
 
     def _postponed(self, task: Task, limit: int) -> Postponed:
-        # Each check has raised the fence and given the attempt back.
+        # Each check has raised the fence and undone the attempt.
         checks = max(0, task.claims - task.attempt)
         longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
         wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)

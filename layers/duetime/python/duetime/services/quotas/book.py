@@ -34,7 +34,7 @@ class QuotaBook:
         """The quotas of an owner as of a moment ago. Never raises."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= QUOTAS_LIFE:
-            # Set before the read: other threads continue with the known quotas. Without any, they read, too.
+            # Set before the read: other threads continue with the known quotas. If none are known, they read as well.
             self._asked_at = now
             try:
                 self._known = self.store.read(consistent=False)
@@ -78,7 +78,7 @@ class _Sent:
 class DispatchPace:
     """Delays messages of owners with a quota of attempts, so that others' tasks do not wait behind them.
 
-    Without it, workers would receive all of them at once, only to find that most of their tasks must wait.
+    Otherwise, workers would receive all of them at once, only to find that most of their tasks must wait.
     """
 
     book: QuotaBook

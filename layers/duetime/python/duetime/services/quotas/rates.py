@@ -1,9 +1,9 @@
-"""Counts what owners use in a second, and how many open tasks they have.
+"""Counts the owners' usage in a second, and their open tasks.
 
 The use of a rate is counted by portions. Below half of the limit, a process counts for itself, and reports to the store
-when it has used a portion; it begins at a random part of one. So on average the reports are what was used, however
-short the lives of the processes are, and most requests write nothing. Above half of the limit, a process asks the store
-for a portion before it uses it, so that many processes cannot exceed the limit together.
+when it has used a portion; it begins at a random part of one. So on average the reports equal the usage, however short
+the lives of the processes are, and most requests write nothing. Above half of the limit, a process asks the store for a
+portion before it uses it, so that many processes cannot exceed the limit together.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _MOST_OWNERS = 1_000
 
 @dataclass(slots=True)
 class _Use:
-    """The use of an owner as one process knows it.
+    """An owner's usage, as one process knows it.
 
     Attributes:
         read_at: when the counts were read.
-        unreported: what the process has used and not reported, by quota.
-        granted: what the store has granted and the process has not used, by quota.
+        unreported: the process's unreported usage, by quota.
+        granted: the portion granted by the store that the process has not used, by quota.
     """
 
     counts: WindowCounts
@@ -51,14 +51,14 @@ class _Use:
 
 @frozen
 class RateMeter:
-    """Counts what owners use in a second. A store that does not answer limits nobody."""
+    """Counts the owners' usage in a second. A failing store limits nobody."""
 
     store: QuotaUseStore
     runtime: Runtime
     _known: dict[str, _Use] = field(default_factory=dict, init=False)
 
     def counts(self, owner: str) -> WindowCounts:
-        """What an owner has used, at most `QUOTA_USE_LIFE` ago."""
+        """An owner's usage, at most `QUOTA_USE_LIFE` ago."""
         return self._use(owner).counts
 
     def check(self, owner: str, limits: Quotas, quotas: Sequence[Quota]) -> None:
@@ -73,7 +73,7 @@ class RateMeter:
                 raise QuotaExceeded(quota.value, limit, wait)
 
     def count(self, owner: str, limits: Quotas, amounts: Mapping[Quota, int]) -> None:
-        """Count what a request uses.
+        """Count a request's usage.
 
         Raises:
             QuotaExceeded: a rate is used up.
@@ -97,12 +97,12 @@ class RateMeter:
             self._add(owner, use, quota, due * size, None)
 
     def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
-        """Use what was granted, or ask for a portion.
+        """Use the granted portion, or ask for another.
 
         Raises:
             QuotaExceeded: there is none.
         """
-        # The next portion begins at random again, so what is not reported is made up for by what was reported early.
+        # The next portion begins at random again, so unreported usage is balanced by usage that was reported early.
         use.unreported.pop(quota, None)
         granted = use.granted.pop(quota, 0)
         if granted < amount:

@@ -168,7 +168,7 @@ class ExpansionPlanner:
         return replace(stored, incarnation=stored.incarnation + 1)
 
     def _pause(self, stored: StoredSchedule, refusal: Exception, calendars: Sequence[Calendar]) -> None:
-        """Pause a schedule whose tasks cannot be created; nothing else is to be done."""
+        """Pause a schedule whose tasks cannot be created; there is nothing else to do."""
         if stored.state is ScheduleState.ACTIVE:
             now = self.runtime.now()
             stopped = self.stopped_occurrences
@@ -264,7 +264,7 @@ class ExpansionPlanner:
         return list(open_runs.values())
 
     def _without_those_that_never_began(self, stored: StoredSchedule, activity: Activity) -> Activity:
-        """Do not count runs that a lock or a rate held until they were cancelled or had expired."""
+        """Do not count runs that a lock or a rate delayed until they were cancelled or had expired."""
         known = [*activity.counted, *([] if activity.active is None else [activity.active])]
         unbegun = [task for task in self.stores.tasks.read_many(known, consistent=True).values() if never_began(task)]
         if not unbegun:
@@ -414,7 +414,7 @@ def check_deadlines(
 
 
 def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
-    """When to set a timer so that the trigger, which reads ahead, meets it after a deadline."""
+    """The time of a timer that lets the trigger, which reads ahead, find it after a deadline."""
     return deadline + look_ahead + MINUTE
 
 

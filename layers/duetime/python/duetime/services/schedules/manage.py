@@ -188,8 +188,8 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule gets the new reason.
 
-        A schedule that is paused for the same reason stays as it is, whatever its version: the first response may have
-        been lost.
+        A schedule that is paused for the same reason does not change, at any version: the first response may have been
+        lost.
 
         `check` raises if the schedule, just before it is written, must not be paused.
 
@@ -231,7 +231,7 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
 
-        An active schedule stays as it is, whatever its version, as in `pause`.
+        An active schedule does not change, at any version, as in `pause`.
 
         `check` raises if the schedule, just before it is written, must not be resumed.
 

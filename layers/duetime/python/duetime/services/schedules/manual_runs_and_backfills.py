@@ -89,7 +89,7 @@ class ManualRuns:
         traceparent: str | None = None,
         wanted: ManualRun = _NOW,
     ) -> Accepted[Task]:
-        """Run a schedule's task once, whatever its recurrence and even if the schedule is paused.
+        """Run a schedule's task once, with any recurrence and even if the schedule is paused.
 
         Args:
             owner: owner of the schedule.
@@ -122,7 +122,7 @@ class ManualRuns:
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # What is remarked on an occurrence of the timing, such as a skip, should not concern this run.
+        # Remarks on an occurrence of the timing, such as a skip, should not affect this run.
         nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat has the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
@@ -141,7 +141,7 @@ class ManualRuns:
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored, payload))
         with suppress(Unavailable, ScheduleNotFound):
-            # Counted before its message is sent: if the count is lost, the worker that takes the task adds it.
+            # Counted before its message is sent: if the count is lost, the worker that claims the task adds it.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
@@ -184,7 +184,7 @@ class ManualRuns:
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if _found(stored, run_id) is not None:
-                # A concurrent repeat of the same request was first: its backfill stays as it is.
+                # A concurrent repeat of the same request was first: its backfill does not change.
                 return stored
             if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
@@ -221,7 +221,7 @@ class ManualRuns:
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished one stays as it is.
+        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished one does not change.
 
         Raises:
             BackfillNotFound: the schedule has none of this id.

@@ -283,7 +283,7 @@ class _ForecastReading:
 
 @frozen
 class AwaitedOccurrences:
-    """`duetime.ports.tasks.OccurrenceFinder` for schedules of which neither knows that anybody waits."""
+    """`duetime.ports.tasks.OccurrenceFinder` for schedules that are not yet known to have waiting tasks."""
 
     stores: Stores
     clock: Clock

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 @frozen
 class RepeatedRequests:
-    """Stores which object each idempotency key stands for."""
+    """Stores the object of each idempotency key."""
 
     keys: KeyStore
 
     def known(self, owner: str, key: IdempotencyKey | None, now: Millis) -> RememberedKey | None:
-        """The object that a key stands for; `None` for the first request, or without a key.
+        """The object of a key; `None` for the first request, or without a key.
 
         Raises:
             KeyReused: it was used with a different request.
@@ -63,7 +63,7 @@ class RepeatedRequests:
     def remember(
         self, owner: str, key: IdempotencyKey, made: TaskId, now: Millis, edition: int = 0
     ) -> RememberedKey | None:
-        """Record what a key stands for before it is created.
+        """Record a key's object before it is created.
 
         Args:
             owner: owner of the key.
@@ -73,7 +73,7 @@ class RepeatedRequests:
             edition: edition of the object's name.
 
         Returns:
-            The object that the key stands for if a concurrent request was first, else `None`.
+            The object of the key if a concurrent request was first, else `None`.
 
         Raises:
             KeyReused: it was used with a different request.

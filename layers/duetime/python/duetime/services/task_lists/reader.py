@@ -144,7 +144,7 @@ class TaskFinder:
         return self._all(replace(query, failed_only=True), _bounds(query, wanted))
 
     def _due(self, query: ListQuery, due: Range, bounds: Range) -> list[Source]:
-        """Tasks due in a range: by the times in their ids, and those whose due time is another."""
+        """Tasks due in a range: by the times in their ids, and those with a changed due time."""
         moved = self._moved(query, due)
         if moved is None:
             return self._all(query, bounds)

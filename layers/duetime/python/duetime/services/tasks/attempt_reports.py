@@ -154,7 +154,7 @@ class PackagedAttempts:
     """Processes the reports of attempts; their leases are renewed by the workers that wait for them.
 
     Attributes:
-        attempt_steps: creates what stores the steps of an attempt's phase.
+        attempt_steps: creates the store for the steps of an attempt's phase.
     """
 
     tasks: TaskStore
@@ -185,5 +185,5 @@ class PackagedAttempts:
         return isinstance(result, Applied)
 
     def steps(self, task: Task, phase: Phase) -> StepKeeper:
-        """What stores the steps of a phase."""
+        """The store for the steps of a phase."""
         return self.attempt_steps(lambda: True, task, phase)

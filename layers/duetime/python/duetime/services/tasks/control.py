@@ -74,7 +74,7 @@ class TaskControl:
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Pause a task that has not started; ask a running one to pause, which it does when it can.
 
-        A paused task stays as it is, whatever its version: the response to the first request may have been lost.
+        A paused task does not change, at any version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
@@ -108,8 +108,8 @@ class TaskControl:
     def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Resume a paused task: at its due time if that is still ahead, else now.
 
-        A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused stays
-        as it is, whatever its version: the response to the first request may have been lost.
+        A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
+        not change, at any version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
@@ -129,7 +129,7 @@ class TaskControl:
         raise StateConflict(task, "resumed")
 
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Run a task that has not started now; a running task stays as it is.
+        """Run a task that has not started now; a running task does not change.
 
         The same holds if an earlier copy of this request, with the same version, has run it; and for `retry`.
         """
@@ -151,7 +151,7 @@ class TaskControl:
         by: Attribution = BY_SYSTEM,
         nodes: tuple[str, ...] = (),
     ) -> Task:
-        """Retry a failed task from its first attempt on; a task that is being retried already stays as it is.
+        """Retry a failed task from its first attempt on; a task that is being retried already does not change.
 
         Args:
             owner: owner of the task.

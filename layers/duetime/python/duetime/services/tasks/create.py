@@ -71,7 +71,7 @@ _BY_CREATION = Attribution(reason="a creation with its unique key")
 
 @frozen
 class TaskCreator:
-    """Creates tasks: once it has answered, the record is durable and everything else can be recovered.
+    """Creates tasks: after the response, the record is durable and everything else can be recovered.
 
     Attributes:
         shards: how many shards ids are spread over.
@@ -224,7 +224,7 @@ class TaskCreator:
         return self._replayed(known)
 
     def _replayed(self, remembered: RememberedKey) -> Accepted[Task] | None:
-        """The task that an idempotency key stands for; `None` if it does not exist yet."""
+        """The task of an idempotency key; `None` if it does not exist yet."""
         known = self.stores.tasks.read(remembered.task_id)
         if known is None:
             return None
@@ -247,7 +247,7 @@ class TaskCreator:
         # A repeat may come long after the first request: the trigger no longer reads its home minute.
         next_at = max(task.next_at, self.runtime.now())
         if order.spec.after is not None:
-            # A worker checks at once what it waits for, even if it is due later.
+            # A worker checks its dependencies at once, even if it is due later.
             task, next_at = replace(task, state=State.BLOCKED, after=order.spec.after), self.runtime.now()
         return replace(
             task,
@@ -401,7 +401,7 @@ class BatchCreator:
 
 @frozen
 class KeyConflicts:
-    """Decides what happens to a creation whose unique key is held."""
+    """Decides on a creation whose unique key is taken."""
 
     task_updater: Callable[[], TaskUpdater]
     keys: KeyStore
@@ -416,7 +416,7 @@ class KeyConflicts:
             holder: the task that holds the key, as read.
             spec: specification of the new task.
             unique: unique key of the new task.
-            wanted: its idempotency key, and the task that the key stands for; `None` without a key.
+            wanted: its idempotency key, and the key's task; `None` without a key.
 
         Returns:
             The task that holds the key, and the result; `None` if it has changed since: read the holder again.

@@ -29,7 +29,7 @@ _MOST_PAGES = 10
 
 @frozen
 class UniqueKeyReader:
-    """Shows the unique keys that an owner's tasks hold."""
+    """Shows the unique keys of an owner's tasks."""
 
     stores: Stores
     task_reader: TaskReader

@@ -127,7 +127,7 @@ class TaskUpdater:
         return self._cancelled(owner, task_id, result.task, version, by)
 
     def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
-        """Cancel a task that must be read first; a cancelled task stays as it is."""
+        """Cancel a task that must be read first; a cancelled task does not change."""
         for _ in range(_TRIES):
             if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
                 return task
@@ -244,7 +244,7 @@ class TaskUpdater:
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
-            # It waits as before, and uses what is reserved for it.
+            # It waits as before, and uses its reservations.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
             return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (claims_of(result.task) != claims_of(task) or result.task.next_at > now):

@@ -30,13 +30,13 @@ _ENDED, _CANCELLED, _STOPPING, _RUNNING = "ended", "cancelled", "stopping", "run
 
 @frozen
 class CancelledChildren:
-    """What one request has done with the children of a task.
+    """The results of one request for the children of a task.
 
     Attributes:
         cancelled: number of tasks that it has cancelled.
         stopping: number of running tasks that are asked to stop.
         running: number of running tasks that it has left alone.
-        has_more: whether the request must be repeated, because there are more than it could look at.
+        has_more: whether the request must be repeated, because it could not examine all of them.
     """
 
     cancelled: int = 0
@@ -49,8 +49,7 @@ class CancelledChildren:
 class ChildCanceller:
     """Cancels the descendants of a task, some hundreds in one request.
 
-    It keeps no progress: a repeated request passes over what is cancelled and goes on with the rest, also after a
-    crash.
+    It keeps no progress: a repeated request skips cancelled ones and continues with the rest, also after a crash.
     """
 
     tasks: TaskStore
@@ -60,7 +59,7 @@ class ChildCanceller:
     runtime: Runtime
 
     def cancel(self, owner: str, task_id: TaskId, by: Attribution, *, force: bool) -> CancelledChildren:
-        """Cancel what has not started; with `force`, also ask running tasks to stop."""
+        """Cancel tasks that have not started; with `force`, also ask running tasks to stop."""
         until = self.runtime.now() + MOST_CHILDREN_TIME
         found: Counter[str] = Counter()
         parents = [task_id]
@@ -83,7 +82,7 @@ class ChildCanceller:
             after = ids[-1]
 
     def _cancelled(self, by: Attribution, force: bool, task: Task) -> str:  # noqa: FBT001 - given by `partial`
-        """Cancel one task; returns what was done with it."""
+        """Cancel one task; returns the result."""
         if task.is_terminal:
             return _ENDED
         try:

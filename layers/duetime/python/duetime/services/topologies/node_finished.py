@@ -94,7 +94,7 @@ class NodeFinished:
             if topology_run is None:
                 return
         if topology_run.task.state is State.ROLLING_BACK and not self.reconciler.is_large(topology_run):
-            # Without this, the rollback's own checks would take the next step later.
+            # Otherwise, the rollback's own checks would take the next step later.
             self.reconciler.roll_back(topology_run)
         edges = topology_run.graph.edges_out[key]
         for first in range(0, len(edges), _AT_ONCE):
@@ -135,7 +135,7 @@ class NodeFinished:
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
     """Whether the run needs more than updates of the node's children."""
-    # Also while it waits for another execution, because its nodes go on.
+    # Also while it waits for another execution, because its nodes continue.
     if topology_run.task.state not in {State.RUNNING, State.WAITING}:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE

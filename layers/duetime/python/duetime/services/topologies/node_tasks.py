@@ -172,7 +172,7 @@ class NodeInputs:
     stores: Stores
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """The results of a task's parents that it asks for, as one JSON object in UTF-8; `None` if it asks for none.
+        """The results of a task's parents that it needs, as one JSON object in UTF-8; `None` if it needs none.
 
         For a task that runs after the members of a group, it describes the group.
 

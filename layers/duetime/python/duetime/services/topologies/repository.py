@@ -134,7 +134,7 @@ class TopologyRepository:
     def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
         """Change the progress of a topology's run; repeated after concurrent changes.
 
-        A later run begun meanwhile stays as it is: the change belongs to the earlier run.
+        A later run begun meanwhile does not change: the change belongs to the earlier run.
 
         Raises:
             Unavailable: every attempt met a concurrent change.

@@ -310,7 +310,7 @@ class Dispatcher:
             return True
 
     def _save(self, reader: GroupReader, until: Millis) -> bool:
-        """Store the progress, whoever holds the group now; returns whether this invocation still does."""
+        """Store the progress, for any holder of the group; returns whether this invocation still has it."""
         for _ in range(_SAVES):
             if self.stores.cursors.advance(reader.group, reader.cursors, until):
                 return True
@@ -394,8 +394,8 @@ class EarlyScan:
 
     A queue with a backlog is left alone.
 
-    It keeps no progress: what it misses, because the table or a queue does not answer or too much is due, the recovery
-    scans find.
+    It keeps no progress: tasks that it misses, because the table or a queue does not respond or too many are due, are
+    found by the recovery scans.
     """
 
     tasks: TaskStore

@@ -40,7 +40,7 @@ class Served:
 
 
 class MinuteScan(Protocol):
-    """What one kind of reading does with its items."""
+    """One kind of reader's handling of its items."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Serve the items of the wanted queues.
@@ -113,7 +113,7 @@ class GroupReader:
         dispatched = self.before.progress(DISPATCH, queue)
         last = self.horizons[reading] if reading == DISPATCH else min(self.horizons[reading], dispatched.upto)
         for minute in (*sorted(progress.open), *range(progress.upto + 1, last + 1)):
-            # A scan looks for tasks that the first reading left behind, so it must not overtake it.
+            # A scan looks for tasks that the first read left behind, so it must not overtake it.
             is_ready = reading == DISPATCH or dispatched.is_done(minute)
             if minute <= last and is_ready and not self._is_blocked(reading, queue, minute):
                 yield minute

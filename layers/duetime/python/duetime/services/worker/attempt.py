@@ -130,7 +130,7 @@ class AttemptRunner:
         if task is None or started is None:
             return
         if task.is_terminal:
-            # The cleanup hangs: the outcome stands, and the cleanup is given up.
+            # The cleanup hangs: the outcome stands, and the cleanup is abandoned.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -202,7 +202,7 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through its remaining phases; log lines belong to its attempt meanwhile."""
+        """Take a claimed task through its remaining phases; log lines belong to its attempt in the meantime."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 

@@ -201,7 +201,7 @@ class DeliveryState:
 
     @property
     def arrival(self) -> Arrival:
-        """How the message arrived."""
+        """The way in which the message arrived."""
         return Arrival(self.delivery.sent_at, self.received_at)
 
     def long_at(self) -> Millis | None:
@@ -223,7 +223,7 @@ class DeliveryState:
 
 @frozen
 class Watch:
-    """What the watching thread of a batch provides to the thread of a delivery.
+    """Services of a batch's watching thread for the thread of a delivery.
 
     Attributes:
         holder: name of the worker in the attempt history.

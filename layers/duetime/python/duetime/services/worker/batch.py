@@ -193,7 +193,7 @@ class _Batch:
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries without a renewed lease: they must be gone when the lease ends."""
+        """Find deliveries without a renewed lease: they must have ended when the lease ends."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @frozen
 class DeadLetterService:
-    """Decides what to do with the task of a dead letter."""
+    """Decides on the task of a dead letter."""
 
     tasks: TaskStore
     queues: WorkQueues

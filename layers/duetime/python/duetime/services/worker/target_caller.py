@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """What a process knows of a host, from one owner's calls.
+    """A process's knowledge of a host, from one owner's calls.
 
     Attributes:
         failures: consecutive failed calls in this process.
@@ -188,7 +188,7 @@ def _reason(ending: TargetEnding) -> str:
 
 @frozen
 class _Given:
-    """What a target gets besides the task's record."""
+    """The inputs of a target besides the task's record."""
 
     payload: bytes
     checkpoint: bytes | None
@@ -200,7 +200,7 @@ class TargetCaller:
     """Calls targets with the stored contents of a task.
 
     Attributes:
-        attempt_steps: creates what stores the steps of an attempt's phase.
+        attempt_steps: creates the store for the steps of an attempt's phase.
     """
 
     contents: ContentStore
@@ -254,7 +254,7 @@ class TargetCaller:
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
                 # The record of an ended task refers to nothing new.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
-                # At its turn of a rate, it does not wait for others.
+                # At a rate's turn, it does not wait for others.
                 batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
@@ -267,7 +267,7 @@ class TargetCaller:
         return ending
 
     def _given(self, delivery_state: DeliveryState, task: Task) -> _Given | Failed | Postponed:
-        """Read what the target gets."""
+        """Read the inputs of the target."""
         try:
             has_inputs = task.node_ref is not None or task.completes is not None
             inputs = self.input_reader().inputs_of(task) if has_inputs else None
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Only S3 may be away: no attempt is spent on waiting for it.
+            # Only S3 may fail: no attempt is used for a wait for it.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
