@@ -253,7 +253,7 @@ DECIDERS: dict[str, Rule] = {
     "services/outcomes/completion_steps.py:CallbackTasks.create": CONTENT,
     "services/topologies/node_transitions.py:NodeActions._release": CONTENT,
     "services/topologies/node_transitions.py:NodeActions.count": TOPOLOGY,
-    "services/region_takeover.py:RegionTakeover._reopen": TOPOLOGY,
+    "services/lost_plans.py:LostPlans.reopen": TOPOLOGY,
     "services/topologies/node_transitions.py:NodeActions.undo": RECORD,
     "services/topologies/deletion.py:Retention._set_one": NODE,
     "services/tasks/erase.py:TaskEraser._finish": RECORD,

@@ -127,7 +127,7 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
         [
             (
                 replace(DEV, pulled_types={f"type-{n}": ("*",) for n in range(200)}),
-                "resources; CloudFormation takes 500",
+                "resources; CloudFormation allows 500",
             ),
             (
                 replace(

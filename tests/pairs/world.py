@@ -501,8 +501,9 @@ class World(FaultSimulation):
 
     def _check_job_heard(self) -> None:
         """The end of a job is the end of its attempt, as soon as its event comes."""
-        ended_at, task = self.about.get("job_ended_at", 0), self.watching.record(self.about.get("task", ""))
-        for line in task.attempt_history[:1] if task is not None and ended_at and not self.faulty else ():
+        ended_at = self.about.get("job_ended_at", 0)
+        task = self.watching.record(self.about["task"]) if ended_at and not self.faulty else None
+        for line in task.attempt_history[:1] if task is not None else ():
             late = (line.started_at or 0) + line.took - ended_at
             self.watching.check(late <= MINUTE, f"the end of a job was heard {late} ms late")
 

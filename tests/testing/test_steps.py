@@ -213,10 +213,10 @@ REFUSED: dict[str, tuple[Callable[[Context], object], str]] = {
     "twice": (lambda context: [context.step("one", int) for _ in range(2)], "was used before in this attempt: number"),
     "nested": (lambda context: context.step("one", lambda: context.step("two", int)), "'two' is inside another step"),
     "many": (lambda context: [context.step(f"s-{n}", int) for n in range(MAX_STEPS + 1)], "a task can have 100 steps"),
-    "empty name": (lambda context: context.step("", int), "is no name of a step"),
-    "long name": (lambda context: context.step("x" * 65, int), "is no name of a step"),
-    "slash": (lambda context: context.step("a/b", int), "is no name of a step"),
-    "no text": (lambda context: context.step(7, int), "is no name of a step"),  # type: ignore[call-overload]  # what is tested
+    "empty name": (lambda context: context.step("", int), "is not a valid name of a step"),
+    "long name": (lambda context: context.step("x" * 65, int), "is not a valid name of a step"),
+    "slash": (lambda context: context.step("a/b", int), "is not a valid name of a step"),
+    "no text": (lambda context: context.step(7, int), "is not a valid name of a step"),  # type: ignore[call-overload]  # what is tested
 }
 
 
