@@ -4,16 +4,16 @@ A page's blocks share one account, one folder and one set of Python names, as th
 
 * `python` is run; `client` is a client of the account. A block that begins with `# NAME.py` is also written there.
 * `bash` and `console`: each `duetime` command is run, and has to end with 0. `ID`, and an id shown on the page, is that
-* of the object created last. In a block with prompts the other lines are output; where it shows an error, the command
-* must fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
-* `$DUETIME_URL` is a request to the account, which has to be accepted.
+  of the object created last. In a block with prompts the other lines are output; where it shows an error, the command
+  must fail. `duetime worker run` starts a pull worker, which leases whenever a command waits. `curl` of
+  `$DUETIME_URL` is a request to the account, which has to be accepted.
 * `json` has to be JSON. After `<!-- send: METHOD PATH -->` it is the body of such a request, which has to be accepted.
 * A block after `<!-- file: NAME -->` is also written to that file.
 * Blocks of other languages that begin with a comment `# NAME` are written to that file.
 * `<!-- not run: REASON -->` before a block excuses it; `<!-- types: a b -->` names types that the reader has
   handlers for.
 * `<!-- before: COMMANDS -->` are commands that created what the reader already has, one a line, and `<!-- has: NAME`
-* begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: this much time passes here.
+  begins a comment with the content of a file that the reader has. `<!-- later: 15s -->`: this much time passes here.
 """
 
 from __future__ import annotations

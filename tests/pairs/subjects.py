@@ -287,7 +287,7 @@ def event_twice(world: World) -> None:
     event = {"id": "event", "source": "users", "time": to_iso(world.time.now()), "detail": fields}
     for _ in range(2):
         world.sqs.send_message(QueueUrl=world.intake, MessageBody=json.dumps(event))
-    world.watching.events.append("event")
+    world.watching.events["event"] = world.time.now()
 
 
 def rolling_back(world: World) -> None:

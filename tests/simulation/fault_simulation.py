@@ -180,12 +180,15 @@ class FaultSimulation(Account):
         faulty: whether calls may fail in ways that delay something.
         is_calm: whether the simulation is over.
         calm_at: since when.
+        silent_until: the end of days without any invocation.
         received_from: nobody received messages before, so earlier due tasks begin late.
         watching: the invariants; `locks`, `schedules` and `topologies` are those that are only about them.
         changed_schedules: the names of schedules written since the last check.
         calm_after: the time from the last fault until everything had ended.
         crash: the first error of the watchers. It must end the simulation: a function treats it as an error of its own.
     """
+
+    silent_until: Millis = 0
 
     def __init__(
         self, seed: int, rate: float | None = None, theme: Theme | None = None, *, start: Millis | None = None
@@ -416,7 +419,7 @@ class FaultSimulation(Account):
         for _ in range(self.random.randrange(1, 4)):
             self._let_pass(self.time.now() + DAY + self.random.randrange(DAY))
             self._expire_some()
-        self.ticking, self.receiving = ticking, True
+        self.ticking, self.receiving, self.silent_until = ticking, True, self.time.now()
         self.pullers = [self.time.start_process(self.users.pull) for _ in self.pullers]
 
     def _expire_some(self) -> None:

@@ -306,7 +306,7 @@ class Users:
         else:
             event["detail"] = {**task, "name": name, "delay_seconds": delay}
         self.simulation.sqs.send_message(QueueUrl=self.simulation.intake, MessageBody=json.dumps(event))
-        self.simulation.watching.events.append(name)
+        self.simulation.watching.events[name] = self.simulation.time.now()
 
     def _has_rule(self, task: Mapping[str, Any]) -> bool:
         """Whether there is a rule for events that are no tasks, and every process of the intake knows it."""

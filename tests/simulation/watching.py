@@ -12,6 +12,7 @@ from duetime.adapters.dynamodb import schema
 from duetime.adapters.dynamodb.field_codecs import read_state
 from duetime.adapters.dynamodb.task_items import ATTRIBUTES, key_of, task_of
 from duetime.domain.ids import TaskId
+from duetime.domain.operating_parameters import INTAKE_KEPT
 from duetime.domain.tasks.attempt_records import AttemptOutcome
 from duetime.domain.tasks.notices import CALLBACK_TYPE
 from duetime.domain.tasks.states import LEASED, STARTABLE, TERMINAL, State
@@ -105,7 +106,7 @@ class Watching:
         attempts: when the first phase of each attempt began, by its task and fence.
         begun: tasks with a begun first attempt.
         tasks_made: how many records there are.
-        events: the names of the tasks that events to the intake have requested.
+        events: the names of the tasks that events to the intake have requested, with the times of the events.
         callbacks: the states that were posted to the callback URL of each task.
         outcomes: the states in which each task has ended, one after the other: a retry or a rollback begins it again.
         retried: how often each task with a callback URL was retried after its failure.
@@ -129,7 +130,7 @@ class Watching:
     attempts: dict[tuple[str, int], Millis] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
     tasks_made: int = 0
-    events: list[str] = field(default_factory=list)
+    events: dict[str, Millis] = field(default_factory=dict)
     callbacks: dict[str, set[str]] = field(default_factory=dict)
     outcomes: defaultdict[str, list[State]] = field(default_factory=lambda: defaultdict(list))
     retried: Counter[str] = field(default_factory=Counter)
@@ -402,8 +403,10 @@ class Watching:
             # An event that is delivered again after the number of shards has grown makes a second task.
             may_differ = name in self.events and "shards doubled" in self.account.faults
             self.check(number == 1 or may_differ, f"{name} was asked for once, and there are {number} tasks")
-        for name in self.events:
-            self.check(name in names, f"the event {name} became no task")
+        for name, sent_at in self.events.items():
+            # The queue keeps an event for four days, and there may have been more without an invocation.
+            is_expired = self.account.silent_until - sent_at > INTAKE_KEPT
+            self.check(name in names or is_expired, f"the event {name} became no task")
         self._check_outside()
         self.account.locks.check_end()
         self.account.bulk_users.check_changed()

@@ -14,9 +14,9 @@ After the deploy (`complete_deployment`), because its CloudFormation accepts the
 After the deploy, because every concurrent invocation is a separate process of 110 MB that takes a second of a core:
 
 * A state machine's maps are kept to `GENTLE_WAITS`. Nodes run independently of these waits, so none is delayed; the end
-* of 200 nodes comes one to three seconds later. The limit also prevents lost errors: if a function with a token raises
-* or is throttled, the state is not notified and waits until its timeout. A graph with more nodes than the account's
-* concurrency would never end.
+  of 200 nodes comes one to three seconds later. The limit also prevents lost errors: if a function with a token raises
+  or is throttled, the state is not notified and waits until its timeout. A graph with more nodes than the account's
+  concurrency would never end.
 
 Around the server, because it stores the setting but does not apply it (`http_throttle.py`):
 
@@ -25,15 +25,15 @@ Around the server, because it stores the setting but does not apply it (`http_th
 Around the server, because every concurrent request is a separate process (`http_throttle.py`):
 
 * few requests of HTTP APIs are executed at a time; others are queued, and get 503 if they wait too long. In AWS they
-* run concurrently, up to the account's concurrency.
+  run concurrently, up to the account's concurrency.
 
 By settings of the `local` environment (`infra/`), because there is no alternative:
 
 * Lambdas run as warm subprocesses of the emulator's own Python, whatever runtime is declared: layers hold boto3 and
   wheels for this machine.
 * Its poller checks a queue when a message was sent or a batch has ended, else once a second, and an expired delay does
-* not trigger it: precision is `exact` locally, so that messages arrive a second before they are due. Authorizers: it
-* checks JWTs but not IAM signatures, so locally the API has one default owner.
+  not trigger it: precision is `exact` locally, so that messages arrive a second before they are due. Authorizers: it
+  checks JWTs but not IAM signatures, so locally the API has one default owner.
 
 Around the server, because each process would unpack all of its layers (`shared_layers.py`):
 
@@ -43,8 +43,8 @@ Around the server, because each process would unpack all of its layers (`shared_
 Around the server, because one waiting function blocks others (`stream_poller.py`, `function_logs.py`):
 
 * streams are polled by a separate thread. MiniStack's own poller delivers no queue message while a function processes a
-* stream batch. an invocation ends as soon as its log is read. Otherwise the server waits 50 ms for an invocation that
-* logs nothing.
+  stream batch. an invocation ends as soon as its log is read. Otherwise the server waits 50 ms for an invocation that
+  logs nothing.
 
 Around the server, because they create no stream records and each is charged one unit (`batch_inserts.py`):
 
@@ -67,14 +67,14 @@ Not handled, because it is harmless here, but tests must not rely on it as AWS's
 * IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:
   the template's tests assert them.
 * EventBridge Scheduler checks its schedules every ten seconds: a one-minute rate is up to ten seconds late, and first
-* fires a minute after the deploy. The look-ahead of three minutes covers this. Lambdas inherit the server's environment
-* (it is started with a clean one) and its site-packages (layers come first). A Lambda that raises, times out or dies
-* (`os._exit`, SIGKILL) returns its batch when the messages' visibility ends, and the mapping then pauses for a second.
+  fires a minute after the deploy. The look-ahead of three minutes covers this. Lambdas inherit the server's environment
+  (it is started with a clean one) and its site-packages (layers come first). A Lambda that raises, times out or dies
+  (`os._exit`, SIGKILL) returns its batch when the messages' visibility ends, and the mapping then pauses for a second.
 * MessageGroupId on a standard queue is stored and returned, but there are no fair queues. The error type of a function
-* that raised is always `Runtime.HandlerError`. EMF lines do not become metrics; there is no X-Ray; TTL deletions emit
-* no stream record. State is saved only on a graceful stop; after a restart stream mappings are inactive until deployed
-* again. A state that waits for a token has no heartbeat: only its timeout ends it. Recursive-loop detection counts only
-* direct invocations, not hops through a queue.
+  that raised is always `Runtime.HandlerError`. EMF lines do not become metrics; there is no X-Ray; TTL deletions emit
+  no stream record. State is saved only on a graceful stop; after a restart stream mappings are inactive until deployed
+  again. A state that waits for a token has no heartbeat: only its timeout ends it. Recursive-loop detection counts only
+  direct invocations, not hops through a queue.
 """
 
 from __future__ import annotations
