@@ -136,7 +136,7 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
                         f"arn:aws:glue:eu-west-1:123456789012:job/{LONGEST}-{LONGEST}-{n:03}" for n in range(30)
                     ),
                 ),
-                "event pattern of .* EventBridge takes 2048",
+                "event pattern of .* EventBridge allows 2048",
             ),
             (
                 replace(
@@ -145,7 +145,7 @@ def test_variables_that_cannot_be_moved_are_refused_by_name() -> None:
                         f"arn:aws:lambda:eu-west-1:123456789012:function:{LONGEST[:56]}-{n:04}" for n in range(600)
                     ),
                 ),
-                "the role .* would have .* IAM takes 61440",
+                "the role .* would have .* IAM allows 61440",
             ),
         ]
     ),

@@ -421,7 +421,7 @@ BROKEN: list[tuple[Callable[[Account, pytest.MonkeyPatch], None], str, str]] = [
     (out_of_memory, "functions", "signal: killed"),
     (worker_stopped, "concurrency", "is stopped"),
     (quota_too_low, "quotas", "10 concurrent executions"),
-    (old_layer, "versions", "worker runs other code"),
+    (old_layer, "versions", "worker runs code that differs"),
     (memory_changed, "drift", "MemorySize of FunctionsApi"),
     (alarm_on, "alarms", "is in ALARM"),
     (alarm_deleted, "alarms", "was deleted"),
