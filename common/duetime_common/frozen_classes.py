@@ -7,7 +7,7 @@ For each class, `dataclass(frozen=True, slots=True)` compiles six methods, which
 from __future__ import annotations
 
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
-from functools import cache, total_ordering
+from functools import total_ordering
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, dataclass_transform, overload
 
@@ -51,38 +51,6 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) ->
         return cast("type[C]", total_ordering(made) if order else made)
 
     return decorated if cls is None else decorated(cls)
-
-
-def replace(value: C, /, **changes: Any) -> C:  # noqa: ANN401 - the values of any fields
-    """Copy an instance of such a class, with changes, in a quarter of the time of `dataclasses.replace`.
-
-    No `__init__` runs, so the class must not compute any fields.
-
-    Raises:
-        TypeError: the class has no field of a given name, or computes fields.
-    """
-    cls: Any = value.__class__
-    copy, setters = _copier(cls)
-    made: C = copy(value)
-    for name, each in changes.items():
-        if (assign := setters.get(name)) is None:
-            message = f"{cls.__qualname__} has no field {name!r}"
-            raise TypeError(message)
-        assign(made, each)
-    return made
-
-
-@cache
-def _copier(cls: Any) -> tuple[Callable[[Any], Any], dict[str, Callable[[object, object], None]]]:  # noqa: ANN401 - any class
-    """The function that copies instances of a class, compiled at first use, and what assigns each of its fields."""
-    if hasattr(cls, "__post_init__") or not all(each.init for each in fields(cls)):
-        message = f"{cls.__qualname__} computes fields: use `dataclasses.replace`"
-        raise TypeError(message)
-    setters = {each.name: getattr(cls, each.name).__set__ for each in fields(cls)}
-    names = {"_new": object.__new__, "_cls": cls, **{f"_set_{name}": assign for name, assign in setters.items()}}
-    lines = [f"    _set_{name}(made, value.{name})" for name in setters]
-    exec("\n".join(["def copy(value):", "    made = _new(_cls)", *lines, "    return made"]), names)  # noqa: S102 - as above
-    return names["copy"], setters
 
 
 def _comparisons(cls: Any, *, order: bool) -> dict[str, Callable[..., Any]]:  # noqa: ANN401 - any class

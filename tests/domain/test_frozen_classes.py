@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from duetime_common import frozen_classes
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
@@ -154,17 +153,6 @@ def test_the_functions_of_dataclasses_accept_it() -> None:
     match Labelled(1, label="a"):
         case Labelled(x, y):
             assert (x, y) == (1, 2)
-
-
-def test_a_copy_with_changes_is_that_of_dataclasses() -> None:
-    """`frozen_classes.replace` changes only what is given, and refuses unknown fields and classes that compute some."""
-    original = Version(1, "b")
-    assert frozen_classes.replace(original, name="c") == replace(original, name="c") == Version(1, "c")
-    assert frozen_classes.replace(original) is not original == Version(1, "b")
-    with pytest.raises(TypeError, match="Version has no field 'unknown'"):
-        frozen_classes.replace(original, unknown=1)
-    with pytest.raises(TypeError, match="Point computes fields"):
-        frozen_classes.replace(Point(1), x=4)
 
 
 def _pickled(value: Labelled) -> Labelled:

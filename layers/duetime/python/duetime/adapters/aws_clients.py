@@ -112,18 +112,15 @@ class _BotocoreSession:
 
     def __init__(self) -> None:
         # botocore loads its own parsers with the first client, not earlier.
-        from duetime.adapters.dynamodb.attribute_json import AttributeParserFactory, use_serializer  # noqa: PLC0415 - see above
+        from duetime.adapters.dynamodb.response_parser import AttributeParserFactory  # noqa: PLC0415 - see above
 
-        self._use_serializer = use_serializer
         self._session = botocore.session.get_session()
         self._session.register_component("response_parser_factory", AttributeParserFactory())
 
     def client(
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
     ) -> BaseClient:
-        client = self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
-        self._use_serializer(client)
-        return client
+        return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
 
 
 def _shareable(client: C) -> C:

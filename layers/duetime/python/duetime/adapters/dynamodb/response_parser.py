@@ -1,15 +1,14 @@
-"""DynamoDB's JSON as botocore writes and parses it, but by each attribute value's one type instead of ten."""
+"""Parses DynamoDB's responses like botocore, but expects each attribute value's one type instead of checking ten."""
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 from botocore.parsers import JSONParser, ResponseParserFactory
-from botocore.serialize import JSONSerializer
 
 if TYPE_CHECKING:
-    from botocore.model import MapShape, Shape
+    from botocore.model import MapShape
     from botocore.parsers import ResponseParser
 
 _ATTRIBUTE_VALUE = "AttributeValue"
@@ -47,38 +46,5 @@ def _attribute(value: dict[str, Any]) -> dict[str, Any]:
             return {kind: {name: _attribute(each) for name, each in value[kind].items()}}
         case "L":
             return {kind: [_attribute(each) for each in value[kind]]}
-        case _:
-            return value
-
-
-class AttributeSerializer(JSONSerializer):
-    """Writes JSON requests like botocore, and attribute values by their own type only."""
-
-    def _serialize(self, serialized: dict[str | None, Any], value: Any, shape: Shape, key: str | None = None) -> None:  # noqa: ANN401 - any parameter
-        if shape.name == _ATTRIBUTE_VALUE:
-            serialized[key] = _written(value)
-        else:
-            super()._serialize(serialized, value, shape, key)  # type: ignore[misc]  # not in the stubs
-
-
-def use_serializer(client: Any) -> None:  # noqa: ANN401 - the serializer is not in its type
-    """Let a client that does not validate its parameters write its requests with this serializer."""
-    # botocore has no component for it, as it has for parsers.
-    if type(getattr(client, "_serializer", None)) is JSONSerializer:
-        client._serializer = AttributeSerializer()  # noqa: SLF001 - see above
-
-
-def _written(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute value in JSON: only bytes differ from what boto3 is given."""
-    (kind,) = value
-    match kind:
-        case "B":
-            return {kind: b64encode(value[kind]).decode()}
-        case "BS":
-            return {kind: [b64encode(each).decode() for each in value[kind]]}
-        case "M":
-            return {kind: {name: _written(each) for name, each in value[kind].items()}}
-        case "L":
-            return {kind: [_written(each) for each in value[kind]]}
         case _:
             return value

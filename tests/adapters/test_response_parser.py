@@ -1,4 +1,4 @@
-"""DynamoDB's requests and responses, held against botocore's own serializer and parser."""
+"""The parser of DynamoDB's responses, held against botocore's own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import botocore.session
 import pytest
 from botocore.parsers import ResponseParserFactory
-from botocore.serialize import create_serializer
 
 from duetime.adapters.aws_clients import Clients
-from duetime.adapters.dynamodb.attribute_json import AttributeParser, AttributeParserFactory, AttributeSerializer
+from duetime.adapters.dynamodb.response_parser import AttributeParser, AttributeParserFactory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,50 +75,12 @@ def test_a_response_is_parsed_to_what_botocore_makes_of_it(
     assert ours == usual
 
 
-_WRITTEN = {
-    **_ITEM,
-    "bytes": {"B": b"\x00\x01\x02"},
-    "many bytes": {"BS": [b"\x00\x01\x02", b""]},
-    "list": {"L": [{"B": b"\x00"}, {"L": []}, {"M": {"deep": {"B": b""}}}]},
-    "map": {"M": {"B": {"B": b"\x00"}, "S": {"S": "\U0001f600"}}},
-}
-_REQUESTS: list[tuple[str, str, Mapping[str, Any]]] = [
-    ("dynamodb", "PutItem", {"TableName": "t", "Item": _WRITTEN, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
-    (
-        "dynamodb",
-        "UpdateItem",
-        {"TableName": "t", "Key": {"pk": {"S": "x"}}, "ExpressionAttributeValues": {":x": _WRITTEN["map"]}},
-    ),
-    ("dynamodb", "BatchGetItem", {"RequestItems": {"t": {"Keys": [{"pk": {"B": b"x"}}], "ConsistentRead": True}}}),
-    (
-        "dynamodb",
-        "BatchExecuteStatement",
-        {"Statements": [{"Statement": "INSERT", "Parameters": [*_WRITTEN.values()]}]},
-    ),
-    ("dynamodb", "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": "t", "Item": _WRITTEN}}]}),
-    ("sqs", "SendMessage", {"QueueUrl": "q", "MessageBody": "x", "DelaySeconds": 3}),
-    ("stepfunctions", "StartExecution", {"stateMachineArn": "x", "input": "{}"}),
-]
-
-
-@pytest.mark.parametrize(("service", "operation", "parameters"), _REQUESTS)
-def test_a_request_is_what_botocore_makes_of_it(service: str, operation: str, parameters: Mapping[str, Any]) -> None:
-    """All types of attributes, in items, keys, statements and transactions, and other services' requests."""
-    model: Any = botocore.session.get_session().get_service_model(service)
-    usual: Any = create_serializer(model.metadata["protocol"], include_validation=False)
-    ours: Any = AttributeSerializer()
-    wanted = usual.serialize_to_request(parameters, model.operation_model(operation))
-    assert ours.serialize_to_request(parameters, model.operation_model(operation)) == wanted
-
-
-def test_the_table_is_written_and_read_by_these(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clients of functions use these, and not those for XML."""
+def test_the_table_is_read_by_this_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clients of functions use this parser, and not those for XML."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     clients: Any = Clients()
     assert isinstance(_parser_of(clients.dynamodb()), AttributeParser)
-    assert isinstance(clients.dynamodb()._serializer, AttributeSerializer)
     assert not isinstance(_parser_of(clients.s3()), AttributeParser)
-    assert not isinstance(clients.s3()._serializer, AttributeSerializer)
 
 
 def _parser_of(client: Any) -> object:  # noqa: ANN401 - its endpoint is not in its type
