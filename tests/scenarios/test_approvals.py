@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from duetime.domain.times import to_iso
 from duetime.handlers import Unretriable
 from tests.scenarios.graphs import PATH, Graphs
 from tests.scenarios.scenario import HOUR, MINUTE, PLAIN, SECOND, UNDONE
@@ -172,6 +173,20 @@ def test_a_node_is_decided_while_no_worker_is_there() -> None:
         graphs.receive_again()
         assert graphs.run_until_ended().state == "succeeded"
         assert graphs.ran == ["build", "publish"]
+
+
+def test_an_approval_that_is_moved_to_a_later_time_is_decided_from_then_on() -> None:
+    """A decision before that time is refused and names it; the explanation names it as well."""
+    with Graphs() as graphs:
+        task = waiting(graphs)
+        due_at = to_iso(graphs.time.now() + HOUR)
+        assert graphs.ask("PATCH", f"/v1/tasks/{task.id}", {"due_at": due_at}).status == 200
+        status, problem = signal(graphs, task, approve=True)
+        assert (status, problem["code"], f"it is due at {due_at}" in problem["detail"]) == (409, "state_conflict", True)
+        text = graphs.ask("GET", f"/v1/tasks/{task.id}/explain").body["text"]
+        assert f"It is due at {due_at}" in text
+        graphs.run(HOUR + MINUTE)
+        assert signal(graphs, task, approve=True)[0] == 200
 
 
 def test_an_approval_is_decided_just_as_a_worker_checks_it() -> None:

@@ -36,9 +36,23 @@ MUTANTS = (
     Mutant(
         "an approval is decided before it is due",
         "domain/tasks/approvals.py",
-        "is_due = task.state is State.SCHEDULED and task.due_at <= now",
-        "is_due = task.state is State.SCHEDULED and (task.due_at <= now or task.due_at > now)",
+        "is_due = (task.state is State.SCHEDULED or was_asked) and task.due_at <= now",
+        "is_due = (task.state is State.SCHEDULED or was_asked) and (task.due_at <= now or task.due_at > now)",
         pairs="^approval-early approve get$",
+    ),
+    Mutant(
+        "an approval that was moved to a later time is decided before it",
+        "domain/tasks/approvals.py",
+        "is_waiting = was_asked and task.next_at > task.due_at",
+        "is_waiting = was_asked",
+        pairs="^approval approve patch-soon$",
+    ),
+    Mutant(
+        "a repeated decision does not keep its node's result",
+        "services/tasks/approvals.py",
+        "                    retain_result(self.stores.tasks, self.stores.contents, task)\n",
+        "                    retain_result and None\n",
+        pairs="^approval-node approve-otherwise approve-otherwise$",
     ),
     Mutant(
         "a decision is refused while a worker checks the approval",

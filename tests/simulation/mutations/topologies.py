@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         "a decision is written although another one stands",
         "services/tasks/approvals.py",
-        '                raise StateConflict(task, f"{action}: {_obstacle(task, action)}")\n',
+        '                raise StateConflict(task, f"{action}: {_obstacle(task, action, now)}")\n',
         "                return task\n",
     ),
     Mutant(

@@ -91,6 +91,13 @@ def retain_paused(tasks: TaskStore, contents: ContentStore, task: Task | None) -
         _expire_again(tasks, contents, task)
 
 
+def retain_result(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
+    """Remove the expiry from the result of a node whose topology is open."""
+    if task.expires_at is None and task.result is not None and task.result.is_outside:
+        contents.retain(task.id, task.result)
+        _expire_again(tasks, contents, task)
+
+
 def replace_content(
     stores: tuple[TaskStore, ContentStore],
     task: Task,

@@ -10,9 +10,11 @@ from duetime.domain.errors import ContentExpired, StateConflict, Unavailable
 from duetime.domain.tasks.action_history import Action
 from duetime.domain.tasks.approvals import is_awaited, is_being_checked, rejection
 from duetime.domain.tasks.control_changes import recorded, require_version
-from duetime.domain.tasks.states import Move
+from duetime.domain.tasks.states import STARTABLE, Move
+from duetime.domain.tasks.targets import ApprovalTarget
 from duetime.domain.tasks.task import after_record, unless_referenced
-from duetime.services.content_retention import note_end
+from duetime.domain.times import to_iso
+from duetime.services.content_retention import note_end, retain_result
 from duetime.services.task_telemetry import count_outcome
 from duetime_common.frozen_classes import frozen
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.times import Millis
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer
@@ -78,8 +81,10 @@ class Approvals:
                 continue
             if not is_awaited(task, now):
                 if self._is_repeated(task, action, decision, by):
+                    # The process that recorded it may have crashed before it did so.
+                    retain_result(self.stores.tasks, self.stores.contents, task)
                     return task
-                raise StateConflict(task, f"{action}: {_obstacle(task, action)}")
+                raise StateConflict(task, f"{action}: {_obstacle(task, action, now)}")
             require_version(task, version)
             result = self._written(task, decision, recorded(task, action, by, now), by)
             if isinstance(result, Applied):
@@ -126,11 +131,12 @@ def _decided(task: Task) -> Action | None:
     return last[0].action if last and last[0].action in _REPEATED else None
 
 
-def _obstacle(task: Task, action: Action) -> str:
+def _obstacle(task: Task, action: Action, now: Millis) -> str:
     """Why a task cannot be decided."""
     decided = _decided(task) if task.is_terminal else None
     if decided is None:
-        return "it does not wait for an approval"
+        is_early = isinstance(task.target, ApprovalTarget) and task.state in STARTABLE and task.due_at > now
+        return f"it is due at {to_iso(task.due_at)}" if is_early else "it does not wait for an approval"
     return f"it was {decided} already" + (f", {_REPEATED[action]}" if decided is action else "")
 
 
