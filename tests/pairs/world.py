@@ -158,6 +158,7 @@ _WATCHED = {
     "topologies": ("controlled", "successes", "retries"),
     "rates": ("starts", "asked", "_begun"),
     "groups": ("_ended",),
+    "bulk": ("_running",),
     "dependencies": ("_ends",),
     "ordered_keys": ("_written_at", "_started", "_open", "_before", "_gone", "_begun"),
 }

@@ -24,14 +24,14 @@ MUTANTS = (
         "domain/operating_parameters.py",
         "JOB_SEARCH = 2 * MINUTE",
         "JOB_SEARCH = 5 * SECOND",
-        pairs="^job-unlisted worker cancel-by-force$",
+        test="tests/scenarios/test_job_starts.py -k test_a_cancel_tells_that_no_job_was_found",
     ),
     Mutant(
         "a job that may run is started again if its service does not list it at once",
         "adapters/targets/aws_jobs.py",
         "if known or start_is_open(task):",
         "if known:",
-        pairs="^job-unlisted worker cancel-by-force$",
+        test="tests/scenarios/test_job_starts.py -k test_a_job_that_is_listed_late_is_not_started_again",
     ),
     Mutant(
         "the job of an earlier attempt is taken for that of the present one",
