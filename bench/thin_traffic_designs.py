@@ -99,7 +99,7 @@ def table() -> Iterator[str]:
     """The comparison, as lines of Markdown."""
     prices = PRICES[DEFAULT_REGION]
     yield "| design | dollars per million | lateness |"
-    yield "| --- | --- | --- |"
+    yield "|---|---|---|"
     for design in DESIGNS:
         yield f"| {design.name} | {design.dollars(prices):.2f} | {design.lateness} |"
 

@@ -32,7 +32,7 @@ def counted() -> dict[str, float]:
 def case_table() -> Iterator[str]:
     """The cases, as lines of Markdown."""
     yield "| case | p50 s | p99 s | slowest s | seconds throttled | workers at once | dollars | it says |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    yield "|---|---|---|---|---|---|---|---|"
     for each in cases():
         late = f"{each.p50:.2f} | {each.p99:.2f} | {each.slowest:.2f}"
         used = f"{each.throttled:,.0f} | {each.workers:,.0f} | {each.dollars:,.2f}"
@@ -42,7 +42,7 @@ def case_table() -> Iterator[str]:
 def fair_table() -> Iterator[str]:
     """The cases of fair keys, as lines of Markdown."""
     yield "| tasks | whose wait | p50 s | p99 s | slowest s |"
-    yield "| --- | --- | --- | --- | --- |"
+    yield "|---|---|---|---|---|"
     for name, found in fair_cases():
         for kind, waits in found.items():
             yield f"| {name} | {kind} | {' | '.join(f'{np.percentile(waits, each):.2f}' for each in (50, 99, 100))} |"
@@ -51,7 +51,7 @@ def fair_table() -> Iterator[str]:
 def step_table() -> Iterator[str]:
     """The sizes, as lines of Markdown."""
     yield f"| {' | '.join(_STEP_COLUMNS)} |"
-    yield f"|{' --- |' * len(_STEP_COLUMNS)}"
+    yield f"|{'---|' * len(_STEP_COLUMNS)}"
     for each in steps():
         rate = each.tasks / DAY
         numbers = f"{rate:,.4g} | {each.bill:,.2f} | {each.workers:,.0f} | {each.writes:,.0f} | {each.shards}"

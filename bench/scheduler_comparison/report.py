@@ -32,7 +32,7 @@ def markdown(found: Mapping[Scheduler, SchedulerFigures]) -> Iterator[str]:
         yield f"{title}:"
         yield ""
         yield _line(heads)
-        yield _line(["---"] * len(heads))
+        yield f"|{'---|' * len(heads)}"
         yield from map(_line, rows)
         yield ""
 

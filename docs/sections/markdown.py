@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; a vertical bar inside a cell is escaped."""
-    lines = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    first, *others = (f"| {' | '.join(line)} |" for line in (head, *([_cell(cell) for cell in row] for row in rows)))
+    return "\n".join([first, f"|{'---|' * len(head)}", *others])
 
 
 def bullets(rows: Iterable[tuple[str, str, str]]) -> str:
