@@ -655,9 +655,14 @@ def _resent(world: World, actor: Actor, call: Call) -> None:
 
 
 def _late(world: World, actor: Actor, call: Call) -> None:
-    actor.late = partial(_made_unheard, world, call)
+    actor.late = partial(_made_late, world, call)
     world.take(_TIMEOUT)
     raise ReadTimeoutError(endpoint_url=call.service)
+
+
+def _made_late(world: World, call: Call) -> None:
+    world.expiries.may_stay = call.request.get("UpdateExpression") == "REMOVE #ttl"
+    _made_unheard(world, call)
 
 
 def _dies(world: World, actor: Actor, call: Call) -> None:

@@ -43,10 +43,16 @@ def expiry_of(item: Mapping[str, Any]) -> Millis | None:
 
 
 class ExpiryWatching:
-    """Watches when items expire."""
+    """Watches when items expire.
+
+    Attributes:
+        may_stay: whether contents may be left for ever: a removal of their expiry has arrived after their task's end,
+            long after its sender gave it up.
+    """
 
     def __init__(self, account: FaultSimulation) -> None:
         self._account = account
+        self.may_stay = False
 
     def written(self, new: Mapping[str, Any] | None) -> None:
         """Look at a write of the table."""
@@ -109,7 +115,7 @@ class ExpiryWatching:
             left = [name for name, expires_at in there.items() if expires_at is None]
             # An API function that dies as it cancels or deletes a task has written the end, and leaves the contents.
             is_cut_off = self._account.faulty and task.state is State.CANCELLED and task.node_ref is None
-            self._check(not left or is_cut_off, f"{left} of {task.id}, which expires, never expires")
+            self._check(not left or is_cut_off or self.may_stay, f"{left} of {task.id}, which expires, never expires")
 
     def _check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         self._account.watching.check(holds, violation)
