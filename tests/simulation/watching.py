@@ -297,14 +297,17 @@ class Watching:
                 self.check(task is None or task.fence == effect.fence, f"{effect} goes on although it lost its lease")
 
     def ending(self, process: Strand) -> None:
-        """A worker ends its process: without faults only if a target is overdue, or has lost its lock."""
+        """A worker ends its process: without faults only if a target is overdue, has lost its lock, or was reported."""
         now = self.account.time.now()
         mine = [each for each in self.live if each.process is process and each.lives]
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
         self.overdue |= {each.task_id for each in overdue}
         freed = any(self.account.locks.was_freed(self.record(each.task_id), each.attempt_began) for each in mine)
+        # Another process may report the outcome of an attempt just before its target is called.
+        records = [self.record(each.task_id) for each in mine]
+        is_reported = any(record is not None and record.state not in LEASED for record in records)
         self.check(
-            self.account.faulty or bool(overdue) or freed,
+            self.account.faulty or bool(overdue) or freed or is_reported,
             f"a worker ended its process without need, and with it {mine}",
         )
 
