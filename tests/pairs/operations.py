@@ -140,7 +140,9 @@ def _notify(outcome: dict[str, Any], world: World) -> Reply | None:
     world.leases.clear()
     for effect in world.watching.live:
         effect.ended = effect.ended or world.time.now()
-    return world.ask("POST", f"{_task(world)}/notify", {"fence": world.about.get("fence", 1), **outcome})
+    fence = world.about.get("fence", 1)
+    world.watching.reported.add((world.about["task"], fence))
+    return world.ask("POST", f"{_task(world)}/notify", {"fence": fence, **outcome})
 
 
 def _beat(world: World) -> Reply | None:

@@ -112,6 +112,7 @@ class Watching:
         retried: how often each task with a callback URL was retried after its failure.
         moves: the states that were left, with the next ones.
         overdue: tasks with a call of a target that did not end in time, and ended with its process.
+        reported: attempts, by their task and fence, whose outcome their users have reported.
     """
 
     account: FaultSimulation
@@ -136,6 +137,7 @@ class Watching:
     retried: Counter[str] = field(default_factory=Counter)
     moves: set[tuple[State, State]] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
+    reported: set[tuple[str, int]] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
         """Note a violation."""
@@ -303,9 +305,8 @@ class Watching:
         overdue = [each for each in mine if now - each.attempt_began >= each.timeout]
         self.overdue |= {each.task_id for each in overdue}
         freed = any(self.account.locks.was_freed(self.record(each.task_id), each.attempt_began) for each in mine)
-        # Another process may report the outcome of an attempt just before its target is called.
-        records = [self.record(each.task_id) for each in mine]
-        is_reported = any(record is not None and record.state not in LEASED for record in records)
+        called = {(each.task_id, each.fence) for each in self.live if each.process is process}
+        is_reported = not called.isdisjoint(self.reported)
         self.check(
             self.account.faulty or bool(overdue) or freed or is_reported,
             f"a worker ended its process without need, and with it {mine}",
