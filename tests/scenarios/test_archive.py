@@ -206,7 +206,6 @@ def test_after_an_outage_of_hours_nothing_is_missing() -> None:
         assert account.tasks().keys() == ids
 
 
-@pytest.mark.slow
 def test_while_the_bucket_fails_the_batch_is_delivered_again() -> None:
     """A write that S3 refuses fails the invocation: no record is passed over."""
     with archived() as account:

@@ -18,6 +18,7 @@ MUTANTS = (
         "            if days is None:\n                try:\n"
         "                    self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)\n"
         "                except Exception:\n                    return\n",
+        test="tests/scenarios/test_archive.py -k test_while_the_bucket_fails_the_batch_is_delivered_again",
     ),
     Mutant(
         "each batch of a day replaces the one before it in the archive",
