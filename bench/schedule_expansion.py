@@ -19,7 +19,6 @@ from duetime.adapters.sqs import SqsQueues
 from duetime.composition.core import read_graph
 from duetime.domain.dispatch.enqueue_plan import Precision, ScheduleTimer
 from duetime.domain.ids import TaskId
-from duetime.domain.retention import RetentionPolicy
 from duetime.domain.schedules.definition import Overlap, ScheduleSpec, Written
 from duetime.domain.tasks.allowed_targets import TargetRules
 from duetime.domain.tasks.creation import new_task
@@ -27,6 +26,7 @@ from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE, SECOND
+from duetime.domain.type_settings import RetentionPolicy
 from duetime.ports.runtime import Runtime
 from duetime.services.enqueue import Enqueuer, Shards
 from duetime.services.schedules.expander import ScheduleExpander

@@ -40,12 +40,12 @@ from duetime.composition.stream import BroadcastServices
 from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN
-from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import NodeRef, ScheduleRef
 from duetime.domain.tasks.task_lists import writes_of
 from duetime.domain.times import DAY, MINUTE, SECOND
+from duetime.domain.type_settings import RetentionPolicy
 from duetime.environment_variables import QUEUE_VARIABLES, Variable
 from duetime_common.cost_estimate import WATCHED_STREAM_SECONDS
 from duetime_local import emulator

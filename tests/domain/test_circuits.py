@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from duetime.adapters.targets.http_messages import NOT_SENT, OURS
-from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, sign_of
 from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import (
     Deferred,
@@ -15,7 +15,7 @@ from duetime.domain.tasks.attempt_results import (
     Yielded,
     failure,
 )
-from duetime.domain.tasks.targets import HandlerTarget, HttpTarget
+from duetime.domain.tasks.targets import HandlerTarget, HttpTarget, host_of
 from duetime.domain.times import MINUTE, SECOND
 from tests.domain.factories import NOW
 

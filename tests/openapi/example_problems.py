@@ -9,8 +9,8 @@ from duetime.contract.tasks.fields import OWNER_RULE
 from duetime.domain import errors
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_BODY_BYTES
-from duetime.domain.retention import RetentionPolicy
 from duetime.domain.times import DAY
+from duetime.domain.type_settings import RetentionPolicy
 from tests.domain.factories import task
 
 if TYPE_CHECKING:

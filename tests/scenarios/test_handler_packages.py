@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.domain.tasks.packaged_types import AttemptToken
+from duetime.domain.tasks.attempt_run import AttemptToken
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.environment_variables import Variable
 from duetime.handlers import REGISTRY, Batch, BatchItem, Unretriable, registered_as

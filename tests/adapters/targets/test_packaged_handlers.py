@@ -16,12 +16,13 @@ from duetime.adapters.targets.python_handlers import HandlerRunner
 from duetime.domain.errors import Unavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Failed, NotSent, SkipCode, Skipped, Succeeded
-from duetime.domain.tasks.packaged_types import AttemptToken, PackagedTypes
+from duetime.domain.tasks.attempt_run import AttemptToken
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Cause, NodeRef, Progress, ScheduleRef
 from duetime.domain.tasks.type_defaults import HandlerDescription
 from duetime.domain.times import SECOND
+from duetime.domain.type_settings import PackagedTypes
 from duetime.handlers import Context, LeaseLost, registered_as, use_codec
 from duetime.ports.runtime import Runtime
 from duetime_common.limits import MAX_UPLOAD_BYTES

@@ -14,13 +14,13 @@ from duetime.domain.change_events import Change, ChangeBatch, task_snapshot
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_NAME_LENGTH, MAX_TAG_KEY_LENGTH, MAX_TAG_VALUE_LENGTH
 from duetime.domain.operating_parameters import LIST_BUILD_DELAY, LIST_KNOWN, OWNER_SPREAD, SUMMARY_GAP
-from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.filters import Range, TaskFilter
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime.domain.tasks.task import NodeRef, ScheduleRef
 from duetime.domain.tasks.task_lists import place_of
 from duetime.domain.times import DAY, HOUR, MINUTE, SECOND
+from duetime.domain.type_settings import RetentionPolicy
 from duetime.ports.runtime import Runtime
 from duetime.ports.tasks import ListQuery
 from duetime.services.task_lists.updater import TaskListUpdater

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 from duetime.domain.callers import Admins, OwnerPatterns, Reservations
 from duetime.domain.dispatch.enqueue_plan import Precision
 from duetime.domain.redaction import Redaction
-from duetime.domain.retention import RetentionPolicy
-from duetime.domain.tasks.packaged_types import PackagedTypes
 from duetime.domain.tasks.pull_leases import Pullers
 from duetime.domain.tasks.targets import ArnPatterns
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import DAY, Millis
+from duetime.domain.type_settings import PackagedTypes, RetentionPolicy
 from duetime.environment_variables import LIVE, QUEUE_VARIABLES, Variable
 from duetime_common.frozen_classes import frozen
 

@@ -43,8 +43,8 @@ from duetime.domain.times import DAY, SECOND
 if TYPE_CHECKING:
     from duetime.contract.http.request_json import Document
     from duetime.domain.redaction import Redaction
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.type_defaults import TypeStatus
+    from duetime.domain.type_settings import RetentionPolicy
 
 _TYPE = re.compile(TYPE_PATTERN.removesuffix("$"))
 _KEPT_ESCAPE = "%25"

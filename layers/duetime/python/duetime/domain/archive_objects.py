@@ -18,9 +18,9 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
 
 TASKS_PREFIX = "archive/"
 """Key prefix of objects that hold tasks."""

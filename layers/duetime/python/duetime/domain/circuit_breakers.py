@@ -6,17 +6,13 @@ import re
 from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from duetime.domain.limits import MAX_HOST_LENGTH
 from duetime.domain.operating_parameters import CIRCUIT_LONGEST_OPEN, CIRCUIT_OPEN, CIRCUIT_PATIENCE
 from duetime.domain.tasks.attempt_results import Deferred, Failed, Succeeded
-from duetime.domain.tasks.targets import CallbackTarget, HttpTarget
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.targets import Target
     from duetime.domain.times import Millis
 
 _SERVER_ERROR = re.compile(r"Http5\d\d")
@@ -24,7 +20,6 @@ _ANSWERED = re.compile(r"Http\d\d\d|AnswerTooLarge")
 _TIMEOUT = "Timeout"
 _OURS = frozenset({"EgressFailed"})
 """Types of the adapter's errors for calls without a response that are not the host's fault."""
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class CircuitState(StrEnum):
@@ -99,20 +94,6 @@ class Circuit:
     def closed(self) -> Circuit:
         """A copy that is closed, without failures."""
         return Circuit(self.owner, self.host, version=self.version)
-
-
-def host_of(target: Target) -> str | None:
-    """The host of a target's circuit; `None` if the target has none, or if the hostname cannot be valid in DNS."""
-    if not isinstance(target, HttpTarget | CallbackTarget):
-        return None
-    try:
-        parts = urlsplit(target.url)
-        host, port = (parts.hostname or "").rstrip("."), parts.port
-    except ValueError:
-        return None
-    if not host or len(host) > MAX_HOST_LENGTH:
-        return None
-    return host if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
 def sign_of(ending: TargetEnding, *, given: Millis, usual: Millis) -> Sign:

@@ -9,11 +9,11 @@ from duetime.domain.times import DAY, to_iso
 
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.switches import SwitchKey
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
 
 
 class RequestError(Exception):

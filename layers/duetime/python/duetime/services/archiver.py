@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from duetime.domain.archive_objects import ArchiveObject, RemovedBatch
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.attempt_records import AttemptRecord
     from duetime.domain.tasks.task import Content, Task
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.change_consumers import ArchiveEncoder, ArchiveStore
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import ContentStore

@@ -12,9 +12,9 @@ from duetime.domain.tasks.targets import Phase
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import StepStore
 

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import DependentStore, OccurrenceFinder, TaskStore

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from duetime.domain.locks import LockClaim
     from duetime.domain.switches import Switches
     from duetime.domain.tasks.attempt_results import Skipped
-    from duetime.domain.tasks.packaged_types import PackagedTypes
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_options import Rate
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import PackagedTypes
     from duetime.ports.runtime import Clock, Runtime
     from duetime.ports.stores import SwitchStore
     from duetime.ports.targets import HandlerPackage, StartGate

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.tasks.packaged_types import AttemptToken
+from duetime.domain.tasks.attempt_run import AttemptToken
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Progress
 from duetime_common.frozen_classes import frozen

@@ -14,7 +14,7 @@ from duetime.adapters.dynamodb.attribute_values import bytes_in, text_of
 from duetime.adapters.targets.egress import EgressFailed, EgressUnavailable
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Deferred, Failed, NotSent, Stopped, Succeeded, Yielded, failure
-from duetime.domain.tasks.packaged_types import AttemptToken
+from duetime.domain.tasks.attempt_run import AttemptToken
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import Phase
 from duetime.domain.tasks.task import Cause, Content, ContentPlace, NodeRef, Progress, ScheduleRef, Task
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from duetime.domain.tasks.attempt_results import TargetEnding
-    from duetime.domain.tasks.packaged_types import PackagedTypes
     from duetime.domain.tasks.type_defaults import HandlerDescription
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import PackagedTypes
     from duetime.ports.runtime import Runtime
     from duetime.ports.targets import Work
 

@@ -1,4 +1,4 @@
-"""One attempt: its claim, before which the task may expire, how it may end, and the resulting writes."""
+"""One attempt: its claim, before which the task may expire, how it may end, and the resulting writes; its token."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from duetime.domain.conditional_writes import Guard, Write
+from duetime.domain.ids import InvalidTaskId, TaskId
 from duetime.domain.limits import ATTEMPT_ERROR_LENGTH, ATTEMPTS_INLINE, MAX_RECORDED_WAIT_LENGTH, MAX_RECORDED_WAITS
 from duetime.domain.operating_parameters import (
     LATE_EVENT_AFTER,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Ending, Postponed
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
@@ -414,3 +414,42 @@ def unless_open(task: Task, ending: Ending) -> Ending:
     searched for first.
     """
     return Deferred(known_job(task)) if start_is_open(task) and not isinstance(ending, Deferred) else ending
+
+
+@frozen
+class AttemptToken:
+    """Lets a package's function act for one attempt, as long as that attempt has its task.
+
+    Attributes:
+        nonce: of the claim; only the worker and the function that it invokes know it.
+    """
+
+    task_id: TaskId
+    fence: int
+    nonce: str
+
+    @classmethod
+    def of(cls, task: Task) -> AttemptToken:
+        """The token of a claimed task's attempt."""
+        return cls(task.id, task.fence, task.lease_nonce or "")
+
+    @classmethod
+    def parse(cls, text: str) -> AttemptToken | None:
+        """A token from its text; `None` if it is none."""
+        task_id, _, rest = text.partition(" ")
+        fence, _, nonce = rest.partition(" ")
+        try:
+            return cls(TaskId.parse(task_id), int(fence), nonce)
+        except (InvalidTaskId, ValueError):
+            return None
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return f"{self.task_id} {self.fence} {self.nonce}"
+
+    def is_of(self, task: Task) -> bool:
+        """Whether the attempt has the task, or does the steps after its outcome."""
+        if not self.nonce or task.fence != self.fence or task.lease_nonce != self.nonce:
+            return False
+        return task.state in LEASED or (task.is_terminal and task.finished_at is None)

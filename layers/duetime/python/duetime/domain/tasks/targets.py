@@ -10,8 +10,9 @@ import re
 from dataclasses import field
 from enum import StrEnum
 from functools import cache
+from urllib.parse import urlsplit
 
-from duetime.domain.limits import MAX_RESULT_BYTES
+from duetime.domain.limits import MAX_HOST_LENGTH, MAX_RESULT_BYTES
 from duetime.domain.tasks.states import TERMINAL, State
 from duetime.domain.wildcards import translated
 from duetime_common.frozen_classes import frozen
@@ -20,6 +21,7 @@ EVENT_SOURCE = "duetime"
 """Source of all events that tasks put on event buses: no task can impersonate another system, or create tasks by
 events."""
 _SEGMENTS = 6
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class AwsService(StrEnum):
@@ -452,6 +454,20 @@ Target = HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | 
 def definition_of(target: Target | None) -> DefinitionRef | None:
     """The definition that a topology is a run of; `None` for other targets."""
     return target.definition if isinstance(target, TopologyTarget) else None
+
+
+def host_of(target: Target) -> str | None:
+    """The host that a target calls, which may have a circuit; `None` if there is none, or it cannot be valid in DNS."""
+    if not isinstance(target, HttpTarget | CallbackTarget):
+        return None
+    try:
+        parts = urlsplit(target.url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return None
+    if not host or len(host) > MAX_HOST_LENGTH:
+        return None
+    return host if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f"{host}:{port}"
 
 
 def names_definitions(payload: bytes) -> bool:

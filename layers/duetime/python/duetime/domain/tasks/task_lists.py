@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from duetime.domain.change_events import TaskChange, TaskSnapshot
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
 
 ENTRY_STATES = frozenset(State) - {State.SCHEDULED, State.SUCCEEDED, State.FAILED}
 """States with a complete list. Scheduled tasks are found by their ids, which begin with the due time, and have an entry

@@ -18,11 +18,11 @@ from duetime.services.schedules.runs import OF_ITS_TIMING, RunsQuery
 from duetime_common.frozen_classes import frozen
 
 if TYPE_CHECKING:
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.calendars import Calendar
     from duetime.domain.schedules.schedule import Schedule
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
     from duetime.services.schedules.preview import SchedulePreview

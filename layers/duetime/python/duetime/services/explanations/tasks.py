@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from duetime.domain.circuit_breakers import host_of
 from duetime.domain.dispatch.cursors import DISPATCH, GROUP_SIZE
 from duetime.domain.dispatch.enqueue_plan import Entry, queue_of
 from duetime.domain.explanations.gate import EarlierTasks, Facts, GateState, LockFacts, OtherTask, RateFacts
@@ -25,7 +24,7 @@ from duetime.domain.rates import MICROS, RateControl, RateState, StartRequest, p
 from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.creation import due_of, new_id, new_task
 from duetime.domain.tasks.states import LEASED, NOT_STARTED, STARTABLE, State
-from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget
+from duetime.domain.tasks.targets import HandlerTarget, Phase, PullTarget, TopologyTarget, host_of
 from duetime.domain.tasks.task import Content, ContentPlace
 from duetime.domain.tasks.task_options import unique_of
 from duetime.domain.times import minute_of

@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.dispatch.enqueue_plan import Message
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.notices import ConsolePages, Notice
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.queues import WorkQueues
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores, TracebackStore

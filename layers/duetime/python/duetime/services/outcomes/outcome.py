@@ -46,10 +46,10 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import ContentStore

@@ -37,10 +37,10 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.schedule_record import StoredSchedule
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Clock
     from duetime.ports.stores import Stores
     from duetime.services.schedules.preview import SchedulePreview, Seen

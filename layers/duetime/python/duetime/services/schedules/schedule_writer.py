@@ -34,11 +34,11 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.schedules.definition import ScheduleSpec, Written
     from duetime.domain.schedules.schedule_record import RemovedSchedule
     from duetime.domain.tasks.creation import IdempotencyKey
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.tasks import KeyStore

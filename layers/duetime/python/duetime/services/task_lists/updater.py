@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from duetime.domain.change_events import ChangeBatch, TaskChange
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.tasks import TaskListStore, TaskStore
 

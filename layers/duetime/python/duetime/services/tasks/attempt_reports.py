@@ -22,7 +22,7 @@ from duetime_common.frozen_classes import frozen
 if TYPE_CHECKING:
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.attempt_results import Ending
-    from duetime.domain.tasks.packaged_types import AttemptToken
+    from duetime.domain.tasks.attempt_run import AttemptToken
     from duetime.domain.tasks.task import Progress, Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.ports.runtime import Runtime

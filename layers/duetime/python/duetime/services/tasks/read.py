@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.filters import TaskFilter
     from duetime.domain.tasks.targets import Query
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Clock, Executor, RandomSource
     from duetime.ports.stores import Stores
     from duetime.ports.targets import QueryResponse, TargetQueries

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.action_history import Attribution
     from duetime.domain.tasks.creation import TaskChange
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.ports.targets import OccurrenceListener

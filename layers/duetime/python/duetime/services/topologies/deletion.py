@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
     from duetime.domain.topologies.node_status import Statuses
     from duetime.domain.topologies.run_state import RunState
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.bulk.manage import BulkOperations

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from duetime.domain.ids import TaskId
-    from duetime.domain.retention import RetentionPolicy
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.topologies.graph import Node
     from duetime.domain.topologies.trigger_rules import Counts
+    from duetime.domain.type_settings import RetentionPolicy
     from duetime.ports.runtime import Runtime
     from duetime.ports.stores import Stores
     from duetime.services.enqueue import Enqueuer

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, host_of, sign_of
+from duetime.domain.circuit_breakers import Circuit, CircuitState, Sign, sign_of
 from duetime.domain.conditional_writes import ConditionFailed, Guard, Write
 from duetime.domain.errors import ContentExpired, RecordUnreadable, Unavailable
 from duetime.domain.operating_parameters import (
@@ -22,7 +22,7 @@ from duetime.domain.tasks.attempt_results import Ending, Failed, NotSent, Postpo
 from duetime.domain.tasks.attempt_run import expired
 from duetime.domain.tasks.placeholders import filled_payload
 from duetime.domain.tasks.states import Move
-from duetime.domain.tasks.targets import Phase
+from duetime.domain.tasks.targets import Phase, host_of
 from duetime.domain.times import SECOND
 from duetime.domain.topologies.inputs import InputsTooLarge
 from duetime.ports.targets import Work

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from duetime.domain.change_events import Change, task_snapshot
-from duetime.domain.retention import RetentionPolicy
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.task_lists import writes_of
 from duetime.domain.times import DAY
+from duetime.domain.type_settings import RetentionPolicy
 from tests.domain.factories import NOW, task
 
 

@@ -1,8 +1,9 @@
-"""The retention of ended tasks, by their type."""
+"""Settings by patterns of task types: how long ended tasks are kept, and which function runs a type's handlers."""
 
 from __future__ import annotations
 
 from dataclasses import field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from duetime.domain.wildcards import wildcard_matcher
@@ -50,3 +51,23 @@ class RetentionPolicy:
     def longest(self) -> Millis:
         """How long a task of any type is kept at most."""
         return max([self.default, *self.by_pattern.values()])
+
+
+@frozen
+class PackagedTypes:
+    """The functions that run packages of handlers.
+
+    Attributes:
+        functions: names of the functions by patterns of types; the first pattern that matches decides.
+    """
+
+    functions: Mapping[str, str]
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.functions)
+
+    def function_of(self, task_type: str) -> str | None:
+        """The function that runs the handler of a type; `None` if the worker does."""
+        names = (name for pattern, name in self.functions.items() if fnmatchcase(task_type, pattern))
+        return next(names, None)
