@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from duetime.domain.tasks.event_waits import AwaitedEvent, awaited_event
+from duetime.domain.tasks.task_options import Rate
 from duetime.domain.times import MINUTE, SECOND
 from duetime_testing.simulation.machines import SKEW
 from tests.pairs import operations
@@ -25,6 +27,7 @@ _LONG = 2_400
 """Seconds for which a task waits for its event; if the signal is lost, it is found only then."""
 _SOON = 20 * MINUTE
 """A signal is found by then, also if a worker or a message was lost."""
+_CRM = Rate("crm", 1, 60)
 _RATE = {"key": "crm", "limit": 1, "per_seconds": 60}
 _SWITCH = f"/v1/switches/type/{works.PLAIN}"
 
@@ -77,6 +80,8 @@ def _waits_no_more(world: World, replies: Sequence[Reply | None]) -> None:
 
 
 def _set_rate(limit: int, world: World) -> Reply | None:
+    # The faster of the rates applies to all tasks of the key, as long as one has it.
+    world.rates.asked.setdefault(_CRM.key, set()).update({_CRM, replace(_CRM, limit=limit)})
     return world.ask("PATCH", f"/v1/tasks/{world.about['task']}", {"rate": {"limit": limit}})
 
 
