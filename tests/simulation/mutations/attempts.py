@@ -11,7 +11,7 @@ MUTANTS = (
         "domain/rates.py",
         "starts = now - (-(counted - now) * self.pace.interval // interval)",
         "starts = self.at - 9 * interval",
-        theme=Theme.TASKS,
+        test="tests/domain/test_rates.py -k test_a_raised_rate_has_no_more_starts_in_a_window_than_the_new_one_may",
     ),
     Mutant(
         "each claim of a task says that it has started late",
@@ -62,6 +62,7 @@ MUTANTS = (
         "services/worker/batch.py",
         '                self._lose("a lease could not be renewed", delivery_state)',
         "                pass",
+        test="tests/scenarios/test_attempts.py -k test_a_worker_that_is_cut_off_is_gone_before_its_leases_are_over",
     ),
     Mutant(
         "the message of a leased task is deleted",
