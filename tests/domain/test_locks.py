@@ -41,7 +41,7 @@ def test_shared_and_exclusive_holders_exclude_each_other(is_shared: bool) -> Non
 
 
 def test_a_shared_lock_is_closed_for_those_behind_an_exclusive_waiter() -> None:
-    """Otherwise tasks that share it could keep one that wants it for itself waiting for ever."""
+    """Otherwise tasks that share it could make one that needs it exclusively wait for ever."""
     lock = Lock(NAME, (Holder(TASKS[0], 1, NOW, is_shared=True),))
     sharing, alone = Waiter(NOW, TASKS[1], 0, is_shared=True), Waiter(NOW, TASKS[1], 0)
     shared = _claim(100, is_shared=True)

@@ -87,7 +87,7 @@ def test_a_printed_line_says_which_attempt_printed_it(
 def test_each_of_ten_handlers_at_once_is_told_apart(
     stack: Stack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ten handlers print, in pieces, and log in turns: every line bears the id of the task that wrote it."""
+    """Ten handlers print, in pieces, and log in turns: every line has the id of the task that wrote it."""
     barrier = threading.Barrier(10)
     log = logging.getLogger("users.module")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_a_dead_letter_of_a_waiting_task_is_placed_again(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The letter is done with, a fresh message of a new turn is on the queue, and the task runs by it."""
+    """The dead letter is deleted, and a new message with the next generation is sent, by which the task runs."""
     monkeypatch.setitem(REGISTRY, "report", Registered({"run": lambda _context, _payload: "done"}))
     task = stack.create(TaskSpec("report"))
     letters = stack.receive(Priority.NORMAL)

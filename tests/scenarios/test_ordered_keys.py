@@ -344,7 +344,7 @@ def test_a_line_is_kept_without_its_turn() -> None:
 
 
 def test_a_turn_given_between_a_check_and_its_end_is_seen() -> None:
-    """The next task reads the line just before the one before ends, and is put back just after: it starts at once."""
+    """The next task reads the line just before the earlier one ends, and is postponed just after: it starts at once."""
     with Tasks() as tasks:
         tasks.last(20)
         first = tasks.create(**ordered())
