@@ -86,7 +86,7 @@ def failed(ending: TargetEnding) -> Failed:
 
 
 def test_an_endpoint_is_given_what_a_handler_is_given(endpoint: Endpoint) -> None:
-    """`PUT url?action=run` with id, type, attempt, fence, deadline and payload, and the key by which an endpoint recognises a repeat."""
+    """`PUT url?action=run` with id, type, attempt, fence, deadline and payload, and a key that marks repeats."""
     assert isinstance(call(endpoint, "/job?team=dba"), Succeeded)
     method, path, headers, body = endpoint.requests[0]
     attempt = work(seconds=60)
