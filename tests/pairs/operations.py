@@ -361,6 +361,11 @@ def _update_schedule(world: World, **fields: object) -> Reply | None:
     return world.ask("PATCH", _OWN, fields)
 
 
+def _patch_overlap(world: World) -> Reply | None:
+    world.occurrences.overlapping.add(SCHEDULE)
+    return _update_schedule(world, overlap="allow_all")
+
+
 def _fill_back(world: World) -> Reply | None:
     start = world.about["minute"] - 100 * MINUTE
     return world.ask(
@@ -397,7 +402,7 @@ OF_SCHEDULES = (
         lambda world: _update_schedule(world, task={"type": works.UNDONE, "notify_within_seconds": 60}),
         goes_on=True,
     ),
-    Operation("patch-overlap", lambda world: _update_schedule(world, overlap="allow_all"), goes_on=True),
+    Operation("patch-overlap", _patch_overlap, goes_on=True),
     Operation("pause", _on_schedule("pause", {"reason": "so"})),
     Operation("resume", _on_schedule("resume"), goes_on=True),
     Operation("run", _on_schedule("run"), goes_on=True),
