@@ -68,6 +68,7 @@ class Operation:
         is_in_parts: if a call fails, it may be done in part, as its response then says.
         begun: runs only the first of several requests, as if the next had no effect.
         promise: checks accepted effects, after everything has ended.
+        not_beside: another operation whose work it may do in part, or not, whatever the order of the two.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Operation:
     repeats: frozenset[int] = frozenset()
     is_in_parts: bool = False
     begun: Callable[[World], Any] | None = None
+    not_beside: str = ""
 
     @property
     def takes_time(self) -> bool:
@@ -410,7 +412,8 @@ OF_SCHEDULES = (
     Operation("delete", lambda world: world.ask("DELETE", _OWN), is_repeatable=True),
     Operation("create", lambda world: world.ask("POST", "/v1/schedules", _NEW), goes_on=True),
     Operation("make-again", _make_again, goes_on=True, begun=_delete, repeats=frozenset({0})),
-    Operation("make-and-run", _make_and_run, goes_on=True, begun=_make),
+    # The run's message may be delivered with those of a backfill.
+    Operation("make-and-run", _make_and_run, goes_on=True, begun=_make, not_beside="backfill"),
     TRIGGER,
     WORKER,
     ACCEPTING,

@@ -72,6 +72,7 @@ def every_pair() -> dict[str, Pair]:
         Pair(each, *operations)
         for each in SUBJECTS
         for both in combinations_with_replacement(each.operations, 2)
+        if both[0].not_beside != both[1].name and both[1].not_beside != both[0].name
         for operations in (both, both[::-1])
     ]
     return {str(pair): pair for pair in pairs}

@@ -611,8 +611,6 @@ _NOT_REPORTED = tuple(each for each in _TASKS if not each.name.startswith("notif
 # If an occurrence is on its queue, a requested run is delivered with it, and with `skip` one of the two runs: which one
 # does not depend on the order of requests.
 _OF_ONE_RUN = tuple(each for each in operations.OF_SCHEDULES if each.name != "make-and-run")
-# A backfill's tasks may be delivered with the run of `make-and-run`, or not: that does not depend on the order either.
-_OF_GONE = tuple(each for each in operations.OF_SCHEDULES if each.name != "backfill")
 _WORK = named("worker worker-listening worker-failing worker-accepting trigger", _STEPS)
 _ENDS = named("cancel-by-force notify-success notify-failure heartbeat", _TASKS)
 _DEAD = named("worker trigger deadletter", _STEPS)
@@ -679,7 +677,7 @@ SUBJECTS = (
     Subject("recurring-due", recurring_due, _OF_ONE_RUN),
     Subject("recurring-busy", recurring_busy, operations.OF_SCHEDULES),
     Subject("recurring-held", recurring_held, operations.OF_SCHEDULES),
-    Subject("recurring-gone", recurring_gone, _OF_GONE),
+    Subject("recurring-gone", recurring_gone, operations.OF_SCHEDULES),
     Subject("permanent", permanent, operations.OF_SCHEDULES),
     Subject("with-calendar", with_calendar, operations.OF_SCHEDULES + operations.OF_CALENDARS),
     Subject("filling-back", filling_back, operations.OF_BACKFILLS[1:] + _ON_BACKFILL),
