@@ -496,6 +496,9 @@ class World(FaultSimulation):
             actor.fault == "resent" or not {ACCEPTED, UNKNOWN}.isdisjoint(actor.outcome) for actor in ended_by
         ):
             return
+        # A slow worker may lose the only attempt of a node.
+        if self.faulty and any(each.error and each.error.type == "WorkerLost" for each in self.watching.tasks()):
+            return
         task = self.watching.record(self.about["task"])
         told = f"{task.state}, {task.error}" if task is not None else "gone"
         self.watching.check(task is not None and task.state == wanted, f"it should be {wanted}, and is {told}")
