@@ -13,7 +13,7 @@ from duetime.contract.http.request_errors import Fault, FieldsInvalid
 from duetime.contract.tasks import operations, responses
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry, json_text
-from duetime.contract.tasks.updates import task_change
+from duetime.contract.tasks.updates import task_update
 from duetime.domain.errors import FieldInvalid, QuotaExceeded
 from duetime.domain.tasks.creation import Accepted, IdempotencyKey, Order
 from duetime.domain.tasks.type_defaults import TaskSpec
@@ -123,9 +123,9 @@ def list_tasks(request: Request[TaskListQuery]) -> Response:
 @route(operations.UPDATE)
 def update_task(request: Request[UpdateQuery]) -> Response:
     """Update a task that has not started."""
-    change = task_change(request.document())
+    update = task_update(request.document())
     by = request.attributed(request.query.reason)
-    task = composed(TaskServices).updater.update(request.owner, request.task_id, change, request.version, by)
+    task = composed(TaskServices).updater.update(request.owner, request.task_id, update, request.version, by)
     return task_response(composed(TaskServices).reader.with_contents(task))
 
 

@@ -10,7 +10,7 @@ from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.request_json import read
 from duetime.contract.tasks.decoding import batch_items, task_spec
 from duetime.contract.tasks.encoding import entry
-from duetime.contract.tasks.updates import TaskFieldMerge, task_change
+from duetime.contract.tasks.updates import TaskFieldMerge, task_update
 from duetime.domain.limits import MAX_BATCH, MAX_PAYLOAD_BYTES
 from duetime.domain.tasks.targets import AwsService, AwsTarget, HttpTarget, Phase
 from duetime.domain.tasks.task_options import Priority, RetryPolicy
@@ -354,7 +354,7 @@ def test_two_due_times_are_both_named() -> None:
     body = {"type": "report", "due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0}
     assert list(faults(body)) == ["due_at", "delay_seconds"]
     with pytest.raises(FieldsInvalid):
-        task_change(read(json.dumps({"due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
+        task_update(read(json.dumps({"due_at": "2026-12-01T09:00:00Z", "delay_seconds": 0})))
 
 
 def test_a_payload_has_its_own_limit() -> None:
@@ -371,10 +371,10 @@ def test_a_body_that_is_no_object_is_named_as_a_whole(body: object) -> None:
 
 def test_a_change_holds_only_what_was_given() -> None:
     """Omitted fields of a change stay unchanged, even if a creation has a default."""
-    change = task_change(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
-    assert change.merge == TaskFieldMerge({"priority": "low", "tags": {}})
-    assert (change.due_at, change.delay, change.payload) == (None, 1_500, b"null")
-    unset = task_change(read('{"name": ""}'))
+    update = task_update(read('{"priority": "low", "tags": {}, "delay_seconds": 1.5, "payload": null}'))
+    assert update.merge == TaskFieldMerge({"priority": "low", "tags": {}})
+    assert (update.due_at, update.delay, update.payload) == (None, 1_500, b"null")
+    unset = task_update(read('{"name": ""}'))
     assert (unset.merge, unset.sets_due, unset.payload) == (TaskFieldMerge({"name": ""}), False, None)
 
 
@@ -384,7 +384,7 @@ def test_a_change_holds_only_what_was_given() -> None:
 def test_a_change_of_nothing_or_of_what_stays_is_refused(body: str, named: str) -> None:
     """A change names at least one field, and none that a task keeps for life."""
     with pytest.raises(FieldsInvalid) as refusal:
-        task_change(read(body))
+        task_update(read(body))
     assert [fault.field for fault in refusal.value.faults] == [named]
 
 

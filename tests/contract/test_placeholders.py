@@ -11,7 +11,7 @@ from duetime.contract.http.request_errors import FieldsInvalid
 from duetime.contract.http.request_json import read
 from duetime.contract.schedules.decoding import schedule_spec
 from duetime.contract.tasks.decoding import batch_items, task_spec
-from duetime.contract.tasks.updates import task_change
+from duetime.contract.tasks.updates import task_update
 from duetime.contract.topologies.decoding import topology_request
 
 BAD = "<duetime.now>"
@@ -46,7 +46,7 @@ def faults(decode: Any, body: object) -> list[str]:  # noqa: ANN401 - any of the
             {"type": "t", "target": {"kind": "topology"}, "payload": NODES},
             "payload.nodes.one.payload.a[1].b",
         ),
-        (task_change, {"payload": BAD}, "payload"),
+        (task_update, {"payload": BAD}, "payload"),
         (topology_request, NODES, "nodes.one.payload.a[1].b"),
         (schedule_spec, {"name": "n", "cron": "* * * * *", "task": IN_PAYLOAD}, "task.payload.a[1].b"),
     ],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from duetime.domain.operating_parameters import FENCES_PER_EPOCH
-from duetime.domain.restore import HELD_TAG, AfterRestore, Change, change_since, take_over, take_over_occurrence
+from duetime.domain.restore import HELD_TAG, AfterRestore, Divergence, divergence_of, take_over, take_over_occurrence
 from duetime.domain.tasks.attempt_records import AttemptOutcome, AttemptRecord
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import AwsService, AwsTarget
@@ -35,8 +35,8 @@ ENDED = replace(
 
 def taken(restored: Task, replaced: Task | None = None, after: AfterRestore = AfterRestore.RERUN) -> Takeover:
     """The changes of a record's takeover, which must be new."""
-    change = change_since(restored, replaced, is_known=True)
-    done = take_over(restored, replaced, change, after, EPOCH, LATER)
+    divergence = divergence_of(restored, replaced, is_known=True)
+    done = take_over(restored, replaced, divergence, after, EPOCH, LATER)
     assert done is not None
     return done
 
@@ -54,14 +54,14 @@ def test_a_fence_is_raised_above_every_fence_of_earlier_epochs(fence: int) -> No
 def test_a_waiting_task_stays_as_it_is_but_for_its_fence() -> None:
     """It needs no new check: the restored cursors reach its own."""
     done = taken(WAITING, WAITING)
-    assert (done.change, done.timer) == (Change.NONE, None)
+    assert (done.divergence, done.timer) == (Divergence.NONE, None)
     assert done.task == replace(WAITING, fence=FIRST, version=5)
 
 
 def test_an_attempt_that_was_cut_off_is_not_counted_and_begins_again() -> None:
     """Its lease is over, a stale report has another fence, and a timer checks the task now."""
     done = taken(RUNNING, replace(RUNNING, version=6))
-    assert done.change is Change.BEGUN
+    assert done.divergence is Divergence.BEGUN
     assert (done.task.state, done.task.attempt, done.task.lease_expires_at) == (State.WAITING, 0, None)
     assert done.task.fence == FIRST + 1
     assert done.timer is not None
@@ -95,28 +95,28 @@ def test_a_job_in_aws_goes_on_under_the_new_fence() -> None:
 def test_a_record_is_taken_over_once() -> None:
     """A command that was interrupted can run again."""
     done = taken(WAITING)
-    assert take_over(done.task, None, Change.NONE, AfterRestore.ASK, EPOCH, LATER) is None
+    assert take_over(done.task, None, Divergence.NONE, AfterRestore.ASK, EPOCH, LATER) is None
 
 
 @pytest.mark.parametrize(
-    ("restored", "replaced", "change"),
+    ("restored", "replaced", "divergence"),
     [
-        (WAITING, WAITING, Change.NONE),
-        (WAITING, replace(WAITING, version=5), Change.CHANGED),
-        (WAITING, replace(WAITING, version=6, fence=1), Change.BEGUN),
-        (WAITING, ENDED, Change.ENDED),
-        (RUNNING, RUNNING, Change.BEGUN),
-        (WAITING, None, Change.REMOVED),
-        (replace(ENDED, finished_at=None, version=5), ENDED, Change.CHANGED),
+        (WAITING, WAITING, Divergence.NONE),
+        (WAITING, replace(WAITING, version=5), Divergence.CHANGED),
+        (WAITING, replace(WAITING, version=6, fence=1), Divergence.BEGUN),
+        (WAITING, ENDED, Divergence.ENDED),
+        (RUNNING, RUNNING, Divergence.BEGUN),
+        (WAITING, None, Divergence.REMOVED),
+        (replace(ENDED, finished_at=None, version=5), ENDED, Divergence.CHANGED),
     ],
 )
 def test_what_happened_since_is_known_from_the_replaced_table(
-    restored: Task, replaced: Task | None, change: Change
+    restored: Task, replaced: Task | None, divergence: Divergence
 ) -> None:
     """An attempt running at the restore point counts as started after it."""
-    assert change_since(restored, replaced, is_known=True) is change
-    without = change_since(restored, None, is_known=False)
-    assert without is (Change.BEGUN if restored is RUNNING else Change.UNKNOWN)
+    assert divergence_of(restored, replaced, is_known=True) is divergence
+    without = divergence_of(restored, None, is_known=False)
+    assert without is (Divergence.BEGUN if restored is RUNNING else Divergence.UNKNOWN)
 
 
 def test_a_task_that_had_ended_ends_the_same_way_by_skip() -> None:
@@ -136,7 +136,7 @@ def test_a_task_that_had_only_begun_is_paused_unless_it_may_run_again(after: Aft
     done = taken(RUNNING, RUNNING, after)
     assert (done.task.state, done.timer, done.effect) == (State.PAUSED, None, "paused")
     assert "had run after" in done.task.actions.records[-1].by.reason
-    again = take_over(done.task, RUNNING, Change.BEGUN, AfterRestore.RERUN, EPOCH, LATER)
+    again = take_over(done.task, RUNNING, Divergence.BEGUN, AfterRestore.RERUN, EPOCH, LATER)
     assert again is not None
     assert (again.task.state, again.task.tags) == (State.WAITING, RUNNING.tags)
     assert again.timer is not None
@@ -147,10 +147,10 @@ def test_a_held_task_is_ended_by_a_second_decision_to_skip() -> None:
     """If it had ended; otherwise it stays paused."""
     held = taken(WAITING, ENDED, AfterRestore.ASK).task
     assert held.tags == {HELD_TAG: "scheduled"}
-    done = take_over(held, ENDED, Change.ENDED, AfterRestore.SKIP, EPOCH, LATER)
+    done = take_over(held, ENDED, Divergence.ENDED, AfterRestore.SKIP, EPOCH, LATER)
     assert done is not None
     assert (done.task.state, done.task.tags) == (State.SUCCEEDED, {})
-    assert take_over(held, RUNNING, Change.BEGUN, AfterRestore.SKIP, EPOCH, LATER) is None
+    assert take_over(held, RUNNING, Divergence.BEGUN, AfterRestore.SKIP, EPOCH, LATER) is None
 
 
 def test_an_occurrence_that_had_run_is_not_created_again() -> None:

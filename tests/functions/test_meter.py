@@ -50,7 +50,7 @@ from duetime.domain.operating_parameters import CIRCUIT_THRESHOLD
 from duetime.domain.switches import Switch, SwitchKey, SwitchScope
 from duetime.domain.tasks.action_history import BY_SYSTEM
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded, failure
-from duetime.domain.tasks.creation import IdempotencyKey, Order, TaskChange
+from duetime.domain.tasks.creation import IdempotencyKey, Order, TaskUpdate
 from duetime.domain.tasks.dependencies import Dependencies, Dependency
 from duetime.domain.tasks.event_waits import Signal
 from duetime.domain.tasks.filters import TaskFilter
@@ -643,7 +643,7 @@ def test_a_change_of_the_due_time_costs_a_wake_and_a_write(metered: tuple[Stack,
     stack, meter = metered
     task = create(stack, delay=20 * MINUTE)
     meter.reset()
-    composed(TaskServices).updater.update(OWNER, task.id, TaskChange({}, delay=40 * MINUTE), None)
+    composed(TaskServices).updater.update(OWNER, task.id, TaskUpdate({}, delay=40 * MINUTE), None)
     assert (meter.table_units, meter.index_units, meter.read_units) == (2, 0, 1)
 
 

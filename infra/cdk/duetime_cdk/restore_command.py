@@ -216,9 +216,9 @@ def _in_parallel(
 def _show(plan: Plan, report: RestoreReport, path: Path) -> None:
     if not plan.source:
         say("5. The replaced table is lost: the tasks that ran after the restore point are not known")
-    for (change, effect), number in sorted(report.changes.items()):
-        if change not in {"none", "unknown"}:
-            say(f"   {number} {change} after the restore point: {_EFFECTS[effect]}")
+    for (divergence, effect), number in sorted(report.divergences.items()):
+        if divergence not in {"none", "unknown"}:
+            say(f"   {number} {divergence} after the restore point: {_EFFECTS[effect]}")
     if report.cancelled:
         say(f"   {report.cancelled} nodes are cancelled: their topology, or its plan, is not in the backup (PlanLost)")
     for key in report.unreadable:

@@ -43,7 +43,7 @@ MUTANTS = (
     Mutant(
         "an approval that was moved to a later time is decided before it",
         "domain/tasks/approvals.py",
-        "is_waiting = was_asked and task.next_at > task.due_at",
+        "is_waiting = was_asked and task.is_postponed",
         "is_waiting = was_asked",
         pairs="^approval approve patch-soon$",
     ),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.domain.errors import RequestError
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import IdempotencyKey, TaskChange
+    from duetime.domain.tasks.creation import IdempotencyKey, TaskUpdate
     from duetime.domain.tasks.event_waits import Signal
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
@@ -245,7 +245,7 @@ class BulkRequest:
     Attributes:
         text: the original body in UTF-8; later pieces are decoded from it.
         force: for a cancel, whether to stop running tasks.
-        change: for an update, the changes.
+        update: for an update, the new values.
         signal: the signal, if it is one; its filter is not used.
         by: who requested it, and why.
     """
@@ -254,7 +254,7 @@ class BulkRequest:
     action: FilterAction
     text: bytes = b""
     force: bool = False
-    change: TaskChange | None = None
+    update: TaskUpdate | None = None
     by: Attribution = BY_SYSTEM
     signal: Signal | None = None
 

@@ -54,8 +54,8 @@ class AfterRestore(StrEnum):
     ASK = "ask"
 
 
-class Change(StrEnum):
-    """The events of a task between the restore point and the loss.
+class Divergence(StrEnum):
+    """How a task's last record differs from the restored one, by what happened to it after the restore point.
 
     Attributes:
         NONE: nothing that is known.
@@ -78,7 +78,7 @@ class Change(StrEnum):
     UNKNOWN = "unknown"
 
 
-_MAY_HAVE_RUN = frozenset({Change.BEGUN, Change.ENDED, Change.REMOVED})
+_MAY_HAVE_RUN = frozenset({Divergence.BEGUN, Divergence.ENDED, Divergence.REMOVED})
 
 
 @frozen
@@ -87,13 +87,13 @@ class Takeover:
 
     Attributes:
         task: the record in the new epoch.
-        change: what had happened to it.
+        divergence: from the record in the replaced table.
         timer: its check, to be written first; `None` if an earlier one serves.
         copies_contents: whether the replaced table has contents that the record refers to.
     """
 
     task: Task
-    change: Change
+    divergence: Divergence
     timer: Timer | None = None
     copies_contents: bool = False
 
@@ -103,7 +103,7 @@ class Takeover:
         return "ended" if self.task.is_terminal else "paused" if self.task.state is State.PAUSED else "runs"
 
 
-def change_since(restored: Task, replaced: Task | None, *, is_known: bool) -> Change:
+def divergence_of(restored: Task, replaced: Task | None, *, is_known: bool) -> Divergence:
     """The events of an open task after the restore point.
 
     Args:
@@ -112,27 +112,27 @@ def change_since(restored: Task, replaced: Task | None, *, is_known: bool) -> Ch
         is_known: whether there is a table to compare with.
     """
     if replaced is not None and replaced.is_terminal and not restored.is_terminal:
-        return Change.ENDED
+        return Divergence.ENDED
     if restored.state in LEASED:
-        return Change.BEGUN
+        return Divergence.BEGUN
     if not is_known:
-        return Change.UNKNOWN
+        return Divergence.UNKNOWN
     if replaced is None:
-        return Change.REMOVED
+        return Divergence.REMOVED
     if replaced.claims > restored.claims and not restored.is_terminal:
-        return Change.BEGUN
-    return Change.CHANGED if replaced.version > restored.version else Change.NONE
+        return Divergence.BEGUN
+    return Divergence.CHANGED if replaced.version > restored.version else Divergence.NONE
 
 
 def take_over(
-    restored: Task, replaced: Task | None, change: Change, after: AfterRestore, epoch: int, now: Millis
+    restored: Task, replaced: Task | None, divergence: Divergence, after: AfterRestore, epoch: int, now: Millis
 ) -> Takeover | None:
     """The record of an open task in the new epoch; `None` if it was taken over before, and nothing is left to decide.
 
     Args:
         restored: the record, without `finished_at`.
         replaced: its last record in the replaced table, if there is one.
-        change: its events, as returned by `change_since`.
+        divergence: as returned by `divergence_of`.
         after: what happens to tasks that had run.
         epoch: the new epoch.
         now: the time.
@@ -140,15 +140,15 @@ def take_over(
     if restored.fence == fence_of_epoch(restored.fence, epoch):
         is_held = HELD_TAG in restored.tags and restored.state is State.PAUSED
         return _decided(restored, replaced, after, epoch, now) if is_held else None
-    had_ended = change is Change.ENDED and replaced is not None
+    had_ended = divergence is Divergence.ENDED and replaced is not None
     if after is AfterRestore.SKIP and had_ended and replaced is not None:
         ended = _ended_as(restored, replaced, epoch, now)
-        return Takeover(ended, change, _timer(ended, now), copies_contents=True)
+        return Takeover(ended, divergence, _timer(ended, now), copies_contents=True)
     task = freed(restored, epoch, now)
     # A topology continues from its nodes, each of which is held separately.
-    if after is not AfterRestore.RERUN and change in _MAY_HAVE_RUN and not task.is_topology:
+    if after is not AfterRestore.RERUN and divergence in _MAY_HAVE_RUN and not task.is_topology:
         task = _held(task, now)
-    return Takeover(task, change, _check_of(restored, task, now))
+    return Takeover(task, divergence, _check_of(restored, task, now))
 
 
 def _check_of(restored: Task, task: Task, now: Millis) -> Timer | None:
@@ -174,7 +174,7 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
     fence = fence_of_epoch(replaced.fence, epoch)
     if after is AfterRestore.SKIP and replaced.finished_at is not None:
         task = replace(replaced, fence=fence, version=replaced.version + 1)
-        return Takeover(task, Change.CREATED, copies_contents=True)
+        return Takeover(task, Divergence.CREATED, copies_contents=True)
     begun = replace(
         replaced,
         state=State.SCHEDULED,
@@ -191,7 +191,7 @@ def take_over_occurrence(replaced: Task, after: AfterRestore, epoch: int, now: M
         expires_at=None,
         actions=NO_ACTIONS,
     )
-    return Takeover(_held(begun, now), Change.CREATED, copies_contents=True)
+    return Takeover(_held(begun, now), Divergence.CREATED, copies_contents=True)
 
 
 def freed(task: Task, epoch: int, now: Millis) -> Task:
@@ -261,7 +261,7 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
     has_ended = replaced is not None and replaced.is_terminal
     if after is AfterRestore.SKIP and replaced is not None and has_ended:
         ended = _ended_as(task, replaced, epoch, now)
-        return Takeover(ended, Change.ENDED, _timer(ended, now), copies_contents=True)
+        return Takeover(ended, Divergence.ENDED, _timer(ended, now), copies_contents=True)
     if after is not AfterRestore.RERUN:
         return None
     resumed = ActionRecord(Action.RESUMED, now, Attribution(ActorType.SYSTEM), task.version + 1)
@@ -274,8 +274,8 @@ def _decided(task: Task, replaced: Task | None, after: AfterRestore, epoch: int,
         next_at=max(task.next_at, now),
         actions=task.actions.plus(resumed),
     )
-    change = Change.ENDED if has_ended else Change.BEGUN
-    return Takeover(free, change, None if free.state is State.BLOCKED else _timer(free, free.next_at))
+    divergence = Divergence.ENDED if has_ended else Divergence.BEGUN
+    return Takeover(free, divergence, None if free.state is State.BLOCKED else _timer(free, free.next_at))
 
 
 def _ended_as(task: Task, replaced: Task, epoch: int, now: Millis) -> Task:
@@ -297,9 +297,9 @@ def _timer(task: Task, at: Millis) -> Timer:
     return Timer(task.id, task.generation, at, task.priority, task.owner, pull_queue=task.pull_queue)
 
 
-def facts(task: Task, change: Change, effect: str) -> dict[str, str]:
+def facts(task: Task, divergence: Divergence, effect: str) -> dict[str, str]:
     """One line of the report."""
-    found = {"id": task.id.text, "owner": task.owner, "type": task.type, "change": change.value, "now": effect}
+    found = {"id": task.id.text, "owner": task.owner, "type": task.type, "change": divergence.value, "now": effect}
     if task.name:
         found["name"] = task.name
     if task.schedule_ref is not None:

@@ -105,7 +105,7 @@ class TableRestore(Protocol):
         ...
 
 
-class RecordChanges(Protocol):
+class RecordRewriter(Protocol):
     """Reads and rewrites records of one table, outside of what functions do."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
@@ -125,7 +125,7 @@ class RecordChanges(Protocol):
         ...
 
 
-class Records(RecordChanges, Protocol):
+class Records(RecordRewriter, Protocol):
     """All records of one table."""
 
     def open_page(self, segment: int, segments: int, cursor: str) -> TakeoverPage:
@@ -165,7 +165,7 @@ class RegionStore(Protocol):
         ...
 
 
-class RegionRecords(RecordChanges, Protocol):
+class RegionRecords(RecordRewriter, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.domain.topologies.run_state import RunState
-    from duetime.ports.restore import RecordChanges
+    from duetime.ports.restore import RecordRewriter
     from duetime.ports.runtime import Runtime
     from duetime.ports.topologies import TopologyStore
 
@@ -37,7 +37,7 @@ class LostPlans:
         since: the restore point, or the beginning of the takeover: plans of the last minutes before are repeated.
     """
 
-    records: RecordChanges
+    records: RecordRewriter
     topologies: TopologyStore
     runtime: Runtime
     since: Millis

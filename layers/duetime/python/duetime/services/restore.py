@@ -10,9 +10,9 @@ from duetime.domain.callers import Caller, Role
 from duetime.domain.dispatch.enqueue_plan import ScheduleTimer
 from duetime.domain.restore import (
     AfterRestore,
-    Change,
+    Divergence,
     Takeover,
-    change_since,
+    divergence_of,
     facts,
     take_over,
     take_over_occurrence,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound="Records")
 
 _TRIES = 5
-_REPORTED = frozenset(Change) - {Change.NONE, Change.UNKNOWN}
+_REPORTED = frozenset(Divergence) - {Divergence.NONE, Divergence.UNKNOWN}
 _OPERATOR = Caller("duetime restore", frozenset({Role.OPERATOR}))
 STOP_REASON = "the table was restored; delete this switch to start tasks again"
 
@@ -48,7 +48,7 @@ class RestoreReport:
     Attributes:
         scanned: number of items that were read.
         taken_over: number of records with a new fence.
-        changes: number of tasks by their events, and by their fate.
+        divergences: number of tasks by their events, and by their fate.
         cancelled: number of nodes that were cancelled, because no run of their topology would start them.
         unreadable: keys of records that no version of duetime can read; they stay as they are.
     """
@@ -56,7 +56,7 @@ class RestoreReport:
     scanned: int = 0
     taken_over: int = 0
     cancelled: int = 0
-    changes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    divergences: Counter[tuple[str, str]] = field(default_factory=Counter)
     unreadable: list[str] = field(default_factory=list)
 
     def add(self, other: RestoreReport) -> None:
@@ -64,7 +64,7 @@ class RestoreReport:
         self.scanned += other.scanned
         self.taken_over += other.taken_over
         self.cancelled += other.cancelled
-        self.changes.update(other.changes)
+        self.divergences.update(other.divergences)
         self.unreadable += other.unreadable
 
 
@@ -153,12 +153,12 @@ class Restore(Generic[R]):
         for _ in range(_TRIES):
             if current is None:
                 return
-            change = change_since(current, replaced, is_known=self.replaced is not None)
-            done = take_over(current, replaced, change, self.after, self.runtime.epoch, self.runtime.now())
+            divergence = divergence_of(current, replaced, is_known=self.replaced is not None)
+            done = take_over(current, replaced, divergence, self.after, self.runtime.epoch, self.runtime.now())
             if done is None or self._is_written(current, done):
                 if done is not None:
                     report.taken_over += 1
-                    self._note(replaced or task, done.change, done.effect, report)
+                    self._note(replaced or task, done.divergence, done.effect, report)
                 return
             # A request was sent twice, or another run of the command does the same.
             current = self.restored.read_many([task.id]).get(task.id)
@@ -178,7 +178,7 @@ class Restore(Generic[R]):
     def _compare(self, task: Task, restored: Task | None, report: RestoreReport) -> None:
         if restored is not None:
             if task.created_at < self.at and restored.finished_at is not None:
-                self._note(task, Change.REOPENED, "ended", report)
+                self._note(task, Divergence.REOPENED, "ended", report)
             return
         effect = "lost"
         if task.schedule_ref is not None:
@@ -188,12 +188,12 @@ class Restore(Generic[R]):
                 self.restored.copy_contents(task.id, self.replaced)
                 self.restored.insert(replace(done.task, nonce=self.runtime.nonce()))
                 effect = done.effect
-        self._note(task, Change.CREATED, effect, report)
+        self._note(task, Divergence.CREATED, effect, report)
 
-    def _note(self, task: Task, change: Change, effect: str, report: RestoreReport) -> None:
-        report.changes[change.value, effect] += 1
-        if change in _REPORTED:
-            self.report(facts(task, change, effect))
+    def _note(self, task: Task, divergence: Divergence, effect: str, report: RestoreReport) -> None:
+        report.divergences[divergence.value, effect] += 1
+        if divergence in _REPORTED:
+            self.report(facts(task, divergence, effect))
 
 
 def _next(page: RecordPage | TakeoverPage, report: RestoreReport, progress: Callable[[int], None]) -> tuple[bool, str]:

@@ -23,7 +23,7 @@ from duetime.contract.tasks.queries import (
     WantedErrorType,
     WantedSchedule,
 )
-from duetime.contract.tasks.updates import change_of
+from duetime.contract.tasks.updates import update_of
 from duetime.domain.bulk import BulkKind, BulkRequest, FilterAction
 from duetime.domain.limits import MAX_BULK_PACE, MAX_JSON_DEPTH, MAX_PAGE, MIN_BULK_PACE
 from duetime.domain.tasks.action_history import Attribution
@@ -247,9 +247,9 @@ def _request_of(body: FilterActionBody, after: TaskId | None, text: bytes, until
         is_dry=body.dry_run,
         until=until,
     )
-    change = change_of(body.update, (UPDATE,)) if isinstance(body, BulkUpdate) else None
+    update = update_of(body.update, (UPDATE,)) if isinstance(body, BulkUpdate) else None
     by = Attribution(reason=body.reason)
-    return BulkRequest(kind_of(body), action, text, is_forced(body), change, by)
+    return BulkRequest(kind_of(body), action, text, is_forced(body), update, by)
 
 
 _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {

@@ -18,7 +18,7 @@ from duetime.contract.tasks.field_decoding import (
     reject_two_due_times,
 )
 from duetime.domain.errors import FieldInvalid
-from duetime.domain.tasks.creation import TaskChange
+from duetime.domain.tasks.creation import TaskUpdate
 from duetime.domain.tasks.targets import TopologyTarget
 from duetime_common.frozen_classes import frozen
 
@@ -69,16 +69,16 @@ class TaskFieldMerge:
         return changes  # type: ignore[no-any-return]
 
 
-def task_change(document: Document) -> TaskChange:
+def task_update(document: Document) -> TaskUpdate:
     """Decodes an update.
 
     Raises:
         FieldsInvalid: some fields are invalid, or there are none.
     """
-    return change_of(read_body(TaskPatch, document))
+    return update_of(read_body(TaskPatch, document))
 
 
-def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
+def update_of(body: TaskPatch, place: Place = ROOT) -> TaskUpdate:
     """Converts a body, or a part of one, to an update.
 
     Raises:
@@ -95,7 +95,7 @@ def change_of(body: TaskPatch, place: Place = ROOT) -> TaskChange:
     patch = body.model_dump(mode="json", exclude_unset=True, exclude={"payload", *_WHEN})
     if not patch and not has_payload and body.due_at is None and body.delay_seconds is None:
         raise FieldsInvalid([Fault(path_of(place) if place else BODY, "has no field to change", FaultCode.REQUIRED)])
-    return TaskChange(
+    return TaskUpdate(
         fields={},
         due_at=body.due_at,
         delay=delay_of(body),

@@ -87,9 +87,7 @@ def blocked_gate(task: Task, facts: Facts, state: GateState = GateState.WAITING)
 def _before_its_check(task: Task, facts: Facts, closed: Sequence[Gate]) -> Gate:
     """The gate of a task whose next check is later."""
     away = f"{to_iso(task.next_at)}, in {span(task.next_at - facts.now)}"
-    # One that its user has moved to a later time waits for that time.
-    is_moved = task.next_at == task.due_at
-    if task.waiting_for is not None and not is_moved:
+    if task.waiting_for is not None and task.is_postponed:
         name = GateName(wait_reason(task.waiting_for).value)
         found = next((gate for gate in closed if gate.name is name), None)
         text = found.text if found else f"It was postponed ({task.waiting_for}), which no longer blocks it."

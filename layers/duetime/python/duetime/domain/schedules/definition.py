@@ -196,7 +196,7 @@ class TimingUpdate(Protocol):
         ...
 
 
-class TaskUpdate(Protocol):
+class TemplateUpdate(Protocol):
     """An update of a schedule's task."""
 
     @property
@@ -225,7 +225,7 @@ class ScheduleUpdate:
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     timing: TimingUpdate | None = None
-    task: TaskUpdate | None = None
+    task: TemplateUpdate | None = None
 
     def of(self, spec: ScheduleSpec) -> ScheduleSpec:
         """Returns the updated specification.

@@ -23,10 +23,10 @@ REJECTED, TIMED_OUT = "Rejected", "ApprovalTimedOut"
 def is_awaited(task: Task, now: Millis) -> bool:
     """Whether a task can be approved or rejected now: it waits for approval, or is due and not yet claimed.
 
-    One that its user has moved to a later time is checked again then, and not at the end of its timeout.
+    One that its user has moved to a later time can be decided from then on.
     """
     was_asked = task.state is State.WAITING and task.waiting_for == APPROVAL_AWAITED
-    is_waiting = was_asked and task.next_at > task.due_at
+    is_waiting = was_asked and task.is_postponed
     is_due = (task.state is State.SCHEDULED or was_asked) and task.due_at <= now
     return (is_waiting or is_due) and isinstance(task.target, ApprovalTarget)
 

@@ -263,7 +263,7 @@ class FieldMerge(Protocol):
 
 
 @frozen
-class TaskChange:
+class TaskUpdate:
     """A client's update of a task.
 
     Attributes:
@@ -283,7 +283,7 @@ class TaskChange:
     merge: FieldMerge | None = None
     redirect: KeyRedirect | None = None
 
-    def merged_into(self, before: Task, default_target: Target) -> TaskChange:
+    def merged_into(self, before: Task, default_target: Target) -> TaskUpdate:
         """The update merged with the current task, so that nothing is left to merge.
 
         Raises:

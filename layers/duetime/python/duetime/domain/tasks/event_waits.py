@@ -143,13 +143,10 @@ def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
 
 
 def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
-    """Whether a task waits for an event, and is not checked before its time is over.
-
-    One that its user has moved to a later time is checked then.
-    """
+    """Whether a task waits for an event, and is not checked before its time is over."""
     is_for_event = task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
     waits = task.state is State.WAITING and awaited_event(task) == event and is_for_event
-    return waits and task.next_at > max(task.due_at, now)
+    return waits and task.is_postponed and task.next_at > now
 
 
 def is_being_checked(task: Task, event: AwaitedEvent) -> bool:

@@ -411,6 +411,11 @@ class Task(TaskOptions):
         return self.after is not None and not self.after.is_met
 
     @property
+    def is_postponed(self) -> bool:
+        """Whether its last check has postponed it, and its user has not moved it to a later due time since."""
+        return self.waiting_for is not None and self.next_at > self.due_at
+
+    @property
     def was_never_let_start(self) -> bool:
         """Whether it ended because the tasks in its `after` never let it start."""
         return self.waits_for_tasks and self.state is State.CANCELLED and self.cancellation is None

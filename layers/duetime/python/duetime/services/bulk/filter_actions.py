@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from duetime.domain.bulk import BulkRequest, FilterAction
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import IdempotencyKey, TaskChange
+    from duetime.domain.tasks.creation import IdempotencyKey, TaskUpdate
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
     from duetime.ports.runtime import Clock, Runtime
@@ -145,8 +145,8 @@ class BulkRequests:
             return self.filtered_schedules().apply(owner, request.kind, action, by)
         if request.kind is BulkKind.CANCEL:
             return self.filtered_tasks.cancel(owner, action, force=request.force, by=by)
-        if request.change is not None:
-            return self.filtered_tasks.update(owner, action, request.change, by)
+        if request.update is not None:
+            return self.filtered_tasks.update(owner, action, request.update, by)
         if request.kind is BulkKind.DELETE:
             return self.filtered_tasks.delete(owner, action)
         return self.filtered_tasks.retry(owner, action, by)
@@ -217,7 +217,7 @@ class FilteredTasks:
         cancel = self.task_control.cancel_by_force if force else self.task_updater.cancel
         return self._apply(owner, action, lambda task: cancel(owner, task.id, task.version, by))
 
-    def update(self, owner: str, action: FilterAction, wanted: TaskChange, by: Attribution = BY_SYSTEM) -> FilterResult:
+    def update(self, owner: str, action: FilterAction, wanted: TaskUpdate, by: Attribution = BY_SYSTEM) -> FilterResult:
         """Change a piece of the tasks.
 
         Raises:

@@ -29,7 +29,7 @@ from duetime.domain.tasks.creation import (
     KeyRedirect,
     Order,
     RememberedKey,
-    TaskChange,
+    TaskUpdate,
     debounced_due,
     due_of,
     has_begun,
@@ -450,7 +450,7 @@ class KeyConflicts:
         due = due_of(spec, now) if spec.debounce is None else debounced_due(spec.debounce, holder.created_at, now)
         fields: Any = {**spec.options(), "target": spec.target, "unique": spec.unique, "debounce": spec.debounce}
         # In one write: a repeat after the task's end must find the result even if the response was lost.
-        change = TaskChange(fields, due_at=due, payload=spec.payload, redirect=redirect)
+        change = TaskUpdate(fields, due_at=due, payload=spec.payload, redirect=redirect)
         try:
             task = self.task_updater().update(holder.owner, holder.id, change, holder.version, _BY_CREATION)
         except (StateConflict, TaskNotFound, VersionMismatch):

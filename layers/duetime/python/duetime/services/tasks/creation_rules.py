@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from duetime.domain.tasks.allowed_targets import TargetRules
-    from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.creation import TaskUpdate
     from duetime.domain.tasks.targets import Target
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.type_defaults import Options
@@ -114,7 +114,7 @@ class CreationRules:
         except FieldInvalid as refusal:
             raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 
-    def resolved_change(self, task: Task, wanted: TaskChange) -> TaskChange:
+    def resolved_update(self, task: Task, wanted: TaskUpdate) -> TaskUpdate:
         """Add the graph to a change of a task that names another run of a definition.
 
         Raises:
@@ -132,7 +132,7 @@ class CreationRules:
         spec = self._with_definitions(task.owner, TaskSpec(task.type, target=target))
         return replace(wanted, payload=spec.payload, fields={**wanted.fields, "target": spec.target or target})
 
-    def _with_graphs(self, owner: str, target: Target | None, wanted: TaskChange) -> TaskChange:
+    def _with_graphs(self, owner: str, target: Target | None, wanted: TaskUpdate) -> TaskUpdate:
         """A change of a graph, including the graphs of definitions that its nodes name."""
         if wanted.payload is None:
             return wanted

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.ids import TaskId
     from duetime.domain.tasks.action_history import Attribution
-    from duetime.domain.tasks.creation import TaskChange
+    from duetime.domain.tasks.creation import TaskUpdate
     from duetime.domain.tasks.task import Task
     from duetime.domain.tasks.task_changes import TaskChanges
     from duetime.domain.times import Millis
@@ -74,7 +74,7 @@ class TaskUpdater:
     order_lines: Callable[[], OrderLines]
 
     def update(
-        self, owner: str, task_id: TaskId, wanted: TaskChange, version: int | None, by: Attribution = BY_SYSTEM
+        self, owner: str, task_id: TaskId, wanted: TaskUpdate, version: int | None, by: Attribution = BY_SYSTEM
     ) -> Task:
         """Change a task that has not started.
 
@@ -173,10 +173,10 @@ class TaskUpdater:
                 "a schedule was not notified of an end", task=cancelled.id.text, error=str(error)
             )
 
-    def _apply(self, task: Task, wanted: TaskChange, by: Attribution) -> WriteResult:
+    def _apply(self, task: Task, wanted: TaskUpdate, by: Attribution) -> WriteResult:
         """Make a change once; the one of the old and new payload that the task does not refer to expires."""
         by_type = self.rules.targets.default_target(task.type)
-        wanted = self.rules.resolved_change(task, wanted.merged_into(task, by_type))
+        wanted = self.rules.resolved_update(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
         self._reject_unfit(task, wanted, fields)
         if wanted.payload is None:
@@ -188,7 +188,7 @@ class TaskUpdater:
         stores = (self.stores.tasks, self.stores.contents)
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
-    def _of_its_graph(self, task: Task, wanted: TaskChange) -> TaskChanges:
+    def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
         """Further changes of a topology's task with a new graph, which is checked as at its creation."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
@@ -202,7 +202,7 @@ class TaskUpdater:
         payload = wanted.payload if wanted.payload is not None else self._payload_of(task)
         return {"notify_within_seconds": self.rules.graph_of(task.owner, payload, target).lasts_seconds}
 
-    def _reject_unfit(self, task: Task, wanted: TaskChange, fields: TaskChanges) -> None:
+    def _reject_unfit(self, task: Task, wanted: TaskUpdate, fields: TaskChanges) -> None:
         """Reject a change that does not fit the task, before anything is stored."""
         if isinstance(task.target, CallbackTarget) and (wanted.payload is not None or "target" in fields):
             field = "target" if "target" in fields else "payload"
@@ -227,7 +227,7 @@ class TaskUpdater:
         content = task.payload
         return self.stores.contents.fetch(task.id, content) if content.data is None else content.data
 
-    def _write(self, task: Task, wanted: TaskChange, sets: TaskChanges, by: Attribution) -> WriteResult:
+    def _write(self, task: Task, wanted: TaskUpdate, sets: TaskChanges, by: Attribution) -> WriteResult:
         now = self.runtime.now()
         guard = Guard(owner=task.owner, version=task.version)
         if wanted.sets_due:
