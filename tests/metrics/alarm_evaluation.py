@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from duetime_cdk.alarm_list import AlarmSpec, BurnRate, Comparison
+from duetime_cdk.alarm_list import AlarmSpec, BurnRate
 from duetime_cdk.metric_expressions import Expression
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from duetime_cdk.metric_sources import Source
 
 
-"""The values of a metric by the minute in which they were recorded."""
-
-"""Metrics by their key, see `key_of`."""
 FURTHER = 2
 """How many periods more than it evaluates the range of an alarm has; CloudWatch does not document the number."""
 _FILL = re.compile(r"FILL\((\w+), 0\)")
@@ -39,7 +36,8 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
 
     Args:
         alarm: a single alarm, or a burn rate.
-        series: values by metric and minute; metrics without values are omitted.
+        series: values by metric (its `key_of`) and by the minute in which they were recorded; metrics without values
+            are omitted.
         minute: the last minute that is evaluated.
     """
     if isinstance(alarm, BurnRate):
@@ -50,14 +48,10 @@ def is_alarming(alarm: AlarmSpec | BurnRate, series: Mapping[str, Mapping[int, S
         _value(alarm.watched, series, minute - each * alarm.period, alarm.period) for each in range(periods + FURTHER)
     ]
     real = [each for each in values if each is not None][:periods]
-    breaching = sum(_breaches(alarm, each) for each in real)
+    breaching = sum(each >= alarm.threshold for each in real)
     if alarm.missing_is_bad:
         breaching += periods - len(real)
     return breaching >= (alarm.datapoints or periods)
-
-
-def _breaches(alarm: AlarmSpec, value: float) -> bool:
-    return value >= alarm.threshold if alarm.comparison is Comparison.AT_LEAST else value < alarm.threshold
 
 
 def _value(

@@ -166,10 +166,3 @@ def _tagged(tag: str, value: object) -> object:
     made = Fields()
     made["Ref" if name == "Ref" else f"Fn::{name}"] = value
     return made
-
-
-def each_mapping(value: Any) -> Iterator[Fields]:  # noqa: ANN401 - any document
-    """The mappings of a document: itself, or those of its list."""
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, Fields):
-            yield each

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from duetime.domain.operating_parameters import RECOVERY_SCAN_BACKLOG
@@ -53,13 +52,6 @@ _SCHEDULES = "schedules"
 _WORKERS = "workers"
 
 
-class Comparison(StrEnum):
-    """The comparison of a value with the threshold."""
-
-    AT_LEAST = "GREATER_THAN_OR_EQUAL_TO_THRESHOLD"
-    BELOW = "LESS_THAN_THRESHOLD"
-
-
 @dataclass(frozen=True, slots=True)
 class AlarmSpec:
     """An alarm.
@@ -68,7 +60,7 @@ class AlarmSpec:
         name: name of its construct and of its runbook section.
         watched: a metric, or an expression over several.
         says: description of the problem, for the recipient of the mail.
-        threshold: the value to compare with.
+        threshold: the value from which it is in alarm.
         minutes: length of the evaluated window.
         datapoints: number of periods that must breach the threshold; 0 means all.
         period: minutes of one value.
@@ -87,7 +79,6 @@ class AlarmSpec:
     minutes: int = 5
     datapoints: int = 0
     period: int = 1
-    comparison: Comparison = Comparison.AT_LEAST
     missing_is_bad: bool = False
     page: str = OVERVIEW
     runbook: str = ""

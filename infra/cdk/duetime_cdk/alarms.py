@@ -68,7 +68,7 @@ class Alarms(Construct):
             metric=self._watched(spec.watched, spec.period),
             alarm_description=self._description(spec.says, spec.section, spec.page),
             threshold=spec.threshold,
-            comparison_operator=cloudwatch.ComparisonOperator[spec.comparison.value],
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             evaluation_periods=-(-spec.minutes // spec.period),
             datapoints_to_alarm=spec.datapoints or None,
             treat_missing_data=missing.BREACHING if spec.missing_is_bad else missing.NOT_BREACHING,

@@ -159,8 +159,6 @@ MAX_GROUP_ID_LENGTH = 128
 GROUP_LIFE = 400 * DAY
 """How long a group and its members are kept: from the last due time of a member that joined, from a member's end, and
 from the group's completion. Until then its id cannot be used for another group."""
-MAX_COMPLETION_BYTES = 262_144
-"""Size of the request that closes a group."""
 MAX_COUNTED_OPEN = 1_000
 """Open members of a group whose states are read for its counts; with more, they are counted as open."""
 MAX_DEBOUNCE_SECONDS = 2_592_000
