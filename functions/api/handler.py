@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
+from duetime.composition.tasks import TaskServices
 from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.domain.errors import Unavailable
 from duetime.domain.tracebacks import places_of
@@ -55,3 +56,6 @@ def _response(event: dict[str, Any]) -> Response:
         elif isinstance(error, Unavailable):
             logger.warning("a request was turned away", exc_info=error)
         return problem_response(error, requests.instance(event))
+
+
+prepare(lambda: composed(TaskServices).creator)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.stream import ArchiveServices
 
 if TYPE_CHECKING:
@@ -18,3 +18,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG
         services.archiver.archive(services.removed(event))
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(ArchiveServices).archiver)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.packages import AttemptServices
 
 if TYPE_CHECKING:
@@ -17,3 +17,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         return dict(composed(AttemptServices).function.answer(event))
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(AttemptServices).function)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.api import ApiKeyServices
 from duetime.domain.times import SECOND
 
@@ -35,3 +35,6 @@ def _context(key: ApiKey) -> dict[str, str]:
     """The context for the API: texts only, so that the access log can show them, too."""
     expires = "" if key.expires_at is None else str(key.expires_at // SECOND)
     return {"key": key.id, "owner": key.owner, "roles": " ".join(key.roles), "expires": expires}
+
+
+prepare(lambda: composed(ApiKeyServices).check)

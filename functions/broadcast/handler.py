@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.stream import BroadcastServices
 
 if TYPE_CHECKING:
@@ -29,3 +29,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG
             services.recounter.run()
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(BroadcastServices).broadcaster)

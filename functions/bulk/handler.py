@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.api import BulkExecutorServices
 from duetime.domain.bulk import OPERATION
 from duetime.domain.ids import TaskId
@@ -22,3 +22,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
         composed(BulkExecutorServices).executor.carry_out(TaskId(event[OPERATION]), context.aws_request_id)
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(BulkExecutorServices).executor)

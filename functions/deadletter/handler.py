@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.attempts import DeadLetterServices
 from duetime.composition.core import CoreServices
 from duetime.domain.errors import Unavailable
@@ -38,3 +38,6 @@ def _buried(delivery: Delivery) -> bool:
         telemetry.count("dead_letter_errors")
         telemetry.note("a dead letter could not be examined", error=places_of(error), delivery=delivery.id)
         return False
+
+
+prepare(lambda: composed(DeadLetterServices).dead_letters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.http_calls import HttpServices
 
 if TYPE_CHECKING:
@@ -17,3 +17,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         return composed(HttpServices).egress.answer(event)
     finally:
         composed().tracer.flush()
+
+
+prepare(lambda: composed(HttpServices).egress)

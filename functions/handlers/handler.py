@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.packages import PackageServices
 
 if TYPE_CHECKING:
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Run the phase in the event, and return its end."""
     try:
-        # Before the import of the package: loggers keep the stream that they find.
-        composed().telemetry.attribute_output()
         return composed(PackageServices).function.answer(event)
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(PackageServices).function)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.api import IntakeServices
 from duetime.contract.tasks.intake_events import events_of_logs, read_record
 from duetime.domain.errors import RequestError
@@ -54,3 +54,6 @@ def _arrival(record: Mapping[str, Any]) -> Arrival:
         return Arrival(id_, body, read_record(record, settings.intake_queues, settings.intake_detail_type))
     except RequestError as refusal:
         return Arrival(id_, body, refusal)
+
+
+prepare(lambda: composed(IntakeServices).event_tasks)

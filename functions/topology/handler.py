@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.topologies import TopologyServices
 from duetime.domain.ids import TaskId
 
@@ -36,3 +36,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         return {}
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(TopologyServices).state_machine_steps)

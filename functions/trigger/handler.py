@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.schedules import TriggerServices
 from duetime.domain.dispatch.cursors import GROUP
 
@@ -28,3 +28,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> None:
             composed(TriggerServices).dispatcher.tick(holder)
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(TriggerServices).dispatcher)

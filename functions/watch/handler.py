@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools import Logger
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.stream import WatchServices
 from duetime.contract.http.problems import INTERNAL, kind_of
 from duetime.contract.http.request_errors import CallerUnknown
@@ -84,3 +84,6 @@ def _done(connection_id: str, message: Message) -> str:
         case Unsubscribe():
             services.connections.unsubscribe(connection, message.ref)
             return services.encoder.unsubscribed(message.ref)
+
+
+prepare(lambda: composed(WatchServices).connections)

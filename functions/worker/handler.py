@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from duetime.composition import composed
+from duetime.composition import composed, prepare
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.core import CoreServices
 from duetime.composition.worker import WorkerServices
@@ -19,8 +19,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         if composed().is_standby:
             # The other Region has a timer for each open task.
             return {"batchItemFailures": []}
-        # Before the import of the handlers' package: loggers keep the stream that they find.
-        composed().telemetry.attribute_output()
         # Before the batch begins; otherwise each of its threads would read the switches.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)
@@ -28,3 +26,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         return {"batchItemFailures": [{"itemIdentifier": delivery.id} for delivery in kept]}
     finally:
         composed().telemetry.flush()
+
+
+prepare(lambda: composed(WorkerServices).batch_worker)

@@ -56,6 +56,9 @@ ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attemp
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
 """For calls that must not take long: a connection that misses a message reads the missed changes later."""
 
+_S3_CONFIG = CONFIG.merge(
+    Config(signature_version="s3v4", s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
+)
 _SERVER_ERROR = 500
 _THROTTLED = frozenset(
     {
@@ -150,68 +153,83 @@ class DeferredClient:
 class Clients:
     """Clients of all services that duetime calls, with the same settings.
 
+    A client is created at first use, and threads share it: another one would take 10 ms, and open its own connections.
+
     Args:
         session: creates the clients; a botocore session by default.
     """
 
     def __init__(self, session: boto3.Session | None = None) -> None:
         self._session = session or cast("boto3.Session", _BotocoreSession())
+        self._made: dict[tuple[object, ...], Any] = {}
+        # A session must not create two clients at once.
+        self._lock = Lock()
 
     def dynamodb(self) -> DynamoDBClient:
         """A client of DynamoDB."""
-        return _shareable(self._session.client("dynamodb", config=OWN_CONFIG))
+        client: DynamoDBClient = self._client("dynamodb", OWN_CONFIG)
+        return client
 
     def sqs(self, region: str | None = None) -> SQSClient:
         """A client of SQS, in this region by default."""
-        config = OWN_CONFIG if region is None else ONCE_CONFIG
-        return _shareable(self._session.client("sqs", config=config, region_name=region))
+        client: SQSClient = self._client("sqs", OWN_CONFIG if region is None else ONCE_CONFIG, region)
+        return client
 
     def s3(self) -> S3Client:
         """A client of S3, whose signed URLs name the region, and work for an endpoint on loopback, too."""
-        addresses = Config(s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
-        config = CONFIG.merge(addresses).merge(Config(signature_version="s3v4"))
-        return _shareable(self._session.client("s3", config=config))
+        client: S3Client = self._client("s3", _S3_CONFIG)
+        return client
 
     def lambdas(self) -> LambdaClient:
         """A client of Lambda."""
-        return _shareable(self._session.client("lambda", config=CONFIG))
+        client: LambdaClient = self._client("lambda", CONFIG)
+        return client
 
     def calling_lambdas(self, region: str | None = None) -> LambdaClient:
         """A client of Lambda that waits for the functions it calls, in this region by default."""
-        return _shareable(self._session.client("lambda", config=CALLING_CONFIG, region_name=region))
+        client: LambdaClient = self._client("lambda", CALLING_CONFIG, region)
+        return client
 
     def sns(self, region: str | None = None) -> SNSClient:
         """A client of SNS, in this region by default."""
-        return _shareable(self._session.client("sns", config=_config(region), region_name=region))
+        client: SNSClient = self._client("sns", _config(region), region)
+        return client
 
     def events(self, region: str | None = None) -> EventBridgeClient:
         """A client of EventBridge, in this region by default."""
-        return _shareable(self._session.client("events", config=_config(region), region_name=region))
+        client: EventBridgeClient = self._client("events", _config(region), region)
+        return client
 
     def step_functions(self, region: str | None = None) -> SFNClient:
         """A client of Step Functions, in this region by default."""
-        return _shareable(self._session.client("stepfunctions", config=_config(region), region_name=region))
+        client: SFNClient = self._client("stepfunctions", _config(region), region)
+        return client
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
         """A client of a service that runs jobs, by its name in boto3."""
-        client: Any = self._session.client(service, config=ONCE_CONFIG, region_name=region)  # type: ignore[call-overload]
-        return _shareable(client)
+        return self._client(service, ONCE_CONFIG, region)
 
     def connections(self, endpoint: str) -> ConnectionsClient:
         """A client that writes to the connections of a WebSocket API."""
-        client: ConnectionsClient = self._session.client(
-            "apigatewaymanagementapi", config=PUSH_CONFIG, endpoint_url=endpoint
-        )
-        return _shareable(client)
+        client: ConnectionsClient = self._client("apigatewaymanagementapi", PUSH_CONFIG, endpoint=endpoint)
+        return client
 
     def logs(self) -> Any:  # noqa: ANN401 - its types would be a package more
         """A client of CloudWatch Logs."""
-        client: Any = self._session.client("logs", config=CONFIG)
-        return _shareable(client)
+        return self._client("logs", CONFIG)
 
     def secrets(self) -> SecretsManagerClient:
         """A client of Secrets Manager."""
-        return _shareable(self._session.client("secretsmanager", config=CONFIG))
+        client: SecretsManagerClient = self._client("secretsmanager", CONFIG)
+        return client
+
+    def _client(self, service: str, config: Config, region: str | None = None, endpoint: str | None = None) -> Any:  # noqa: ANN401 - see its callers
+        key, session = (service, id(config), region, endpoint), cast("Any", self._session)
+        with self._lock:
+            if key not in self._made:
+                made = session.client(service, config=config, region_name=region, endpoint_url=endpoint)
+                self._made[key] = _shareable(made)
+            return self._made[key]
 
 
 def _config(region: str | None) -> Config:

@@ -1,10 +1,10 @@
 """Connects the use cases with their adapters.
 
-The use cases are composed by subject: `composed(TaskServices).creator`. Each one is created at first use, once per
-process, and a function imports only the subjects that it uses. Objects for few invocations are imported within the
-property that composes them, and given to others as a function (`lambda: core.rate_limiter`), which they call when they
-need it. `use` replaces the platform (clock, randomness, threads, AWS clients), so that tests and the simulation run the
-unmodified functions.
+The use cases are composed by subject: `composed(TaskServices).creator`. Each one is created once per process: those of
+most invocations by `prepare`, others at first use. A function imports only the subjects that it uses. Objects for few
+invocations are imported within the property that composes them, and given to others as a function (`lambda:
+core.rate_limiter`), which they call when they need it. `use` replaces the platform (clock, randomness, threads, AWS
+clients), so that tests and the simulation run the unmodified functions.
 """
 # ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
 
@@ -15,6 +15,7 @@ from duetime.adapters.runtime import garbage_collection
 garbage_collection.postpone()
 
 import os
+from contextlib import suppress
 from dataclasses import field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 from duetime.adapters.aws_clients import Clients
 from duetime.adapters.runtime.process import LambdaProcess, SystemClock, SystemRandom, Threads
 from duetime.adapters.runtime.telemetry import PowertoolsTelemetry
+from duetime.environment_variables import Variable
 from duetime.ports.runtime import UNTRACED, Runtime, Telemetry
 from duetime.settings import Settings, with_settings_module
 from duetime_common.frozen_classes import frozen
@@ -141,6 +143,7 @@ class Part:
         self.part = composition.part
         self.platform = composition.platform
         self.settings = composition.settings
+        self.telemetry = composition.telemetry
         self.runtime = composition.runtime
 
 
@@ -175,6 +178,21 @@ def composed(part: type[P] | None = None) -> Composition | P:
     """The composition of this process, or one part of it."""
     composition = _find() or _only()
     return composition if part is None else composition.part(part)
+
+
+def prepare(compose: Callable[[], object]) -> None:
+    """Compose while Lambda initializes the function; elsewhere, the first invocation composes.
+
+    A function that initializes has a whole processor, later only the share that its memory gives it: what takes 60 ms
+    here would take 200 ms in the first invocation with 512 MB. An error is left to the first invocation, which composes
+    again and reports it.
+
+    Args:
+        compose: creates what most invocations need, without calling AWS.
+    """
+    if Variable.FUNCTION_NAME in os.environ:
+        with suppress(Exception):
+            compose()
 
 
 @cache

@@ -26,7 +26,9 @@ class PackageServices(Part):
     def function(self) -> PackageFunction:
         """Runs the phases that workers send."""
         package = HandlersPackage(self.settings.handlers, self.runtime.clock)
-        # Imported before its first task, while Lambda gives a starting process more CPU.
+        # Loggers keep the stream that they find when the package creates them.
+        self.telemetry.attribute_output()
+        # Imported with the function, while Lambda gives it a whole processor.
         package.why_broken()
 
         def runner_for(channel: AttemptChannel) -> HandlerRunner:

@@ -186,7 +186,9 @@ class TargetServices(Part):
             quota=self._topology_quota,
         )
         package = self.part(StartGateServices).handlers_package
-        # Imported before its first task, while Lambda gives a starting process more CPU.
+        # Loggers keep the stream that they find when the package creates them.
+        self.telemetry.attribute_output()
+        # Imported with the function, while Lambda gives it a whole processor.
         package.why_broken()
         handlers = HandlerRunner(
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from duetime.domain.tasks.attempt_results import Failed, Succeeded
 from duetime_common.frozen_classes import frozen
@@ -23,47 +21,39 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.targets import AwsTarget
 
 
-C = TypeVar("C")
-
-
 class Resources:
-    """Threads may share it: a session must not create two clients at once."""
+    """Clients for the AWS resources that tasks call, each in the region of the resource's ARN."""
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
-        self._lock = Lock()
-        self._made: dict[tuple[str, str, str], object] = {}
 
     def lambdas(self, arn: str) -> LambdaClient:
         """A client for a function, which waits for its result and calls it only once."""
-        return self._client(self._clients.calling_lambdas, arn)
+        return self._clients.calling_lambdas(_region_of(arn))
 
     def sqs(self, arn: str) -> SQSClient:
         """A client for a queue."""
-        return self._client(self._clients.sqs, arn)
+        return self._clients.sqs(_region_of(arn))
 
     def sns(self, arn: str) -> SNSClient:
         """A client for a topic."""
-        return self._client(self._clients.sns, arn)
+        return self._clients.sns(_region_of(arn))
 
     def events(self, arn: str) -> EventBridgeClient:
         """A client for an event bus."""
-        return self._client(self._clients.events, arn)
+        return self._clients.events(_region_of(arn))
 
     def step_functions(self, arn: str) -> SFNClient:
         """A client for a state machine."""
-        return self._client(self._clients.step_functions, arn)
+        return self._clients.step_functions(_region_of(arn))
 
     def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
         """A client of a service that runs jobs, by its name in boto3."""
-        return self._client(partial(self._clients.jobs, service), arn, "jobs")
+        return self._clients.jobs(service, _region_of(arn))
 
-    def _client(self, make: Callable[[str], C], arn: str, use: str = "") -> C:
-        _, _, service, region, *_ = arn.split(":")
-        with self._lock:
-            if (service, region, use) not in self._made:
-                self._made[service, region, use] = make(region)
-            return self._made[service, region, use]  # type: ignore[return-value]  # made by one function only
+
+def _region_of(arn: str) -> str:
+    return arn.split(":")[3]
 
 
 JobEnding = Succeeded | Failed

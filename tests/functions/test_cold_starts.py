@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -12,6 +14,10 @@ import pytest
 import duetime
 import duetime_common
 import functions
+from bench.cold_start import ENVIRONMENT
+from duetime.composition import prepare
+from duetime.environment_variables import Variable
+from duetime.settings import SettingMissing, Settings
 from duetime_cdk.environments import FunctionName
 
 BUDGET = {
@@ -32,6 +38,24 @@ BUDGET = {
     "authorizer": 167,
 }
 """How many modules of libraries each function imports when it starts. How long that takes is measured in `bench`."""
+CLIENTS = {
+    "api": ["dynamodb", "sqs"],
+    "trigger": ["dynamodb", "sqs", "lambda"],
+    "worker": ["dynamodb", "sqs"],
+    "topology": ["dynamodb", "sqs", "lambda", "stepfunctions"],
+    "bulk": ["dynamodb", "sqs", "lambda"],
+    "deadletter": ["dynamodb", "sqs"],
+    "broadcast": ["dynamodb", "apigatewaymanagementapi"],
+    "watch": ["dynamodb"],
+    "console": [],
+    "archive": ["s3", "dynamodb"],
+    "egress": [],
+    "intake": ["dynamodb", "sqs"],
+    "handlers": ["lambda"],
+    "attempts": ["dynamodb", "lambda"],
+    "authorizer": ["dynamodb"],
+}
+"""The clients of AWS that each function creates when it starts, and its first invocations need not."""
 MOST_MODULES = {"api": 135, "intake": 85}
 """How many modules of duetime the functions import that start slowest: what few invocations need is imported later."""
 MOST_COLLECTIONS = 2
@@ -41,12 +65,31 @@ _ORDINARY = re.compile(r"^ *@dataclass\(frozen=True, slots=True(?!, eq=False)", 
 SCRIPT = """
 import gc, sys
 before = sum(generation["collections"] for generation in gc.get_stats()[1:])
+prepared = []
+if "{function}" != "console":
+    import duetime.composition
+    duetime.composition.prepare = prepared.append
 import functions.{function}.handler
 # What begins with an underscore is of the machine, not of the function.
 names = [name for name in sys.modules if name[0] != "_" and name.partition(".")[0] not in sys.stdlib_module_names]
 libraries = [name for name in names if name.partition(".")[0] not in ("duetime", "duetime_common", "functions")]
 collections = sum(generation["collections"] for generation in gc.get_stats()[1:]) - before
 print(len(libraries), len(names) - len(libraries), collections)
+
+import socket
+from botocore.session import Session
+def refuse(*call): raise AssertionError("it calls AWS")
+socket.socket.connect = refuse
+create, clients = Session.create_client, []
+Session.create_client = lambda session, service, *call, **options: (
+    clients.append(service), create(session, service, *call, **options)
+)[1]
+for compose in prepared:
+    compose()
+    at_start = list(clients)
+    compose()
+assert clients == at_start if prepared else not clients
+print(*clients)
 """
 
 
@@ -55,15 +98,46 @@ def test_every_function_has_a_budget() -> None:
     assert set(BUDGET) == {name.value for name in FunctionName}
 
 
+@cache
+def started(function: str) -> list[str]:
+    """The lines of a new process that imports and prepares a function, the counts first and the clients last."""
+    environ = {**os.environ, **ENVIRONMENT}
+    command = [sys.executable, "-c", SCRIPT.format(function=function)]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)  # noqa: S603 - our own
+    return printed.stdout.splitlines()
+
+
 @pytest.mark.parametrize("function", BUDGET)
 def test_a_function_imports_no_more_than_its_budget(function: str) -> None:
     """A starting function imports no more than its written limit, and collects no garbage meanwhile."""
-    script = SCRIPT.format(function=function)
-    told = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)  # noqa: S603 - our own
-    libraries, own, collections = map(int, told.stdout.split())
+    libraries, own, collections = map(int, started(function)[0].split())
     assert libraries <= BUDGET[function]
     assert own <= MOST_MODULES.get(function, own)
     assert collections <= MOST_COLLECTIONS
+
+
+@pytest.mark.parametrize("function", CLIENTS)
+def test_a_function_creates_its_clients_before_its_first_invocation(function: str) -> None:
+    """Lambda gives it a whole processor until then; each client is created once, and none calls AWS."""
+    assert started(function)[-1].split() == CLIENTS[function]
+
+
+def test_only_lambda_prepares_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere, such as in tests, importing a function composes nothing."""
+    composed: list[str] = []
+    monkeypatch.delenv(Variable.FUNCTION_NAME, raising=False)
+    prepare(lambda: composed.append("elsewhere"))
+    monkeypatch.setenv(Variable.FUNCTION_NAME, "duetime-worker")
+    prepare(lambda: composed.append("in Lambda"))
+    assert composed == ["in Lambda"]
+
+
+def test_an_error_while_a_function_starts_is_left_to_its_first_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error there would make Lambda start the function again and again, without a word about its settings."""
+    monkeypatch.setenv(Variable.FUNCTION_NAME, "duetime-worker")
+    prepare(lambda: Settings({}).table)
+    with pytest.raises(SettingMissing):
+        Settings({}).table  # noqa: B018 - it raises
 
 
 def test_frozen_classes_are_cheap_to_create() -> None:
