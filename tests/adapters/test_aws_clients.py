@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from io import BytesIO
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, cast
+from unittest.mock import patch
 
 import boto3
 import botocore
 import pytest
 from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
-from botocore.exceptions import ParamValidationError
+from botocore.exceptions import ParamValidationError, SSLError
 from urllib3 import HTTPResponse
 
 from duetime.adapters.aws_clients import Clients
+from tests.adapters.targets.peers import LOOPBACK, answering, certificate, peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from tests.adapters.targets.peers import Peer
+
+_EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 MAKERS: dict[str, Callable[[Clients], object]] = {
     "dynamodb": Clients.dynamodb,
     "sqs": Clients.sqs,
@@ -61,6 +68,52 @@ def test_only_the_queues_of_duetime_are_called_without_validation_on_this_side()
     with pytest.raises(ParamValidationError):
         targets.send_message(QueueUrl="https://example.com/queue", MessageBody=5)
     assert sent == []
+
+
+def test_the_trusted_certificates_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All connections of all clients share them: reading them takes ten times the processor time of a handshake."""
+    tls, trusted = certificate(tmp_path, LOOPBACK)
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+    with peer(answering(_EMPTY), tls) as server, patch.object(SSLContext, "load_verify_locations") as read:
+        # The test's own certificate is not trusted, as it was not really read.
+        for make in (Clients.dynamodb, Clients.sqs):
+            client = make(_clients_of(server, monkeypatch))
+            for _ in range(2):
+                with pytest.raises(SSLError):
+                    _called(client)
+    read.assert_called_once_with(str(trusted))
+
+
+def test_only_a_server_with_a_trusted_certificate_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request is sent only after the server has shown a certificate for its host, signed by a trusted authority."""
+    tls, trusted = certificate(tmp_path, LOOPBACK)
+    with peer(answering(_EMPTY), tls) as server:
+        with pytest.raises(SSLError):
+            _called(Clients.sqs(_clients_of(server, monkeypatch)))
+        assert server.requests == []
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+        _called(Clients.sqs(_clients_of(server, monkeypatch)))
+        assert len(server.requests) == 1
+    tls, trusted = certificate(tmp_path, "elsewhere.example.org")
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(trusted))
+    with peer(answering(_EMPTY), tls) as server, pytest.raises(SSLError):
+        _called(Clients.sqs(_clients_of(server, monkeypatch)))
+
+
+def _clients_of(server: Peer, monkeypatch: pytest.MonkeyPatch) -> Clients:
+    """Clients that call a server on loopback, once."""
+    for name, value in (("ACCESS_KEY_ID", "AKIAEXAMPLE"), ("SECRET_ACCESS_KEY", "secret"), ("DEFAULT_REGION", "x")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"https://{LOOPBACK}:{server.port}")
+    monkeypatch.setattr("botocore.endpoint.time.sleep", lambda _seconds: None)
+    return Clients()
+
+
+def _called(client: Any) -> None:  # noqa: ANN401 - boto3's own
+    if hasattr(client, "list_queues"):
+        client.list_queues()
+    else:
+        client.list_tables()
 
 
 def _recorded(make: Callable[[Clients], object]) -> tuple[Any, list[Any]]:
