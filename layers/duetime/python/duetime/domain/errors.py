@@ -276,7 +276,7 @@ class LinkEnded(RequestError):
 
 
 class LinksFull(RequestError):
-    """The task has as many links as it may have."""
+    """The task has the maximum number of links."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the task has {most} links already; delete one")
@@ -568,7 +568,9 @@ class BulkOfTopology(RequestError):
     """The bulk operation executes a request to a topology."""
 
     def __init__(self, operation_id: TaskId) -> None:
-        super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")
+        super().__init__(
+            f"the operation {operation_id} belongs to a topology: pause, resume or cancel the topology instead"
+        )
         self.operation_id = operation_id
 
 

@@ -57,7 +57,7 @@ class GateName(StrEnum):
         NOTIFICATION: its target, which has accepted the work and will report the outcome.
         RECOVERY: another worker, because its worker was lost.
         FOLLOW_UP: the follow-ups of its outcome: cleanup, its callback, releasing child nodes.
-        ENDED: none: it had ended before its user retried it or rolled it back.
+        ENDED: none: the task had ended, until its user retried it or rolled it back.
         NOT_RECORDED: unknown, because the record does not say.
     """
 
@@ -169,7 +169,7 @@ class SpentRate:
     """A rate that is paused or used up.
 
     Attributes:
-        rate: the limit that holds.
+        rate: the limit in force.
         is_pinned: whether its owner, not the task, has set it.
         paused_at: since when it is paused; `None` if it is not.
     """

@@ -40,7 +40,7 @@ _NEVER = tuple(
     for text in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers, and by AWS inside
+        "100.64.0.0/10",  # carrier-grade NAT, also used inside AWS
         "127.0.0.0/8",  # loopback
         "169.254.0.0/16",  # link-local: metadata of machines, containers and functions
         "172.16.0.0/12",  # private

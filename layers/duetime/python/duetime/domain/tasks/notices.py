@@ -114,7 +114,7 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice of an attempt that has not ended by `long_at`; an attempt has one, whoever sends it."""
+    """The notice of an attempt that has not ended by `long_at`; an attempt has only one, whatever sends it."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 

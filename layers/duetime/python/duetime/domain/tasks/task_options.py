@@ -291,7 +291,7 @@ class TaskOptions:
 
 
 def fair_share(task_id: TaskId, key: str | None, weight: int) -> str:
-    """The part of a fair key to which a task belongs, one of as many as the key's weight; empty without a key.
+    """The part of a fair key to which a task belongs; empty without a key. A key has as many parts as its weight.
 
     SQS treats all message groups alike, so a key with a weight has several groups.
     """

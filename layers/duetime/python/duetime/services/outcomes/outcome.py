@@ -245,7 +245,7 @@ class OutcomeWriter:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
         changes = run.changes(AttemptOutcome.RETRIED)
-        # The next attempt does a requested pause before it calls anything.
+        # The next attempt obeys a requested pause before it calls anything.
         del changes["requested_action"]
         sets: TaskChanges = {
             **changes,

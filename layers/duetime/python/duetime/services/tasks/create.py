@@ -358,7 +358,7 @@ class BatchCreator:
 
         creator.shards.prepare()
         with suppress(Unavailable):
-            # Read once before parallel calls need them; each of them reports a failure by itself.
+            # Read once before parallel calls need them; each call reports a failure.
             creator.rules.types.look(owner)
         drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
