@@ -135,7 +135,7 @@ class Lock:
         return replace(self, holders=kept)
 
     def expires_at(self, now: Millis) -> Millis:
-        """When the lock can be removed if it is not used any more."""
+        """When the lock can be removed if it is no longer used."""
         return (
             max(now, *(holder.expires_at for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
         )

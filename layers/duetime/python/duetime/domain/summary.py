@@ -74,7 +74,7 @@ class StepSet:
     """Steps that are counted and stored together: steps of one owner's part, written in the same span of time.
 
     The span is determined by the time of the writes, so a redelivered step belongs to the same sets. A step is stored
-    in the widest set that was not full when the step was counted. A full set does not change any more. So a step is not
+    in the widest set that was not full when the step was counted. A full set no longer changes. So a step is not
     counted if neither the full sets nor the first set that is not full contain it.
 
     Attributes:

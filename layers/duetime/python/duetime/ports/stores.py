@@ -74,7 +74,7 @@ class GroupStore(Protocol):
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it has none any more, unless a later version was noted.
+        """Note the outcome of a member, or that it no longer has one, unless a later version was noted.
 
         Args:
             owner: owner of the group.

@@ -245,7 +245,7 @@ class ShardHistory:
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """Since when a group of shards may contain tasks. The group must have been announced."""
+        """The time from which a group of shards may contain tasks. The group must have been announced."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:

@@ -241,7 +241,7 @@ class TargetRules:
     arn_owners: Reservations = _NOTHING_RESERVED
 
     def accept(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of a new task. Later, `target_of` returns it, even if its type has no handler any more.
+        """The target of a new task. Later, `target_of` returns it, even if its type no longer has a handler.
 
         Raises:
             FieldInvalid: as for `target_of`; or no handler is known for its type, and the request does not allow that.

@@ -287,7 +287,7 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
 
 
 def waiting_for_locks_since(task: Task) -> Millis | None:
-    """Since when an attempt has waited for a lock of the task, and for other things in between; `None` if never."""
+    """When an attempt began to wait for a lock of the task, with other waits in between; `None` if it never did."""
     first = _first_for_a_lock(task, task.waits)
     return None if first is None else first.since
 
@@ -365,7 +365,7 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
 
     Args:
         task: the record as claimed.
-        held: the lock, and until when to wait.
+        held: the lock, and the end of the wait.
         now: the time.
     """
     lock = next((each for each in task.all_locks if held.reason == f"lock {each.key}"), None)

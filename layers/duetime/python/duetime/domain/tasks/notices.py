@@ -97,7 +97,7 @@ def time_to_tell(task: Task) -> Millis:
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice of a task that has not started by `late_at`; `None` if it has, or no notice is wanted any more.
+    """The notice of a task that has not started by `late_at`; `None` if it has, or a notice is no longer wanted.
 
     Args:
         task: the present record.

@@ -107,7 +107,7 @@ class Expiry:
 
     Attributes:
         at: TTL may remove it at any later time, in any order.
-        provisional: whether no record refers to the content yet, or possibly none any more. For objects in S3, which
+        provisional: whether possibly no record refers to the content: not yet, or no longer. For objects in S3, which
             have no individual expiry, this selects the lifecycle rule.
     """
 

@@ -441,7 +441,7 @@ class KeyConflicts:
         self, holder: Task, spec: TaskSpec, unique: Unique, redirect: KeyRedirect | None
     ) -> Accepted[Task] | None:
         if has_begun(holder):
-            raise _held(holder, spec, unique, ", and has begun: it cannot be replaced any more")
+            raise _held(holder, spec, unique, ", and has begun: it can no longer be replaced")
         if holder.type != spec.type:
             raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
         if holder.order != spec.order:

@@ -230,7 +230,7 @@ class TopologyReconciler:
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Reconcile, and complete actions that crashes may have interrupted.
 
-        Nodes that wait for no parent any more are decided; nodes held by a pause that has ended are resumed.
+        Nodes that no longer wait for a parent are decided; nodes held by a pause that has ended are resumed.
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
