@@ -29,7 +29,7 @@ _MOST_OF_A_NAME = 256
 
 
 def record(event: Mapping[str, Any], response: Response) -> None:
-    """Record a request, if it controls or administers something, or reads what another owner has.
+    """Record a request, if it controls or administers something, or reads another owner's data.
 
     The response is sent even if the log does not respond: the caller's change is made, and would be repeated. The
     record is then in the function's log, and a metric counts it.
@@ -45,7 +45,7 @@ def record(event: Mapping[str, Any], response: Response) -> None:
     if "token" in parameters:
         link = composed(LinkServices).holders.find(parameters["token"])
         if link is None:
-            # Anybody can send a wrong token, and should not fill the log.
+            # Anybody can send wrong tokens, which should not fill the log.
             return
         # The token is a secret, unlike the id.
         subject = links.DELETE.url(task_id=link.task_id, link_id=link.id)
@@ -78,7 +78,7 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The owner and the caller: empty if unknown, as the owner is if the caller may not act for it."""
+    """The owner and the caller; empty if unknown. So is an owner that the caller may not act for."""
     handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"
@@ -91,7 +91,7 @@ def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _reads_for_another(event: Mapping[str, Any]) -> bool:
-    """Whether an administrator reads what another owner has."""
+    """Whether an administrator reads another owner's data."""
     with suppress(RequestError):
         named = requests.header_of(event, requests.OWNER_HEADER) is not None
         return named and not requests.caller_of(event, composed().settings).is_own

@@ -1,4 +1,4 @@
-"""The page that people see who open a link: it works without scripts, and loads nothing.
+"""The page that people see when they open a link: it works without scripts, and loads nothing.
 
 Everything that others have written, such as the name of the task, is escaped.
 """
@@ -105,7 +105,7 @@ def page_of(link: OpenedLink) -> str:
         parts.append(f'<p class="muted">{_not_awaited(task)}</p>')
     until = _time(link["expires_at"])
     if link["used_at"] is not None:
-        note = f"You can close this page. The link was used on {_time(link['used_at'])}, and does nothing more."
+        note = f"You can close this page. The link was used on {_time(link['used_at'])}, and cannot be used again."
     elif _is_watched(link):
         note = f"This link shows one task until {until}."
     else:
@@ -124,7 +124,7 @@ def refusal(reason: str, *, is_over: bool) -> str:
     """
     text = f"{reason[:1].upper()}{reason[1:]}."
     if is_over:
-        title, hint = "This link does nothing", "Ask whoever sent you the link for another one, if you still need it."
+        title, hint = "This link cannot be used", "Ask whoever sent you the link for another one, if you still need it."
     else:
         title, hint = "That was not possible", "Nothing was changed. You can go back and try again."
     return _page(title, [f"<p>{escape(text)}</p>", f'<p class="muted">{hint}</p>'])

@@ -59,7 +59,7 @@ def get_link(request: Request) -> Response:
 
 @route(links.USE)
 def use_link(request: Request) -> Response:
-    """Carry out what the holder of a link requests."""
+    """Carry out the request of a link's holder."""
     return _shown(request, lambda: composed(LinkServices).holders.use(request.parameters["token"], _use_of(request)))
 
 

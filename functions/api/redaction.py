@@ -1,4 +1,4 @@
-"""Responses to callers that can only read: contents of tasks without what the settings redact."""
+"""Responses to read-only callers, without the contents of tasks that the settings redact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _JSON = "application/json"
 def redacted(response: Response) -> Response:
     """The response with markers in place of values that are not shown.
 
-    Its ETag is not that of the whole response, which a cache may keep from the time before its owner could only read.
+    Its ETag differs from that of the whole response, which a cache may still have from before the caller became
+    read-only.
     """
     if response.headers.get("Content-Type") != _JSON:
         return response

@@ -124,7 +124,7 @@ def _handler(handler: Mapping[str, Any], operation: Operation[Any]) -> Sender:
     if handler.get("only_creates") and declared.LEASE not in operation.headers:
         raise LeaseOnlyCreates
     owner = handler["owner"]
-    # Whoever can create tasks for an administrator's handlers should not become one.
+    # Whoever can create tasks for an administrator's handlers should not become an administrator.
     caller = Caller(owner, _usual_roles({owner}, composed().settings) - {Role.ADMIN}, owner)
     caller.require(operation.needs)
     return Sender(caller, TaskId.parse(handler["task_id"]))
@@ -148,11 +148,11 @@ def _sender_with_lease(caller: Caller, lease: str, operation: Operation[Any]) ->
 def caller_of(event: Mapping[str, Any], settings: Settings) -> Caller:
     """The caller of a request, with the owner that it acts for.
 
-    An administrator reads what any owner has, but acts only for those of its own.
+    An administrator may read any owner's data, but acts only for its own owners.
 
     Raises:
         CallerUnknown: the gateway passed no identity.
-        CallerForbidden: the identity is no valid owner.
+        CallerForbidden: the identity is not a valid owner.
         OwnerForbidden: the caller may not act for the owner that its request names.
         ParametersInvalid: the request names no valid owner.
     """
@@ -174,7 +174,7 @@ def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[s
     """All owners that the caller of a request may act for, in order of name."""
     identities = [identity_of(event, settings)]
     if settings.authentication is Authentication.NONE and not _authorizer(event).get(API_KEY):
-        # Whoever has named an owner can leave it again.
+        # A caller that has chosen another owner can switch back.
         identities.append(Identity(LOCAL_OWNER, LOCAL_OWNER))
     names = {name for each in identities for name in (each.name, *_teams_of(each, settings))}
     return sorted(name for name in names if _OWNER.fullmatch(name) is not None)
@@ -261,7 +261,7 @@ def _owner_header(event: Mapping[str, Any]) -> str | None:
 
 
 def session_end(event: Mapping[str, Any], now: Millis) -> Millis | None:
-    """When a live connection of the caller has to end; `None` if neither a token nor a key limits it."""
+    """When a live connection of the caller must end; `None` if neither a token nor a key limits it."""
     authorizer = _authorizer(event)
     if key := authorizer.get(API_KEY):
         expires = int(key["expires"]) * SECOND if key["expires"] else now + API_KEY_SESSION
@@ -330,7 +330,7 @@ class Request(Generic[Q]):
         """The id in the path, of a task or of a topology, which is its task's.
 
         Raises:
-            TaskNotFound: it is no valid id.
+            TaskNotFound: it is not a valid id.
         """
         text = self.parameters["topology_id" if "topology_id" in self.parameters else "task_id"]
         try:
@@ -509,7 +509,7 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
     if text is None:
         return _usual_key_life(sender)
     if key is None:
-        raise ParametersInvalid.of(name, f"says nothing without {declared.KEY.name}", FaultCode.CONFLICT)
+        raise ParametersInvalid.of(name, f"has no effect without {declared.KEY.name}", FaultCode.CONFLICT)
     most = composed().settings.retention.shortest // SECOND
     if re.fullmatch("[0-9]{1,9}", text) is None or not MIN_KEY_SECONDS <= int(text) <= most:
         reason = f"should be a whole number of seconds, {MIN_KEY_SECONDS} to {most}"

@@ -117,7 +117,7 @@ def respond(event: Mapping[str, Any]) -> Response:
 
 
 def _shown_to(request: Request[Any], response: Response) -> Response:
-    """A response without what a caller that can only read does not get."""
+    """A response without values that a read-only caller must not see."""
     caller, is_public = request.caller, request.operation.is_public
     if is_public or caller.has(Role.WRITER) or caller.has(Role.WORKER) or not composed().settings.redact:
         return response

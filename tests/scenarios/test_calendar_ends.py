@@ -12,7 +12,7 @@ from duetime.domain.times import DAY, to_iso
 from tests.scenarios.scenario import HOUR
 from tests.scenarios.schedules import Schedules
 
-TOLD = "a calendar of a schedule is known for a short time only"
+TOLD = "the known dates of a schedule's calendar end soon"
 
 
 def put(schedules: Schedules, known_until: int | None, name: str = "off") -> None:

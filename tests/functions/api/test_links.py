@@ -351,7 +351,7 @@ def test_the_page_of_a_link_decides_without_scripts() -> None:
     assert (done.status, "Approved" in done.text, "<form" in done.text) == (200, True, False)
     assert ANN.send("GET", f"/v1/tasks/{task_id}").body["result"] == "up to 500"
     again = ANYBODY.send("POST", path_of(link), headers=FORM, raw=typed)
-    assert (again.status, "does nothing" in again.text) == (410, True)
+    assert (again.status, "cannot be used" in again.text) == (410, True)
 
 
 @pytest.mark.usefixtures("owner")
@@ -416,9 +416,9 @@ def test_a_link_is_limited_by_the_quota_of_its_owner(
 
 @pytest.mark.usefixtures("owner")
 def test_the_page_says_whether_a_link_may_be_used_again() -> None:
-    """The page says whether a request is refused for now, or the link has ended and does nothing."""
+    """The page says whether a request is refused for now, or the link has ended and cannot be used."""
     link = created(approval(delay_seconds=3600), ["approve"])
     early = ANYBODY.send("POST", path_of(link), headers=FORM, raw="action=approve")
     assert (early.status, "try again" in early.text) == (409, True)
     wrong = ANYBODY.send("GET", f"{path_of(link)}0", headers=BROWSER)
-    assert (wrong.status, "does nothing" in wrong.text, "try again" in wrong.text) == (404, True, False)
+    assert (wrong.status, "cannot be used" in wrong.text, "try again" in wrong.text) == (404, True, False)

@@ -1,7 +1,7 @@
-"""Composes what requests and events need besides tasks, schedules and topologies.
+"""Composes the use cases of requests and events besides tasks, schedules and topologies.
 
-That is API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry requests out later. The
-authorizer needs API keys only, so the modules of the others are imported within their properties.
+These are API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry requests out later.
+The authorizer needs API keys only, so the modules of the others are imported within their properties.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class LimitServices(Part):
 
 
 class IntakeServices(Part):
-    """Takes events in, and shows and sets the rules for them."""
+    """Processes events, and shows and sets the rules for them."""
 
     @property
     def owner(self) -> str:

@@ -64,7 +64,7 @@ class SwitchServices(Part):
 
     @cached_property
     def admin(self) -> SwitchAdmin:
-        """Sets switches, and lists all that postpones tasks."""
+        """Sets switches, and lists everything that postpones tasks."""
         from duetime.services.switch_admin import SwitchAdmin
 
         return SwitchAdmin(self.part(CoreServices).stores, self.runtime)

@@ -48,7 +48,7 @@ class BroadcastServices(Part):
 
     @cached_property
     def recounter(self) -> SummaryRecounter:
-        """Counts tasks that their changes do not count."""
+        """Counts tasks that are not counted by their changes."""
         from duetime.services.summary import SummaryRecounter
 
         summary, settings = self.part(SummaryServices), self.settings

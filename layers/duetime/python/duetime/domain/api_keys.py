@@ -1,4 +1,4 @@
-"""API keys: secrets of programs, of which only a digest is stored."""
+"""API keys: secrets of programs; only their digests are stored."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ApiKeyState(StrEnum):
 
     Attributes:
         ACTIVE: requests with it are accepted.
-        EXPIRED: its time is over.
-        REVOKED: somebody has revoked it.
+        EXPIRED: its expiry time has passed.
+        REVOKED: it was revoked.
     """
 
     ACTIVE = "active"
@@ -45,7 +45,7 @@ class NewApiKey:
 
     Attributes:
         owner: the owner that requests with it act for; `None` for that of its creator.
-        expires_at: from when on it is refused; `None` for never.
+        expires_at: when it expires; `None` for never.
     """
 
     name: str
@@ -65,7 +65,7 @@ class ApiKey:
         roles: what they may do.
         digest: SHA-256 of the whole key, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
         created_by: who created it.
-        expires_at: from when on it is refused; `None` for never.
+        expires_at: when it expires; `None` for never.
         revoked_at: when it was revoked.
         used_at: a time of use, at most `API_KEY_USE_PRECISION` before the last one; `None` for never.
     """
@@ -82,13 +82,13 @@ class ApiKey:
     used_at: Millis | None = None
 
     def state(self, now: Millis) -> ApiKeyState:
-        """Whether it can be used."""
+        """The state at a given time."""
         if self.revoked_at is not None:
             return ApiKeyState.REVOKED
         return ApiKeyState.EXPIRED if self.expires_at is not None and self.expires_at <= now else ApiKeyState.ACTIVE
 
     def accepts(self, text: str, now: Millis) -> bool:
-        """Whether a request with this text is one with the key, and the key can be used."""
+        """Whether a text is this key, and the key can be used."""
         return compare_digest(self.digest, digest_of(text)) and self.state(now) is ApiKeyState.ACTIVE
 
     def is_use_noted(self, now: Millis) -> bool:

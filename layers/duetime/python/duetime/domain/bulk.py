@@ -1,7 +1,6 @@
-"""Bulk operations: one request for many tasks, processed page by page by a lease's holder; and their requests.
+"""Bulk operations and their requests: one request for many tasks, processed page by page by the holder of a lease.
 
-A purge is the operation that removes everything that is stored of some tasks, or of an owner, as far as it can be
-removed; its result is a receipt.
+A purge removes all stored data of some tasks or of an owner, as far as possible; its result is a receipt.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class BulkKind(StrEnum):
         END: cancels, stops or rolls back the open nodes of a topology that has failed or ended.
         DELETE: erases the ended tasks that match a filter, or the nodes of a deleted topology.
         SIGNAL: wakes the tasks that wait for an event.
-        PURGE: removes everything that is stored of some tasks, or of an owner.
+        PURGE: removes all stored data of some tasks or of an owner.
     """
 
     CANCEL = "cancel"
@@ -132,7 +131,7 @@ class BulkOperation:
         actor: name of the requester, if that is not the owner.
         subject: owner whose data a purge removes, if that is not the requester.
         until: excludes tasks that were created or ended after this time; `None` for no such limit. If a request is
-            repeated with its idempotency key before anything of it was stored, the time of the first request applies.
+            repeated with its idempotency key before the first one was stored, the time of the first request applies.
         version: number of writes; 0 before the first one.
     """
 
@@ -232,7 +231,7 @@ class FilterAction:
         return is_asked_for and self.wanted.matches(task) and self._was_there(task)
 
     def _was_there(self, task: Task) -> bool:
-        """Whether a dry run at `until` could have counted the task: it existed, and any end it has came before."""
+        """Whether a dry run at `until` could have counted the task: it existed then, and has not ended since."""
         if self.until is None:
             return True
         return task.created_at <= self.until and (task.finished_at is None or task.finished_at <= self.until)

@@ -25,7 +25,7 @@ class Role(StrEnum):
         READER: reads the owner's data, except secrets and values that the settings redact.
         WRITER: reads, creates, changes and deletes the owner's data.
         WORKER: leases tasks of pulled types, reports on them, and creates tasks for them.
-        OPERATOR: as a writer, and sees, stops and limits the tasks of all owners.
+        OPERATOR: like a writer; also sees, stops and limits the tasks of all owners.
         ADMIN: everything, including creating and revoking API keys, and reading other owners' data.
     """
 
@@ -58,7 +58,7 @@ class Caller:
         owner: the owner that it acts for; empty if nobody is authenticated, for public operations.
         roles: the roles that it was given.
         actor: its name in histories; the owner, unless several callers act for that.
-        is_own: whether it is the owner or one of its team, and no administrator who reads another owner's data.
+        is_own: whether it is the owner or one of its team, not an administrator who reads another owner's data.
     """
 
     owner: str
@@ -91,7 +91,7 @@ class Admins:
     """The identities that may perform operations on all owners.
 
     Attributes:
-        names: identities as owners are named, or `EVERYBODY`.
+        names: identities in the form of owner names, or `EVERYBODY`.
     """
 
     names: frozenset[str] = frozenset()
@@ -103,7 +103,7 @@ class Admins:
 
 @frozen
 class OwnerPatterns:
-    """Owners by patterns.
+    """Patterns that owners match.
 
     Attributes:
         patterns: owners in which `*` stands for any characters and `?` for one; `*` alone is everybody.

@@ -47,7 +47,7 @@ class EventDetail(TypedDict):
     """Fields of every event."""
 
     id: Annotated[str, "The same for each copy of an event: an event may be delivered more than once."]
-    owner: Annotated[str, "Whose task or schedule it is."]
+    owner: Annotated[str, "Owner of the task or schedule."]
 
 
 class TaskDetail(EventDetail):
@@ -88,16 +88,16 @@ class TaskLate(TaskDetail):
 
 
 class TopologyEnded(TaskEnded):
-    """A topology has ended; `task_id` is its id. Its nodes have ended before, each with a separate event."""
+    """A topology has ended; `task_id` is its id. Its nodes ended earlier, each with a separate event."""
 
 
 class ScheduleSkipped(EventDetail):
     """A schedule has skipped one or more occurrences."""
 
     schedule: Annotated[str, "Name of the schedule."]
-    occurrence: Annotated[str, "The occurrence, or the first of several, as the list of skipped runs names it."]
-    reason: Annotated[str, "The reason, for people."]
-    skipped_at: Annotated[str, "When that was found, in UTC."]
+    occurrence: Annotated[str, "The occurrence, or the first of several, as in `skipped_runs`."]
+    reason: Annotated[str, "Human-readable reason."]
+    skipped_at: Annotated[str, "When the skip was recorded, in UTC."]
     runs_skipped: Annotated[int, "How many occurrences the schedule has skipped so far."]
 
 
@@ -105,8 +105,8 @@ class ExpectationMissed(EventDetail):
     """An expected run of a schedule (`expect_success_by`, `expect_every_seconds`) has not succeeded in time."""
 
     schedule: Annotated[str, "Name of the schedule."]
-    deadline: Annotated[str, "When it should have succeeded at the latest, in UTC."]
-    met_at: Annotated[str | None, "The latest success that was in time, in UTC; null if none was."]
+    deadline: Annotated[str, "The missed deadline, in UTC."]
+    met_at: Annotated[str | None, "The latest success that met its deadline, in UTC; null if none did."]
     misses: Annotated[int, "How many deadlines the schedule has missed so far."]
 
 

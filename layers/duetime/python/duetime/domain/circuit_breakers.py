@@ -49,7 +49,7 @@ class Circuit:
         owner: of the calls.
         host: hostname as in URLs, with a port that is not the default.
         openings: number of consecutive openings; 0 while it is closed.
-        open_until: until when no calls are allowed.
+        open_until: no calls are allowed before this time.
         probe_until: deadline of the running probe; in the past if there is none.
         reason: the latest failure.
         opened_at: time of the first of the consecutive openings.

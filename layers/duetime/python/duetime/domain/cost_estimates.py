@@ -58,7 +58,7 @@ _MEMBER = 2
 _WAITING, _DEPENDENCY = 2, 3
 """Additional write units of a task with an `after`, and for each task in it that has not ended."""
 _ORDER = 5
-"""The same for an ordered key: number, place, turn, the place removed, the end of the follow-ups."""
+"""The same for an ordered key: number, place, turn, removal of the place, end of the follow-ups."""
 _CALLBACK = 1
 """Additional write units of a callback, which is a task of its own."""
 _LIKE_RANDOM = 0x9E37, 0x79B97F4A7C15F39C

@@ -70,7 +70,7 @@ class TaskNotFound(RequestError):
 
 
 class TaskArchived(TaskNotFound):
-    """The task does not exist any more, or never did. If it ended before the retention time, it is in the archive."""
+    """The task no longer exists, or never did. If it ended before the retention time, it is in the archive."""
 
     def __init__(self, task_id: TaskId, retention: Millis, archived: RetentionPolicy) -> None:
         super().__init__(task_id)
@@ -204,7 +204,7 @@ class TypeNotPulled(RequestError):
 
 
 class LeaseOnlyCreates(RequestError):
-    """A request of a handler can only create tasks: for another owner's leased task, or in a separate package."""
+    """A handler in a separate package, or with another owner's leased task, can only create tasks."""
 
     def __init__(self) -> None:
         super().__init__("a handler in a package of its own, or of another owner's task, can only create tasks")
@@ -234,7 +234,7 @@ class RoleRequired(RequestError):
 
 
 class OwnerForbidden(RequestError):
-    """The caller asks to act for an owner that it may not act for."""
+    """The caller may not act for the owner that the request names."""
 
     def __init__(self, owner: str) -> None:
         super().__init__(f"the caller may not act for the owner {owner!r}")
@@ -276,7 +276,7 @@ class LinkEnded(RequestError):
 
 
 class LinksFull(RequestError):
-    """The task has as many links as it may have."""
+    """The task has the maximum number of links."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"the task has {most} links already; delete one")
@@ -568,7 +568,9 @@ class BulkOfTopology(RequestError):
     """The bulk operation executes a request to a topology."""
 
     def __init__(self, operation_id: TaskId) -> None:
-        super().__init__(f"the operation {operation_id} is of a topology: pause, resume or cancel that instead")
+        super().__init__(
+            f"the operation {operation_id} belongs to a topology: pause, resume or cancel the topology instead"
+        )
         self.operation_id = operation_id
 
 

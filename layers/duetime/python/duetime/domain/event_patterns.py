@@ -219,7 +219,7 @@ _COMPARISONS: Mapping[str, Callable[[Any], Test]] = {
 
 
 def reject_pattern(pattern: object) -> None:
-    """Rejects a pattern that is no event pattern of EventBridge.
+    """Rejects a pattern that is not a valid EventBridge event pattern.
 
     Raises:
         PatternInvalid: it is invalid, or too large.
@@ -233,7 +233,7 @@ def _reject_fields(pattern: object, place: tuple[str, ...]) -> None:
     if not isinstance(pattern, Mapping):
         raise PatternInvalid(place, "should be an object")
     if not pattern:
-        raise PatternInvalid(place, "is empty: it names at least one field")
+        raise PatternInvalid(place, "is empty: it must name at least one field")
     for name, wanted in pattern.items():
         inside = (*place, name)
         if name == _OR and isinstance(wanted, list):
@@ -251,7 +251,7 @@ def _reject_fields(pattern: object, place: tuple[str, ...]) -> None:
 
 def _reject_values(wanted: Sequence[Any], place: tuple[str, ...]) -> None:
     if not wanted:
-        raise PatternInvalid(place, "is empty: it lists the accepted values")
+        raise PatternInvalid(place, "is empty: it must list the accepted values")
     for each in wanted:
         if isinstance(each, Mapping):
             _reject_comparison(each, place)

@@ -119,7 +119,7 @@ class Member:
     noted_at: Millis
 
     def is_outdated(self, task: Task | None, now: Millis) -> bool:
-        """Whether an open member's item no longer says what its record does, because a process crashed between both.
+        """Whether an open member's item differs from its record, because a process crashed between the two writes.
 
         Args:
             task: the record; `None` if it does not exist.

@@ -30,8 +30,8 @@ _TAIL_BITS = 64
 _BYTES = 16
 _HOME_BYTES = _BYTES - _RANDOM_BITS // 8
 NODE_MARK = "#N"
-"""Between the owner and the number in the partitions of the owner's list of nodes: a graph has thousands of them, and
-they would stand between other tasks."""
+"""Separates the owner and the number in partition keys of an owner's nodes, which are listed apart from other tasks
+because a graph has thousands of them."""
 
 
 class InvalidTaskId(ValueError):
@@ -122,7 +122,7 @@ class TaskId:
 
     @staticmethod
     def data_at_time(data: bytes, home: Millis) -> bytes:
-        """The 16 bytes of the id with another time, as `at_time` makes it."""
+        """As `at_time`, for the 16 bytes of an id."""
         return home.to_bytes(_HOME_BYTES) + data[_HOME_BYTES:]
 
     def owner_partition(self, owner: str, *, is_node: bool = False) -> str:

@@ -20,7 +20,7 @@ _VALUE_DEPTH = MAX_JSON_DEPTH - 1
 
 
 class ValueRefused(ValueError):
-    """A value that cannot be stored; the message gives the reason, and quotes nothing of the value."""
+    """A value that cannot be stored; the message gives the reason without quoting the value."""
 
 
 def writable(text: str) -> str:
@@ -29,11 +29,11 @@ def writable(text: str) -> str:
 
 
 def most_characters(text: str, length: int) -> int:
-    """The number of stored characters of a text: more of an encrypted one, because a part cannot be decrypted.
+    """Maximum number of stored characters of a text: more for an encrypted text, which cannot be truncated.
 
     Args:
         text: the text.
-        length: how many are stored of a text that is not encrypted.
+        length: the maximum for a text that is not encrypted.
     """
     if len(text) <= length:
         return length

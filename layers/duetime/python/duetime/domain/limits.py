@@ -170,7 +170,7 @@ MAX_RETRY_MULTIPLIER = 100
 WORKER_FUNCTION_SECONDS = 900
 """How long an invocation of the worker may take: the longest that Lambda allows (Source: AWS Lambda quotas)."""
 MAX_WORKER_BATCH = 100
-"""Largest number of tasks that one invocation of the worker has; each has a thread."""
+"""Largest number of tasks in one invocation of the worker; each has a thread."""
 MAX_TIMEOUT_SECONDS = 840
 """Longest attempt that a worker function makes, with all its phases: the time of the function, less the time to wait,
 claim and finish."""
@@ -244,7 +244,7 @@ MAX_CALENDAR_BYTES = 1_048_576
 MAX_CALENDAR_RULES = 100
 """Recurring events in one iCalendar file."""
 MAX_TOPOLOGY_LEVELS = 4
-"""Topologies within each other, the outermost included."""
+"""Levels of nested topologies, including the outermost."""
 MAX_MAP_BYTES = 33_554_432
 """Bytes of the nodes of a map as JSON, each with its item: a short map can describe nodes that fit into no memory."""
 MAX_GRAPH_BYTES = 2_097_152
@@ -377,7 +377,7 @@ MAX_REVISION_ENDS = 200
 """Earlier definitions of a schedule with the same timing that are distinguished; those without an occurrence do not
 count."""
 MAX_STOPPED_OCCURRENCES = 1_000
-"""Occurrences that their user stopped before a change of the schedule, and that no later change runs again."""
+"""Occurrences of a schedule that are stored as stopped by their user, so that later changes do not run them again."""
 MAX_WAIT_REASON_LENGTH = 80
 """Characters of the stored reason why a task waits."""
 MAX_RECORDED_WAITS = 6

@@ -97,10 +97,10 @@ class Link:
         id: public part of the token; ids sort by creation.
         owner: owner of the task.
         digest: SHA-256 of the token, in hexadecimal. The secret has 256 random bits, so no slow hash is needed.
-        reopened_at: when the task had last been retried as the link was created: another retry ends the link.
+        reopened_at: when the task was last retried before the link was created; another retry ends the link.
         fence: the attempt that `COMPLETE` and `FAIL` report on; 0 for other links.
         used_at: when it was used; `None` if it was not.
-        used_for: for what it was used.
+        used_for: the action for which it was used.
     """
 
     task_id: TaskId
@@ -124,7 +124,7 @@ class Link:
         return self.expires_at + LINK_KEPT
 
     def accepts(self, token: str) -> bool:
-        """Whether a token is the one of this link."""
+        """Whether a token is this link's."""
         return compare_digest(self.digest, digest_of(token))
 
     def end(self, task: Task, now: Millis) -> str | None:
@@ -205,7 +205,7 @@ def check_task(task: Task, actions: tuple[LinkAction, ...]) -> None:
     if is_approval or isinstance(task.target, TopologyTarget) or is_job(task.target):
         raise StateConflict(task, "completed by a link: its target reports to duetime itself")
     if task.state is not State.RUNNING:
-        raise StateConflict(task, "completed by a link: it has no attempt that runs")
+        raise StateConflict(task, "completed by a link: it has no running attempt")
 
 
 def waits_for(task: Task, link: Link, now: Millis) -> bool:

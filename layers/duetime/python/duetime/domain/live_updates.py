@@ -229,7 +229,7 @@ class Ticket:
     """A ticket that opens one connection, once.
 
     Attributes:
-        digest: of the ticket's text. The text is not stored: who can read the table cannot connect.
+        digest: of the ticket's text. The text is not stored, so readers of the table cannot connect.
         owner: for whom the connection is opened.
         session_ends_at: when the token of its caller expires; `None` if that is not known.
     """

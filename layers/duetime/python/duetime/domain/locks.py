@@ -104,7 +104,7 @@ class Lock:
         """Whether a task must wait: it has no place, and each free one is for a task that waits before it.
 
         A task of the other mode that waits before it keeps it out, too: otherwise tasks that share the lock could keep
-        an exclusive one waiting for ever.
+        an exclusive one waiting forever.
         """
         held = self.holder(task_id)
         others = self if held is None else self.without(task_id, held.fence)
@@ -135,7 +135,7 @@ class Lock:
         return replace(self, holders=kept)
 
     def expires_at(self, now: Millis) -> Millis:
-        """When the lock can be removed if it is not used any more."""
+        """When the lock can be removed if it is no longer used."""
         return (
             max(now, *(holder.expires_at for holder in self.holders)) + LOCK_LIFE if self.holders else now + LOCK_LIFE
         )
@@ -169,9 +169,9 @@ def claims_of(task: Task) -> tuple[LockClaim, ...]:
 class WaiterStatus(Enum):
     """Status of a task's place in a line."""
 
-    WAITS = "it may be let in"
-    COMING = "it has joined, but its worker has not put it back yet, and will look again when it has"
-    GONE = "it waits no more"
+    WAITS = "it may be admitted"
+    COMING = "it has joined, but its worker has not returned it yet, and checks the lock again afterwards"
+    GONE = "it no longer waits"
 
 
 def waiter_status(waiter: Waiter, task: Task | None) -> WaiterStatus:

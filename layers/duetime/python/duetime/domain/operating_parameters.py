@@ -11,7 +11,7 @@ BULK_INLINE_NODES = 500
 CHILDREN_AT_ONCE = 100
 """Children of a task that are read and cancelled at once."""
 MOST_CHILDREN_CANCELLED = 500
-"""After this many cancelled children, a request responds: it is repeated for more."""
+"""A request responds after cancelling this many children, and must be repeated for more."""
 MOST_CHILDREN_TIME = 10 * SECOND
 """How long a request that cancels the children of a task looks for more of them."""
 BULK_STEP = 5 * SECOND
@@ -34,7 +34,7 @@ UNREFERENCED_OBJECT_LIFE_DAYS = 400
 UPLOAD_LIFE = 15 * MINUTE
 """How long the address of an upload, or of an uploaded payload, is valid."""
 ABANDONED_UPLOAD_DAYS = 1
-"""After how many days an upload that no task was created with is removed."""
+"""Days after which an upload is removed if no task was created with it."""
 LOCK_CHECK_INTERVAL = 5 * MINUTE
 """How often a task that waits for a lock checks it; it is also notified when the lock is released."""
 LOCK_LIFE = DAY
@@ -44,13 +44,13 @@ LONGEST_LOCK_HOLD = 31 * DAY
 """Longest hold of a lock after it was taken or renewed: an asynchronous attempt can take `MAX_DEADLINE_SECONDS`, and a
 topology `TOPOLOGY_MARGIN` longer."""
 SHORTEST_ORDER_CHECK = 5 * MINUTE
-"""How often the task behind the first of an ordered key checks its line; one further behind checks it less often by its
-place. A task is also enqueued when its turn comes."""
+"""How often the second task of an ordered key checks its line; tasks further back check it less often. A task is also
+enqueued when its turn comes."""
 LONGEST_ORDER_CHECK = HOUR
 """How often a task far behind in the line of its ordered key checks it."""
 ORDER_LINE_LIFE = 400 * DAY
-"""The counter and the turn of an ordered key are removed this long after they were last written, the places of its
-open tasks never."""
+"""The counter and the turn of an ordered key are removed this long after they were last written; the places of its open
+tasks are never removed."""
 EXPECTATION_READS = 1_000
 """Maximum number of occurrences whose runs are read at a deadline of a schedule's expectation. For a frequent schedule,
 runs are also read earlier, each time half this number of occurrences has passed."""
@@ -107,7 +107,7 @@ DEPENDENT_LIFE = 30 * DAY
 OUTCOME_REMEMBERED = 3 * DAY
 """A task that waits for others remembers outcomes whose records expire sooner than this; it is checked once a day."""
 OCCURRENCE_PATIENCE = 5 * MINUTE
-"""How long after its due time the task of a scheduled occurrence may appear that others wait for."""
+"""How long after the due time of an occurrence other tasks still wait for its task to be created."""
 SOONEST_NEXT_LOOK = 15 * SECOND
 """Pause before a task looks again for the task of an occurrence that is due; later pauses grow with the delay."""
 RUN_STATE_LIFE = 400 * DAY
@@ -121,8 +121,8 @@ REGION_LIFE = 5 * SECOND
 REGION_TRUST = 30 * SECOND
 """How long it relies on that if the record cannot be read."""
 REGION_OVERLAP = 15 * MINUTE
-"""A takeover by another Region repeats what the last minutes may not have replicated: cursors go back by this time, and
-tasks that have ended in it are completed again."""
+"""A takeover by another Region repeats the last minutes, which may not have been replicated: cursors go back by this
+time, and tasks that ended within it are completed again."""
 REGION_SETTLES = 10 * SECOND
 """How long a takeover waits after it has named the active Region, so that the other one stops if replication works."""
 SWITCHES_TRUST = 60 * SECOND
@@ -145,9 +145,9 @@ QUOTA_WINDOW = 5 * SECOND
 QUOTA_USE_LIFE = SECOND
 """How long a process uses the counts of an owner's use that it has read, and how often it counts open tasks."""
 QUOTA_COUNT_WAIT = 5 * SECOND
-"""When to repeat a request that was rejected because of what there is at once."""
+"""When to repeat a request that was rejected by a quota other than those per second."""
 QUOTA_COUNTS_KEPT = HOUR
-"""How long the use of a window is stored, for longer than clocks may differ."""
+"""How long the use of a window is stored: longer than clocks may differ."""
 QUOTA_DISPATCHES_PER_ATTEMPT = 5
 """How many messages the trigger lets arrive in a second for each attempt that their owner may run at once: enough for
 attempts of a fifth of a second."""
@@ -215,8 +215,8 @@ SEND_STEP = 100
 SHORTEST_WAIT_SENT_IN_TIME = 3 * SECOND
 """Messages that must arrive within this time are sent at once."""
 FEWEST_WAITED_FOR = 2
-"""The trigger does not wait in order to send fewer messages than this on time: that costs twice as much as the workers
-that would hold them (their `sizes`)."""
+"""The trigger does not wait to send fewer messages than this on time: its time costs twice as much as that of the
+workers that would hold them (`sizes`)."""
 LATEST_SEND = 50
 """Milliseconds by which sending a message may be delayed before its delay is recomputed: later, a shorter delay would
 be needed."""
@@ -241,8 +241,8 @@ of the last member wakes it; the checks find an end whose process crashed before
 GROUP_CHECK_LONGEST = 5 * MINUTE
 """Longest such interval: a group that has been closed for longer is checked less often."""
 GROUP_MEMBER_LOST = 3 * MINUTE
-"""How long after a task joined a group, or was about to be reopened, that is expected to have happened; if its record
-does not exist or has ended after that, the process had crashed."""
+"""How long after the item of a member was written its creation or reopening may take; if its record is missing or ended
+after that, the process has crashed."""
 GROUP_CHECKED = 10
 """Open members of a group whose records are read at once to find out whether their ends went unnoticed."""
 GROUP_WAKE_TRIES = 5
@@ -262,7 +262,7 @@ CONTENT_RETRY = 30 * SECOND
 HANDLERS_RETRY = MINUTE
 """How long until a failed import of the handlers package is retried for the tasks that need it."""
 OVERDUE_GRACE = SECOND
-"""How long after its deadline an attempt may still end by itself before its process is terminated."""
+"""How long after its deadline an attempt may still end before its process is terminated."""
 FUNCTION_END_MARGIN = 10 * SECOND
 """Follow-ups of an outcome are started only if they can end this long before the function's time limit; otherwise
 another invocation runs them."""
@@ -289,12 +289,12 @@ minutes, like a running one."""
 RECOVERY_SCAN_BACKLOG = 1_000
 """A recovery scan waits while its queue has more messages than this, so that it does not enlarge a backlog."""
 EARLY_SCAN_AGES = (10 * SECOND, 75 * SECOND)
-"""How much overdue a task is that each tick looks for besides: one that has not started for so long, on a queue that is
-short, has probably lost its message. Ticks are a minute apart, so each task is met."""
+"""Each tick also looks for tasks that are overdue by this range: if the queue is short, their messages are probably
+lost. Ticks are a minute apart, so each task is found."""
 EARLY_SCAN_BACKLOG = 100
-"""Messages waiting on a queue from which on tasks that have not started are taken to wait there."""
+"""If a queue has more messages than this, tasks that have not started are assumed to wait there."""
 EARLY_SCAN_PAGES = 4
-"""Pages that this scan reads of each shard's minute; what is beyond them is left to the recovery scans."""
+"""Pages that this scan reads of each shard's minute; items beyond them are left to the recovery scans."""
 TICK_BUDGET = 50 * SECOND
 """How long one invocation of the trigger reads; the next one continues where it stopped."""
 GROUP_HOLD = 70 * SECOND
@@ -370,10 +370,10 @@ OWNER_SPREAD = 4
 practices for designing and using partition keys"); a page of the list asks all of them. A constant: another value
 requires the index to be rewritten."""
 LIST_FROM = 256
-"""Tasks in one partition of an owner's list from which on lists by state, type, name, tag and more are kept: about a
-thousand tasks in all, which one page reads."""
+"""Lists by state, type, name, tag and more are kept once one partition of an owner's list has this many tasks: about a
+thousand in all, which one page reads."""
 LIST_EXAMINED = 4_000
-"""Tasks of an owner without lists that are read for a list in the order of ends: more than he can have."""
+"""Tasks that are read for a list in the order of ends of an owner without lists: more than such an owner can have."""
 LIST_BLOCK = 45
 """Postings in one item of a list: 18 bytes each, so that the item and its key cost one write unit."""
 LIST_SPAN = 5 * SECOND
@@ -385,14 +385,14 @@ than half of it is listed anew; one that is open for longer is found by its stat
 LIST_LATE = 5 * SECOND
 """A task scheduled this long after the time in its id is late: it is listed as scheduled from then on."""
 LIST_SWEEP_EVERY = 10 * SECOND
-"""Shortest interval at which an owner's tasks are looked at for late ones."""
+"""Shortest interval between two searches for an owner's late tasks."""
 LIST_SWEEP_TASKS = 1_000
-"""Most tasks looked at for late ones at once."""
+"""Maximum number of tasks that one such search reads."""
 LIST_KNOWN = 30 * SECOND
 """How long a process caches that an owner has no lists."""
 LIST_BUILD_DELAY = MINUTE
-"""How long after an owner's lists were begun the tasks that existed before are added: every process follows changes by
-then, as it has read anew whether there are lists."""
+"""How long after an owner's lists were begun the tasks that existed before are added: by then, every process has read
+again whether there are lists, and follows changes."""
 LIST_BUILD_TASKS = 2_000
 """Most existing tasks added to lists with one batch of changes."""
 
@@ -411,6 +411,6 @@ RATE_BUSY_WAIT = 5 * SECOND
 """Longest additional wait, after the first second, of a task whose rate could not be read, or only with too much
 delay."""
 BACKLOG_WITHOUT_ESTIMATE = 1_000
-"""Messages that wait in a queue from which on no start is predicted: how fast workers go on is not known."""
+"""If this many messages wait in a queue, no start is predicted: the speed of the workers is not known."""
 RATE_LIFE = 7 * DAY
 """A part of a rate is removed this long after its last use."""

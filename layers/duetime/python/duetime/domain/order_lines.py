@@ -44,7 +44,7 @@ class LinePlace:
     """The place of a task in a line.
 
     Attributes:
-        number: its number; a task that was created after another one's creation was answered has the greater one.
+        number: its number; greater than that of any task whose creation had been answered before.
         since: when it was written, just before the task's record.
     """
 
@@ -104,7 +104,7 @@ class OrderedKey:
 class PlaceStatus(Enum):
     """Status of a place in a line."""
 
-    OPEN = "its task is to run, runs, or has failed and stops the line"
+    OPEN = "its task will run, is running, or has failed and stops the line"
     COMING = "its task is being created"
     GONE = "its task has ended, has another place, or was never created"
 
@@ -149,7 +149,7 @@ def is_waiting_for_turn(task: Task) -> bool:
 
 
 def check_interval(index: int, first: Task | None, now: Millis) -> Millis:
-    """The time until a task checks its queue again; it is enqueued at once when its turn comes.
+    """The time until a task checks its line again; it is enqueued at once when its turn comes.
 
     Args:
         index: how many places are known to be before its own.

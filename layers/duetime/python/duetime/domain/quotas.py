@@ -131,11 +131,11 @@ class QuotaStatus:
 
 
 RATES = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.READS)
-"""Quotas of what happens in a second; the others limit what there is at once."""
+"""Quotas per second; the others limit how much an owner has at once."""
 OPEN_TASKS_PER_CREATE = 100
 """If creates are not limited themselves, they are counted as if this part of `open_tasks` were their limit."""
 _COARSE, _FINE = 20, 100
-"""Parts of a second's limit in which processes count: below half of the limit, and above it."""
+"""Divisors of a limit per second that give a process's portion: below half of the limit, and above it."""
 
 
 def window_at(now: Millis) -> int:
@@ -160,7 +160,7 @@ class WindowCounts:
     earlier: Mapping[Quota, int] = field(default_factory=dict)
 
     def at(self, now: Millis) -> WindowCounts:
-        """The counts in the window that is open by now."""
+        """The counts as of the window that contains `now`."""
         passed = window_at(now) - self.window
         if passed <= 0:
             return self
@@ -219,11 +219,11 @@ def portion(limit: int, *, close: bool) -> int:
 
 @frozen
 class Hold:
-    """Something that an owner has at once: a place, a topology that runs, or a lease.
+    """Something that counts towards a quota while it lasts: a place, a running topology, or a lease.
 
     Attributes:
         number: number of nodes of a topology, fence of a lease; else 1.
-        until: when it ends by itself; 0 if it does not.
+        until: when it expires; 0 for never.
     """
 
     number: int = 1

@@ -271,7 +271,7 @@ class StartRequest:
         return _millis(turn), turn - after.of(DISPLACED[self._rank])
 
     def converted(self, state: RateState) -> RateState:
-        """A state counted at the present rate, as the first request after a change of the rate makes it."""
+        """A state converted to the present rate, as by the first request after a change of the rate."""
         if state.of(INTERVAL) <= self.pace.interval:
             return state
         return RateState({**state.values, **self._convert(state).update.sets})
@@ -434,8 +434,8 @@ class RateControl:
 
         Args:
             state: state of the part as read.
-            at_least: the number of the action before it, at least.
-            at_most: the same, at most.
+            at_least: lower bound of the number of the action before it.
+            at_most: upper bound of that number.
         """
         pin = (self.pin.limit, self.pin.per_seconds, self.pin.burst) if self.pin else (0, 0, 0)
         sets = {CONTROL: self.number, PAUSED: self.paused_at or 0, **dict(zip(PINNED, pin, strict=True))}
@@ -453,7 +453,7 @@ class RateStatus:
     Attributes:
         rate: the rate in force: the pinned one, or that of the latest task; `None` if no task has used it yet.
         asked: the rate of the latest task.
-        used: starts that still count, so that as many fewer can follow at once.
+        used: starts that still count, and reduce how many can follow at once.
         available: starts that are possible at once.
         waiting: places in its line that are still to come, also of tasks that were cancelled since; `None` while it is
             paused, as tasks get no places then.

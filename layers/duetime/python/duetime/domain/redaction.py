@@ -18,7 +18,7 @@ _CONTENTS = frozenset({"payload", "result", "json", "form"})
 _PARAMETERS = frozenset({"parameters", "default"})
 """Fields with parameters of topology definitions, whose values may be for nodes of any type."""
 _CHANGED = frozenset({"from", "to"})
-"""Fields of a difference, whose `path` names what has the value."""
+"""Fields of a difference, whose `path` names the place of the value."""
 _BODY = "body"
 """Field with the content of a request, in one of several forms, or with the answer of a target to a query."""
 _SCHEMA = "payload_schema"

@@ -35,7 +35,7 @@ _LEAST_KEPT = 2 * DAY
 
 
 PLAN_LOST = TaskError(
-    "PlanLost", "its topology, or the plan that created it, is lost: the write before was not replicated or restored"
+    "PlanLost", "its topology, or the plan that created it, is lost: an earlier write was not replicated or restored"
 )
 """The error of a node that no run of its topology would start."""
 
@@ -223,8 +223,8 @@ def freed(task: Task, epoch: int, now: Millis) -> Task:
 def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) -> bool:
     """Whether no run of its topology will start or end a node.
 
-    Its topology, or the plan that created it, was not replicated or restored; or another plan has replaced that one. Or
-    the end of its topology is there, and the node's own end is not.
+    This is so if its topology, or the plan that created it, was not replicated or restored; if another plan has
+    replaced that one; or if the end of its topology is there, and the node's own end is not.
 
     Args:
         node: a node.
@@ -239,7 +239,7 @@ def is_left_over(node: Task, topology: Task | None, run_state: RunState | None) 
 
 
 def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
-    """A node that is left over, cancelled, and the timer by which a worker does what follows its end."""
+    """A leftover node in its cancelled state, and the timer for a worker to do its follow-ups."""
     ref = node.node_ref and replace(node.node_ref, note=Reason.STOPPED.value)
     raised = replace(node, version=node.version + 1, generation=node.generation + 1, next_at=now, sent=False)
     ended = replace(raised, state=State.CANCELLED, node_ref=ref, error=PLAN_LOST, lease_expires_at=None)
@@ -247,7 +247,7 @@ def dismissed(node: Task, now: Millis) -> tuple[Task, Timer]:
 
 
 def _held(task: Task, now: Millis) -> Task:
-    """The task, paused until the operator decides, if it can be paused."""
+    """A copy of the task, paused until the operator decides, if it can be paused."""
     if task.state not in STARTABLE | {State.BLOCKED}:
         return task
     by = Attribution(ActorType.SYSTEM, reason="it had run after the point that the table was restored to")

@@ -1,4 +1,4 @@
-"""The counts of tasks, kept from the writes of tasks.
+"""Counts of tasks, derived from the writes of their records.
 
 A write moves a task from one group to another. Counts are sums of such steps, so steps may be added in any order. Each
 step must be added once, even if the stream delivers it again.
@@ -73,9 +73,9 @@ class Step:
 class StepSet:
     """Steps that are counted and stored together: steps of one owner's part, written in the same span of time.
 
-    The span is determined by the time of the writes, so a redelivered step belongs to the same sets. It is stored in
-    the widest set that was not full when it was counted. A full set does not change any more. So a step is not counted
-    if neither the full sets nor the first set that is not full contain it.
+    The span is determined by the time of the writes, so a redelivered step belongs to the same sets. A step is stored
+    in the widest set that was not full when the step was counted. A full set no longer changes. So a step is not
+    counted if neither the full sets nor the first set that is not full contain it.
 
     Attributes:
         part: of the owner's counts, as returned by `part_of`.

@@ -47,7 +47,7 @@ class SignedUpload:
     Attributes:
         url: where the bytes are sent by `PUT`.
         headers: the headers that the request must have; they are signed.
-        expires_at: from when on it is refused.
+        expires_at: when it expires.
     """
 
     url: str
@@ -59,5 +59,5 @@ class UploadMissing(FieldInvalid):
     """A creation names an upload that the owner does not have."""
 
     def __init__(self) -> None:
-        reason = "is not the id of a complete upload; one expires, and can be used for one task"
+        reason = "is not the id of a complete upload; an upload expires, and can be used for one task only"
         super().__init__(UPLOAD_FIELD, reason, FaultCode.NOT_ALLOWED)

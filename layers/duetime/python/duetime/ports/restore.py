@@ -106,7 +106,7 @@ class TableRestore(Protocol):
 
 
 class RecordRewriter(Protocol):
-    """Reads and rewrites records of one table, outside of what functions do."""
+    """Reads and rewrites records of one table in ways that functions never do."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
         """Read records, consistently; missing and unreadable ones are left out."""

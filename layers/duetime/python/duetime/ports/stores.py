@@ -74,7 +74,7 @@ class GroupStore(Protocol):
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it has none any more, unless a later version was noted.
+        """Note the outcome of a member, or that it no longer has one, unless a later version was noted.
 
         Args:
             owner: owner of the group.
@@ -90,7 +90,7 @@ class GroupStore(Protocol):
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:
-        """Some open members, read consistently; none only if there is none.
+        """Some open members, read consistently; empty only if no member is open.
 
         Args:
             owner: owner of the group.
@@ -539,7 +539,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store that an owner has something. Safe to resend."""
+        """Store something that counts towards an owner's quota. Safe to resend."""
         ...
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
@@ -933,7 +933,7 @@ class BulkRequestReader(Protocol):
 
 
 class PurgeRequestReader(Protocol):
-    """Decodes purges, and finds the rows of the archive that they mean."""
+    """Decodes purges, and finds the rows of the archive that they remove."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
         """The request in an accepted body, for the data of an owner."""
@@ -1094,7 +1094,7 @@ class MessageEncoder(Protocol):
         ...
 
     def error(self, ref: str | None, error: Exception) -> str:
-        """The message why a client's message was rejected."""
+        """The message that says why a client's message was rejected."""
         ...
 
     def changes(self, notices: Sequence[Notice]) -> list[str]:

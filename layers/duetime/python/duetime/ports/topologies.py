@@ -26,7 +26,7 @@ class GraphReader(Protocol):
         """The graph in a payload.
 
         Raises:
-            FieldInvalid: it is no graph; accepted topologies have one.
+            FieldInvalid: it is not a graph; accepted topologies have one.
         """
         ...
 
@@ -42,7 +42,7 @@ class NewGraphReader(Protocol):
             parameters: names of the parameters that its conditions can use.
 
         Raises:
-            FieldInvalid: it is no graph.
+            FieldInvalid: it is not a graph.
         """
         ...
 

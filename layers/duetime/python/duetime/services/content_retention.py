@@ -1,7 +1,7 @@
 """Retention of contents stored outside a record: they do not expire while an open record refers to them.
 
 A content written before a record refers to it has an expiry, which is removed once the record does. A writer that
-crashes or is rejected therefore leaves nothing for ever, and no open task loses its contents.
+crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _retain_either(
 
 
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
-    """Set the expiry again that was just removed from contents, if their record has ended since.
+    """Restore the expiry that was just removed from contents, if their record has ended since.
 
     The write that ended it may have seen the earlier expiry, which was later than that of an ended record, and kept it.
     """

@@ -233,7 +233,7 @@ class DependencyChecker:
         )
 
     def _look_again(self, task: Task, found: Sequence[Found]) -> None:
-        """Set a check for when the next occurrence is due that has no task yet."""
+        """Set a check for the due time of the next occurrence that has no task yet."""
         expected = [each.expected_at for each in found if each.expected_at is not None]
         if not expected:
             return

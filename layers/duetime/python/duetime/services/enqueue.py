@@ -44,7 +44,7 @@ class Shards:
     """The number of shards, as known to one process.
 
     Attributes:
-        configured: S in this process's settings.
+        configured: the number in this process's settings.
     """
 
     store: ShardStore
@@ -54,7 +54,7 @@ class Shards:
     _read_at: Millis = field(default=0, init=False)
 
     def prepare(self) -> None:
-        """Read the number once before parallel calls need it; each of them reports a failure by itself."""
+        """Read the number once before parallel calls need it; each call reports a failure."""
         if self._history is None:
             with suppress(Unavailable):
                 self.announced()
@@ -82,7 +82,7 @@ class Shards:
         return history.at(instant)
 
     def may_have_type_defaults(self) -> bool:
-        """Whether any owner has defaults for a type, `TYPE_DEFAULTS_LIFE` ago or later.
+        """Whether any owner has defaults for a type, as of at most `TYPE_DEFAULTS_LIFE` ago.
 
         Raises:
             Unavailable: the store did not answer, and it was not known a minute ago.

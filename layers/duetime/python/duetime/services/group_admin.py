@@ -111,7 +111,7 @@ class GroupManager:
         return self._status(self._settled(group))
 
     def _accepted(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task that can be created once the group is closed: closing must not be undone for an error."""
+        """A task that can be created once the group is closed; checked before, because closing is not undone."""
         rules = self.task_creator.rules
         try:
             rules.accept(owner, rules.resolved(owner, spec), None)

@@ -1,4 +1,4 @@
-"""Members of groups: they join, their ends are noted, and the last end completes a closed group; and its waiters.
+"""Members of groups: they join, their ends are noted, and the last end completes a closed group and wakes its waiters.
 
 A task joins before its record is written: its item first, then a consistent read of the group. Closing writes the group
 first and reads the items later. So either the creator sees that the group is closed, or the group sees the member.
@@ -105,9 +105,9 @@ class GroupMembers:
             self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
 
     def note_completion(self, task: Task) -> None:
-        """Complete the group of a task that has ended without doing that, if no member is open.
+        """Complete the group of a completion task that ended without completing it, if no member is open.
 
-        Its user has cancelled it, for instance. If members are open, the end of the last one completes the group.
+        For example, its user has cancelled it. If members are open, the end of the last one completes the group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")

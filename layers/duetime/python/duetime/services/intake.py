@@ -152,19 +152,19 @@ class RuleReader(Protocol):
         """A rule's result for an event that matches it.
 
         Raises:
-            RequestError: the event does not have the fields that the rule needs, or not validly.
+            RequestError: the event lacks fields that the rule needs, or has invalid ones.
         """
         ...
 
 
 @frozen
 class EventTaskCreator:
-    """Creates a task for each event, or does as the rules say; a repeated delivery changes nothing.
+    """Creates a task for each event, or follows the rules; a repeated delivery changes nothing.
 
     An event that can never be carried out is put aside at once, with the reason, and not delivered again.
 
     Attributes:
-        owner: owner of tasks that events are themselves.
+        owner: owner of the tasks that events request directly, without a rule.
         rule_cache: the rules in force.
         read_rule: returns the function that reads the results of rules for events.
         bulk_requests: returns the service that cancels tasks by a filter, and wakes tasks.
@@ -236,7 +236,7 @@ class EventTaskCreator:
         return failures
 
     def _requested(self, request: _Request) -> Exception | None:
-        """Start to cancel the tasks of a request, or wake them, if it is one for that; returns its failure."""
+        """Start cancelling the tasks of a request, or wake them, if it asks for that; returns its failure."""
         wanted = request.wanted
         if isinstance(wanted, Order | Exception):
             return wanted if isinstance(wanted, Exception) else None

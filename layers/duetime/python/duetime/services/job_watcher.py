@@ -103,7 +103,7 @@ class JobWatcher:
         except Unavailable as error:
             self.runtime.telemetry.note("a job could not be searched", task=task.id.text, error=str(error))
             if now >= job_deadline(task):
-                self._report(task, failure(JOB_UNKNOWN, f"{_UNANSWERED}, and it could not be looked for: {error}"))
+                self._report(task, failure(JOB_UNKNOWN, f"{_UNANSWERED}, and the search for it failed: {error}"))
             return None
         if job is None:
             self._search_on(task, now)
@@ -121,7 +121,7 @@ class JobWatcher:
             return
         self.runtime.telemetry.note("a job was not found", task=task.id.text)
         if task.requested_action is RequestedAction.CANCEL:
-            unknown = f"{_UNANSWERED}, and its service lists none of its name"
+            unknown = f"{_UNANSWERED}, and its service lists no job with its name"
             self._report(task, Stopped(TaskError(JOB_UNKNOWN, unknown)))
         else:
             self._report(task, Postponed(now, _UNANSWERED))

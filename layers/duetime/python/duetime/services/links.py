@@ -135,7 +135,7 @@ class LinkHolders:
     admit: Callable[[str], None]
 
     def find(self, token: str) -> Link | None:
-        """The link with this token, also if it has ended; `None` if there is none."""
+        """The link with this token, even if it has ended; `None` if there is none."""
         place = place_in(token)
         link = None if place is None else self.store.read(*place)
         return link if link is not None and link.accepts(token) else None

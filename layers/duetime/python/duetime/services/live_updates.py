@@ -72,7 +72,7 @@ class WatchConnections:
         state read here; a change written after it finds the subscription. So no change is lost.
 
         Returns:
-            The present state of the subject; `None` for a list, which the client reads by itself.
+            The present state of the subject; `None` for a list, which the client reads itself.
 
         Raises:
             SubscriptionsFull: the connection or its owner has reached the limit.
@@ -207,7 +207,7 @@ class ChangePusher:
                     return
                 case Delivery.REFUSED:
                     self.runtime.telemetry.count("watch_pushes_refused")
-                    # If this is rejected as well, the client finds the change when it reads by itself.
+                    # If this is rejected as well, the client finds the change when it reads again.
                     self.sender.send(connection.id, self.encoder.stale(push.refs))
                     return
 

@@ -57,7 +57,7 @@ _BUSY_PAUSE = SECOND
 class LockManager:
     """Takes, renews and hands on locks.
 
-    Every method may raise `Unavailable`: then the hold expires by itself.
+    Every method may raise `Unavailable`: then the hold expires.
 
     Attributes:
         lease: duration of a lease and of a hold, in milliseconds.
@@ -150,8 +150,8 @@ class LockManager:
     def give_back(self, task: Task, claim: LockClaim) -> None:
         """Release a task's hold, and let in the first task of the line.
 
-        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold expires by itself, and
-        the next task in the line checks that.
+        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold expires, and the next
+        task in the line checks for that.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -164,7 +164,7 @@ class LockManager:
     def release_reservation(self, task: Task) -> None:
         """Hand on a task's reservations at once if the task will not use them: it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.
@@ -294,7 +294,7 @@ class LockAdmin:
     def release(self, owner: str, key: str) -> Lock:
         """Release a lock from all its holders, and let in the first task of the line.
 
-        A former holder learns of it by its next heartbeat, and stops.
+        A former holder is notified with its next heartbeat, and stops.
 
         Raises:
             LockNotFound: no task has taken it recently.
@@ -305,7 +305,7 @@ class LockAdmin:
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 with suppress(Unavailable):
-                    # It is free in any case, and the first task of the line checks it by itself.
+                    # It is free in any case, and the first task of the line checks it anyway.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
         raise Unavailable("too many concurrent writes to the lock; try again")

@@ -44,7 +44,7 @@ class LostPlans:
     _left_over: list[TaskId] = field(default_factory=list, init=False)
 
     def reopen(self, task: Task, *, is_taken_over: bool) -> None:
-        """Let the run of a topology go on: only some of its last writes may be there.
+        """Let the run of a topology continue, although some of its last writes may be missing.
 
         If its task is open, the run has not ended. A run that began in the last minutes is planned once more, which
         creates the tasks of nodes that are missing.
@@ -61,7 +61,7 @@ class LostPlans:
             self.topologies.save(changed, self.runtime.nonce(), expires_at)
 
     def note(self, tasks: Sequence[Task]) -> None:
-        """Note which of these tasks are nodes that are left over; the states of runs are read after them."""
+        """Note which of these tasks are leftover nodes; the states of runs are read after them."""
         runs: _Runs = {}
         self._left_over += [task.id for task in tasks if self._is_left_over(task, runs)]
 
@@ -77,7 +77,7 @@ class LostPlans:
     def _is_dismissed(self, task_id: TaskId) -> bool:
         for _ in range(_TRIES):
             task = self.records.read_many([task_id]).get(task_id)
-            # One that has begun in a Region that works runs to its end.
+            # A node that has begun in an active Region runs to its end.
             if task is None or task.state not in NOT_STARTED or not self._is_left_over(task, {}):
                 return False
             ended, timer = dismissed(task, self.runtime.now())

@@ -48,7 +48,7 @@ _SHOWN = 25
 
 @frozen
 class _Ahead:
-    """A task's position in its queue.
+    """A task's position in its line.
 
     Attributes:
         index: number of places before its own that are known.
@@ -94,7 +94,7 @@ class OrderLines:
     def check_again(self, task: Task) -> None:
         """Enqueue a task that was just put back, if it has got the turn since its check.
 
-        Never raises `Unavailable`: the task checks its line again by itself.
+        Never raises `Unavailable`: the task checks its line again in any case.
         """
         name = line_of(task)
         if name is None or not is_waiting_for_turn(task):
@@ -118,7 +118,7 @@ class OrderLines:
                 return
 
     def release_if_possible(self, task: Task) -> None:
-        """As `release`, but never raises `Unavailable`: the next task checks the line by itself."""
+        """As `release`, but never raises `Unavailable`: the next task checks the line in any case."""
         try:
             self.release(task)
         except Unavailable as error:

@@ -257,7 +257,7 @@ class _PurgeStep:
 
 @frozen
 class OwnerResources:
-    """Removes an owner's resources besides tasks: users of a resource come before it."""
+    """Removes an owner's resources besides tasks: a resource after all that use it."""
 
     schedules: ScheduleManager
     calendars: CalendarManager

@@ -130,7 +130,7 @@ class RegionTakeover:
             return region
         if not self.is_forced:
             self._save(self.source, region)
-            say(f"{self.source.name} begins nothing any more")
+            say(f"{self.source.name} no longer starts anything")
             self._wait_until_quiet(say)
             lag = self.replication_lag()
             say(f"{self.source.name} has replicated its writes; the last one took {lag} ms")

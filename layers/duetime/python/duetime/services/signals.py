@@ -54,7 +54,7 @@ _AT_ONCE = 100
 """Waiting tasks that are read and enqueued together, and signals that are compared with a condition."""
 _TRIES = 5
 _CHECK_PAUSE: Millis = 100
-"""A worker that claims a waiting task makes three requests and calls nothing."""
+"""Pause before a task that a worker is checking is read again: a check takes three requests."""
 _BEFORE_ALL = TaskId.of(0, 0, 0)
 
 
@@ -117,7 +117,7 @@ class _Sending:
 
     Attributes:
         id: its id.
-        event: what it says has happened.
+        event: the event that it reports.
         meets: whether it meets the condition of a wait; each condition is evaluated once.
     """
 
@@ -194,7 +194,7 @@ class Signals:
             if is_being_checked(task, event):
                 return _Met.BUSY, None
             if not is_waiting(task, event, now) or sending.id < first_signal_id(task):
-                # Its next check finds the signal, or it is none for this task.
+                # Its next check finds the signal, or the signal is not for this task.
                 return _Met.PASSED, None
             result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})
             if isinstance(result, Applied):

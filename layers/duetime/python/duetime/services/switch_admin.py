@@ -1,4 +1,4 @@
-"""Sets switches, and lists all that postpones tasks: switches and open circuits."""
+"""Sets switches, and lists everything that postpones tasks: switches and open circuits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SwitchAdmin:
         return wanted
 
     def delete(self, caller: Caller, key: SwitchKey) -> Switch:
-        """Delete a switch; tasks that it postponed are checked again by themselves. An operator also lifts an owner's.
+        """Delete a switch; tasks that it postponed are checked again in any case. An operator also lifts an owner's.
 
         Raises:
             OperatorRequired: it also concerns other owners, or an operator has set it.

@@ -1,4 +1,4 @@
-"""Cursors: how far each reading has read the minutes of a group of shards, and separately for lagging queues.
+"""Cursors: the progress of each reading through the minutes of a group of shards, separate for lagging queues.
 
 The dispatch status shows operators whether dispatch lags for tasks of all owners.
 """
@@ -228,8 +228,8 @@ class ShardHistory:
 
     Attributes:
         steps: in order; each number is larger than the one before.
-        has_type_defaults: whether any owner ever gave defaults to a type. It is known here, in an item that creations
-            of tasks read anyway, so that they read no defaults where there are none.
+        has_type_defaults: whether any owner ever gave defaults to a type. Stored here because creations of tasks read
+            this item anyway: without defaults, they need no other read.
     """
 
     steps: tuple[Growth, ...] = ()
@@ -245,7 +245,7 @@ class ShardHistory:
         return self if shards <= self.number else replace(self, steps=(*self.steps, Growth(shards, now)))
 
     def since(self, group: int) -> Millis:
-        """Since when a group of shards may contain tasks. The group must have been announced."""
+        """The time from which a group of shards may contain tasks. The group must have been announced."""
         return next(step.at for step in self.steps if step.shards > group * GROUP_SIZE)
 
     def at(self, instant: Millis) -> int:
@@ -295,7 +295,7 @@ class ShardGroup:
         first_shard: the first of its shards.
         last_shard: the last of its shards.
         read_by: id of the invocation that reads it, or read it last; `None` before the first one.
-        epoch: how often it has passed from one invocation to another: the newest alone advances.
+        epoch: how often it has passed from one invocation to another; only the newest one advances it.
         dispatched_until: all of its tasks due before this time were put on queues; `None` before the first run.
     """
 

@@ -48,8 +48,8 @@ class Precision(StrEnum):
 HEADROOM: dict[Precision, Millis] = {Precision.NORMAL: 60, Precision.EXACT: 1_000, Precision.RELAXED: -999}
 """How long before the due time a message arrives at the latest, without transport time. One measurement of queue and
 poller found 16 ms at the median and 105 ms at the 99th percentile (Source: bitesizedserverless.com, "Serverless
-Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). What takes longer starts late by the difference;
-each 0.1 s more costs thin traffic $0.67 for a million tasks."""
+Messaging: Latency Compared", 1 024 messages in eu-west-1 in 2022). A task whose message takes longer starts late by the
+difference; at low traffic, each additional 0.1 s costs $0.67 per million tasks."""
 
 
 def delay_seconds(due: Millis, now: Millis, precision: Precision) -> int:
@@ -133,7 +133,7 @@ class LateTimer:
 
     Attributes:
         at: the start of its minute, which is read after `late_at`.
-        is_reported: whether it was reported, or does not have to be.
+        is_reported: whether it was reported, or need not be.
     """
 
     task_id: TaskId
@@ -143,7 +143,7 @@ class LateTimer:
     is_reported: bool = False
 
     def message(self) -> Message:
-        """The message that makes a worker send the notice, on a queue in which the task itself does not wait."""
+        """The message that makes a worker send the notice, on the high-priority queue."""
         return Message(self.task_id, 0, self.at, Priority.HIGH, self.owner, late_at=self.late_at)
 
 
@@ -386,7 +386,7 @@ def rescan_timer(entry: Entry, now: Millis) -> Timer | None:
         return None
     if entry.state in STARTABLE:
         overdue = now - entry.next_at
-        # The worker that receives this message may vanish, too, which may be found as late as that.
+        # The worker that receives this message may vanish, too, which may be detected that late.
         at = now + min(overdue, RECOVERY_SCAN_DELAYS[0])
         is_watched = overdue <= RESCAN_PATIENCE
     else:

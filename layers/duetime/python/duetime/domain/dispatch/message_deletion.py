@@ -143,5 +143,5 @@ def _after_the_attempt(task: Task, now: Millis) -> Redelivery:
 def _until_due(task: Task, at: Millis, now: Millis) -> Redelivery:
     """Not due by this worker's clock. If the check is too far ahead for the queue, the record's timer does it."""
     if task.next_at - now > MAX_DELAY:
-        return DeleteMessage("not due for long")
+        return DeleteMessage("not due for a long time")
     return RedeliverMessage(max(at, now + SECOND), "not due")

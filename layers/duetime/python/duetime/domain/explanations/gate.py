@@ -57,7 +57,7 @@ class GateName(StrEnum):
         NOTIFICATION: its target, which has accepted the work and will report the outcome.
         RECOVERY: another worker, because its worker was lost.
         FOLLOW_UP: the follow-ups of its outcome: cleanup, its callback, releasing child nodes.
-        ENDED: none: it had ended before its user retried it or rolled it back.
+        ENDED: none: the task had ended, until its user retried it or rolled it back.
         NOT_RECORDED: unknown, because the record does not say.
     """
 
@@ -117,7 +117,7 @@ class OtherTask:
 
     Attributes:
         node: its name in the topology; empty if it is not a node.
-        since: since when it holds the resource; `None` if unknown.
+        since: when it began to hold the resource; `None` if unknown.
         expires_at: when its hold expires unless a heartbeat renews it; `None` if it has none.
     """
 
@@ -169,9 +169,9 @@ class SpentRate:
     """A rate that is paused or used up.
 
     Attributes:
-        rate: the limit that holds.
+        rate: the limit in force.
         is_pinned: whether its owner, not the task, has set it.
-        paused_at: since when it is paused; `None` if it is not.
+        paused_at: when it was paused; `None` if it is not.
     """
 
     rate: Rate
@@ -340,7 +340,7 @@ class RateFacts:
         rate: the limit in force: its own, or the pinned one.
         is_own: whether the task names it; otherwise a switch has set it.
         is_pinned: whether its owner has pinned the limit.
-        paused_at: since when it is paused; `None` if it is not.
+        paused_at: when it was paused; `None` if it is not.
         turn: when the task could start if it joined the line at its next check.
     """
 

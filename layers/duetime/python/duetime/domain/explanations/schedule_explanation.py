@@ -361,7 +361,7 @@ def _limits(facts: OccurrenceFacts, at: Millis | None = None) -> str:
 
 
 def _same_timing_since(stored: StoredSchedule) -> Millis:
-    """Since when the present timing is certain; earlier ones are not stored."""
+    """The time from which the present timing is certain; earlier ones are not stored."""
     records = stored.actions.records
     known = records[0].at if stored.actions.dropped and records else stored.created_at
     changes = [each.at for each in records if each.action is ScheduleAction.UPDATED and TIMING_FIELDS & {*each.fields}]

@@ -98,7 +98,7 @@ def _ended_text(task: Task, parts: tuple[Part, ...]) -> str:
 
 
 def _expiry_text(task: Task) -> str:
-    """Until when its next attempt may start, as text."""
+    """The deadlines for the start of its next attempt, as text."""
     if task.state not in NOT_STARTED:
         return ""
     text = ""

@@ -128,7 +128,7 @@ class Calendar:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no times at all."""
+        """Whether it has no times."""
         return not (self.windows or self.spans or self.weekdays or self.dates.keys() - self.except_dates)
 
     @property

@@ -154,7 +154,7 @@ DIFFERENCES: Sequence[Difference] = (
     ),
     Difference(
         "0 0 12 ? * 2",
-        ("Quartz: Monday, for Sunday is 1", "Spring, robfig/cron: Tuesday, for Sunday is 0"),
+        ("Quartz: Monday, because Sunday is 1", "Spring, robfig/cron: Tuesday, because Sunday is 0"),
         "rejected; names of days are the same everywhere",
         dialects=(Dialect.QUARTZ, Dialect.SPRING, Dialect.KUBERNETES),
     ),
@@ -166,7 +166,7 @@ DIFFERENCES: Sequence[Difference] = (
     ),
     Difference(
         "0 0 * * 1",
-        ("crons: Monday", "APScheduler: Tuesday, for Monday is 0"),
+        ("crons: Monday", "APScheduler: Tuesday, because Monday is 0"),
         "Monday; the `description` says so",
         rejected=False,
     ),
@@ -174,19 +174,19 @@ DIFFERENCES: Sequence[Difference] = (
         "0 9 * * 1 0",
         (
             "seconds first (Spring, robfig/cron, NCRONTAB): minute 9 of every hour of January's Sundays",
-            "croniter: Monday 09:00:00, for seconds are last",
+            "croniter: Monday 09:00:00, because seconds are last",
         ),
         "rejected where it would be every hour of some months that are numbers: write `0-23`, or the month's name",
     ),
     Difference(
         "0 9 * * * 0",
-        ("seconds first: minute 9 of every hour on Sunday", "croniter: 09:00:00 every day, for seconds are last"),
+        ("seconds first: minute 9 of every hour on Sunday", "croniter: 09:00:00 every day, because seconds are last"),
         "minute 9 of every hour on Sunday; the `description` says so",
         rejected=False,
     ),
     Difference(
         "0 10 * * ? *",
-        ("EventBridge: 10:00 every day, for the last field is a year", "others: not accepted"),
+        ("EventBridge: 10:00 every day, because the last field is a year", "others: not accepted"),
         "rejected",
         dialects=(Dialect.EVENTBRIDGE,),
     ),
@@ -197,7 +197,7 @@ DIFFERENCES: Sequence[Difference] = (
     ),
     Difference(
         "0 0 * * 1/2",
-        ("croniter, robfig/cron: Monday, Wednesday and Friday", "cronsim: Sunday, too, for the week ends with 7"),
+        ("croniter, robfig/cron: Monday, Wednesday and Friday", "cronsim: Sunday, too, because the week ends with 7"),
         "rejected: write the whole range, such as `1-6/2`",
     ),
     Difference(

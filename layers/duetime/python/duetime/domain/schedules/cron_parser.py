@@ -173,7 +173,7 @@ def _check_step(step: int, column: Field) -> None:
         raise FieldInvalid(FIELD, f"has a step of 0 in the {column.name} field")
     if step > size:
         raise FieldInvalid(
-            FIELD, f"has a step of {step} in the {column.name} field, which starts anew after {size}: use rate instead"
+            FIELD, f"has a step of {step} in the {column.name} field, which restarts after {size}: use rate instead"
         )
 
 
@@ -353,7 +353,7 @@ def _reject_foreign(written: str, dialect: Dialect) -> None:
     """Rejects other programs' syntax, and names the dialect or field of duetime that replaces it."""
     lowered = written.lower()
     if dialect is not Dialect.EVENTBRIDGE and lowered.startswith(("cron(", "rate(", "at(")):
-        raise FieldInvalid(FIELD, "is written as EventBridge does: set dialect: eventbridge")
+        raise FieldInvalid(FIELD, "uses EventBridge's syntax: set dialect: eventbridge")
     if zoned := _ZONED.fullmatch(written):
         rest = f" and cron: {zoned['rest']}" if zoned["rest"] else ""
         raise FieldInvalid(

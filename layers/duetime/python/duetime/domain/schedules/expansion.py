@@ -301,7 +301,7 @@ def expand_backfill(
         horizon: how far ahead occurrences are placed.
         now: the time.
         limit: maximum number of occurrences.
-        known: occurrences that already have a run, and up to when this is known; `None` if all of them run.
+        known: occurrences that already have a run, and how far this is known; `None` if all of them run.
     """
     found: list[Occurrence] = []
     has_run = frozenset() if known is None else known.instants

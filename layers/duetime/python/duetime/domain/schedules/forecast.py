@@ -77,7 +77,7 @@ def forecast(
         schedules: the schedules by name; read one after the other, as each may take milliseconds.
         start: when the forecast begins.
         length: how far it looks ahead.
-        is_complete: called at the end: whether all schedules were given.
+        is_complete: called at the end; returns whether all schedules were given.
     """
     end, length_of_each = start + length, period_of(length)
     first = start - start % length_of_each

@@ -148,5 +148,5 @@ def _is_meant(schedule: Schedule, at: Millis) -> bool:
 
 
 def _is_past(change: ChangedOccurrence, now: Millis) -> bool:
-    """Whether no task of the change can be pending any more."""
+    """Whether a task of the change can no longer be pending."""
     return max(change.nominal, change.at or 0) < now - CHANGED_OCCURRENCE_LIFE

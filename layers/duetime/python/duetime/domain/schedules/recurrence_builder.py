@@ -324,7 +324,7 @@ class Steps:
 
     @property
     def follows_clock(self) -> bool:
-        """A period of days is a time of day, and is not repeated with the clock."""
+        """Always false: a period of days is a time of day, which is not repeated with the clock."""
         return False
 
     def next(self, at: Wall) -> Wall | None:

@@ -40,7 +40,7 @@ class RunStatus(StrEnum):
     Attributes:
         PLANNED: its time is in the future.
         WAITING: its time has come, and no attempt is running: it is queued, paused, or waits for something else.
-        SKIPPED: it did not run by intention: a calendar, the previous run, a pause or a change of the schedule.
+        SKIPPED: it was not meant to run: a calendar, the previous run, a pause or a change of the schedule.
         MISSED: it should have run and did not, for example after an outage.
         EXPIRED: its task has been removed, so its outcome is unknown.
     """
@@ -71,7 +71,7 @@ class ScheduleRun:
     Attributes:
         nominal: the time for which it was scheduled.
         cause: why its task exists, or would exist.
-        task: its task; `None` if there is none yet, or none at all.
+        task: its task; `None` if there is none.
         reason: why it did not run, or did not succeed.
     """
 
@@ -89,7 +89,7 @@ class ScheduleStatus:
     Attributes:
         latest_run: the latest started run, of its timing or by request; `None` if none is known.
         runs_started: number of started runs, excluding backfills. If nothing limits or orders runs, they are not
-            counted when they start: then the number of runs whose time has come.
+            counted when they start; then it is the number of runs whose time has come.
         next_at: when the next run is due; `None` if there is none, or it is unknown.
     """
 
@@ -153,7 +153,7 @@ def run_without_task(
         not_kept: reason to show for such an occurrence.
 
     Returns:
-        `None` if its task is listed, or if its schedule has still to place it, or had ended.
+        `None` if its task is listed, or if its schedule has yet to place it, or had ended.
     """
     if task is not None and not task.erased:
         return None

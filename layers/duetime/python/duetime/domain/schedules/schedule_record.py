@@ -51,7 +51,7 @@ _MARK = 6
 
 @frozen
 class ScheduleFilter:
-    """Which schedules are listed; one without conditions matches all.
+    """Selects the schedules to list; a filter without conditions matches all.
 
     Attributes:
         states: their states; empty for any.
@@ -67,7 +67,7 @@ class ScheduleFilter:
 
     @property
     def reads_more(self) -> bool:
-        """Whether schedules must be read that do not match."""
+        """Whether schedules that do not match must be read, too."""
         return bool(self.states or self.type or self.tags)
 
     @property

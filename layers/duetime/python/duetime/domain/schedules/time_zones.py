@@ -180,7 +180,7 @@ class Zone:
         return moment.isoformat(timespec="milliseconds" if at % SECOND else "seconds")
 
     def even_offset(self, start: Wall, end: Wall) -> Millis | None:
-        """The UTC offset in [start, end], if it is constant then and for two days around."""
+        """The UTC offset in [start, end], if it is constant from two days before to two days after."""
         period = self.period_at(max(0, start - 2 * DAY))
         from_start, to_end = start - period.offset - period.start, period.end + period.offset - end
         return period.offset if from_start >= 2 * DAY and to_end >= 2 * DAY else None

@@ -40,7 +40,7 @@ _NEVER = tuple(
     for text in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers, and by AWS inside
+        "100.64.0.0/10",  # carrier-grade NAT, also used inside AWS
         "127.0.0.0/8",  # loopback
         "169.254.0.0/16",  # link-local: metadata of machines, containers and functions
         "172.16.0.0/12",  # private
@@ -241,7 +241,7 @@ class TargetRules:
     arn_owners: Reservations = _NOTHING_RESERVED
 
     def accept(self, owner: str, spec: TaskSpec) -> Target:
-        """The target of a new task. Later, `target_of` returns it, even if its type has no handler any more.
+        """The target of a new task. Later, `target_of` returns it, even if its type no longer has a handler.
 
         Raises:
             FieldInvalid: as for `target_of`; or no handler is known for its type, and the request does not allow that.

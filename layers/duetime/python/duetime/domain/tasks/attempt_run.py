@@ -1,4 +1,4 @@
-"""One attempt: its claim, before which the task may expire, how it may end, and the resulting writes; its token."""
+"""One attempt: its claim, its expiry before the start, its possible ends with the resulting writes, and its token."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def waits_with(task: Task, reason: str, now: Millis) -> tuple[Wait, ...]:
 
 
 def waiting_for_locks_since(task: Task) -> Millis | None:
-    """Since when an attempt has waited for a lock of the task, and for other things in between; `None` if never."""
+    """When an attempt began to wait for a lock of the task, with other waits in between; `None` if it never did."""
     first = _first_for_a_lock(task, task.waits)
     return None if first is None else first.since
 
@@ -365,7 +365,7 @@ def lock_wait(task: Task, held: Postponed, now: Millis) -> Postponed | Expired:
 
     Args:
         task: the record as claimed.
-        held: the lock, and until when to wait.
+        held: the lock, and the end of the wait.
         now: the time.
     """
     lock = next((each for each in task.all_locks if held.reason == f"lock {each.key}"), None)
@@ -418,7 +418,7 @@ def unless_open(task: Task, ending: Ending) -> Ending:
 
 @frozen
 class AttemptToken:
-    """Lets a package's function act for one attempt, as long as that attempt has its task.
+    """Lets a package's function act for one attempt, as long as the attempt holds its task.
 
     Attributes:
         nonce: of the claim; only the worker and the function that it invokes know it.
@@ -435,7 +435,7 @@ class AttemptToken:
 
     @classmethod
     def parse(cls, text: str) -> AttemptToken | None:
-        """A token from its text; `None` if it is none."""
+        """Parses a token; `None` if the text is not one."""
         task_id, _, rest = text.partition(" ")
         fence, _, nonce = rest.partition(" ")
         try:
@@ -449,7 +449,7 @@ class AttemptToken:
         return f"{self.task_id} {self.fence} {self.nonce}"
 
     def is_of(self, task: Task) -> bool:
-        """Whether the attempt has the task, or does the steps after its outcome."""
+        """Whether the attempt holds the task, or does the follow-ups of its outcome."""
         if not self.nonce or task.fence != self.fence or task.lease_nonce != self.nonce:
             return False
         return task.state in LEASED or (task.is_terminal and task.finished_at is None)

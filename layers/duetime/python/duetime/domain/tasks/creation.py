@@ -148,7 +148,7 @@ def holds_key(task: Task) -> bool:
 
 
 def has_begun(task: Task) -> bool:
-    """Whether an attempt at a task has started, so that it must not be replaced any more."""
+    """Whether an attempt at a task has started, so that it must no longer be replaced."""
     return task.state in LEASED or task.started_at is not None
 
 

@@ -33,7 +33,7 @@ class OccurrenceRun:
 
     Attributes:
         task: its task; `None` if there is none that runs.
-        expected_at: when its task is due that does not exist yet; `None` if none is to come.
+        expected_at: when its task is due, if it does not exist yet; `None` if none is expected.
         reason: why there is neither.
     """
 
@@ -49,7 +49,7 @@ class Found:
     Attributes:
         task: its task; `None` if there is none.
         outcome: how it has ended; `None` while it is open.
-        expected_at: when the task of an occurrence is due that has none yet; `None` for all others.
+        expected_at: for an occurrence that has no task yet, when that is due; `None` for all others.
         reason: for a dependency without a task that is not expected, why.
     """
 

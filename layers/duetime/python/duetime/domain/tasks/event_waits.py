@@ -27,10 +27,10 @@ TOO_MANY_SIGNALS = "TooManySignals"
 CONDITION_STEPS = 50_000
 """Maximum number of steps of a condition on one signal: enough to filter a list as large as a payload may be."""
 _ALL_STEPS = 1_000_000
-"""Maximum number of steps on all signals together: of about 50 000 small signals, and a second."""
+"""Maximum number of steps on all signals together: about 50 000 small signals, or one second."""
 _SIGNAL_STEPS = 10
 _BYTES_OF_A_STEP = 25
-"""Reading a signal takes about as long as this many steps, and one more for this many bytes."""
+"""Reading a signal takes about as long as `_SIGNAL_STEPS` steps, and one more for each `_BYTES_OF_A_STEP` bytes."""
 
 
 @frozen
@@ -99,13 +99,13 @@ def first_signal_id(task: Task) -> TaskId:
 
 
 class TooManySignals(Exception):
-    """A condition takes too many steps on all the signals that a task has to look at."""
+    """A condition takes too many steps on all the signals that a task has to examine."""
 
 
 def is_met(condition: str | None, payload: bytes) -> bool:
     """Whether a signal with this payload is one that a task with this condition waits for.
 
-    A signal about which the condition is not true is another task's: also if it cannot be evaluated.
+    A signal for which the condition is not true, or cannot be evaluated, is meant for another task.
     """
     return condition is None or _evaluated(condition, payload)[0]
 
@@ -131,7 +131,7 @@ def first_met(condition: str | None, signals: Iterable[SentSignal]) -> SentSigna
 
 def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
     """Whether a condition is true, and after how many steps."""
-    # Few tasks have a condition, and it needs a parser of its own.
+    # Few tasks have a condition, so its parser is imported only for them.
     from duetime_common.conditions import PAYLOAD, Budget, evaluate  # noqa: PLC0415 - see the line above
 
     budget = Budget(CONDITION_STEPS)
@@ -143,7 +143,7 @@ def _evaluated(condition: str, payload: bytes) -> tuple[bool, int]:
 
 
 def is_waiting(task: Task, event: AwaitedEvent, now: Millis) -> bool:
-    """Whether a task waits for an event, and is not checked before its time is over."""
+    """Whether a task waits for this event, and its next check is still ahead."""
     is_for_event = task.waiting_for is not None and task.waiting_for.startswith(EVENT_AWAITED)
     waits = task.state is State.WAITING and awaited_event(task) == event and is_for_event
     return waits and task.is_postponed and task.next_at > now
@@ -176,6 +176,6 @@ def after_timeout(target: EventTarget) -> Failed:
 
 
 def after_too_many_signals(target: EventTarget) -> Failed:
-    """The end of a task that cannot look at all signals of its event."""
+    """The end of a task that cannot examine all signals of its event."""
     reason = f"its condition takes too many steps on all signals {target.event} that were sent meanwhile: {target.when}"
     return failure(TOO_MANY_SIGNALS, reason, retriable=False)

@@ -43,7 +43,7 @@ class TaskFilter:
     Attributes:
         states: allowed states; empty for any.
         tags: required keys and values.
-        name_contains: a part of the name, in any case. No list helps to find it, or the next one.
+        name_contains: a part of the name, in any case. No list covers this condition, or those on errors.
         error_type: of the last failed attempt.
         error_contains: a part of the type or the message of its error, in any case.
         schedule: name of the schedule that created it.

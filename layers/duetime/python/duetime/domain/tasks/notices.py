@@ -97,7 +97,7 @@ def time_to_tell(task: Task) -> Millis:
 
 
 def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
-    """The notice of a task that has not started by `late_at`; `None` if it has, or no notice is wanted any more.
+    """The notice of a task that has not started by `late_at`; `None` if it has, or a notice is no longer wanted.
 
     Args:
         task: the present record.
@@ -114,7 +114,7 @@ def lateness_notice(task: Task, late_at: Millis, now: Millis) -> Notice | None:
 
 
 def long_run_notice(task: Task, long_at: Millis) -> Notice:
-    """The notice of an attempt that has not ended by `long_at`; an attempt has one, whoever sends it."""
+    """The notice of an attempt that has not ended by `long_at`; an attempt has only one, whatever sends it."""
     return Notice(NoticeKind.LONG, f"{task.id}-{task.fence}-running", long_at)
 
 

@@ -25,7 +25,7 @@ class State(StrEnum):
         FAILED: ended with a failure, after its last attempt.
         ROLLING_BACK: leased; the target's `rollback` runs.
         ROLLED_BACK: the target's `rollback` has run.
-        CANCELLED: cancelled before it ended by itself.
+        CANCELLED: cancelled before any other outcome.
     """
 
     BLOCKED = "blocked"

@@ -66,7 +66,7 @@ class UploadedBytes:
 
     @classmethod
     def of_name(cls, name: str) -> UploadedBytes | None:
-        """The content type in such a name; `None` for that of another content."""
+        """Parses the name of an uploaded payload; `None` for any other name."""
         kind, _, rest = name.partition(".")
         if kind != _UPLOADED:
             return None
@@ -82,7 +82,8 @@ class Content:
         place: where the bytes are stored: in the record, in an item of their own, or in S3.
         name: name of the bytes outside the record: `payload`, `payload.<nonce>`, `result.<nonce>`, or that of an
             uploaded payload. A writer that may still be rejected (a change, an attempt) uses a separate name, so it
-            overwrites no other content. data: the bytes; `None` if they are outside and have not been fetched.
+            overwrites no other content.
+        data: the bytes; `None` if they are outside and have not been fetched.
     """
 
     place: ContentPlace
@@ -96,7 +97,7 @@ class Content:
 
     @property
     def uploaded(self) -> UploadedBytes | None:
-        """Of an uploaded payload, which is stored as its bytes and not as JSON; `None` for any other content."""
+        """Size and type of an uploaded payload, which is stored as bytes, not JSON; `None` for any other content."""
         return UploadedBytes.of_name(self.name) if self.place is ContentPlace.OBJECT else None
 
 
@@ -106,7 +107,7 @@ class Expiry:
 
     Attributes:
         at: TTL may remove it at any later time, in any order.
-        provisional: whether no record refers to the content yet, or possibly none any more. For objects in S3, which
+        provisional: whether possibly no record refers to the content: not yet, or no longer. For objects in S3, which
             have no individual expiry, this selects the lifecycle rule.
     """
 

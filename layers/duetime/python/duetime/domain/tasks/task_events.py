@@ -27,7 +27,7 @@ class EventType(StrEnum):
     """The type of an event.
 
     Attributes:
-        EXPIRED: it did not start in time, and will not start any more.
+        EXPIRED: it did not start in time, and will no longer start.
         FINISHED: the outcome was stored, and all follow-ups were done.
     """
 

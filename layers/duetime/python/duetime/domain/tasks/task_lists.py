@@ -1,15 +1,15 @@
 """Lists of an owner's tasks by state, type, name, tag and more: a filter reads the list of its tasks and no others.
 
-The lists are derived from the table's stream, so they cost the path of a task nothing and lag it by the stream's
-batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; it
-lacks no task that belongs to it. There are two kinds:
+The lists are derived from the table's stream, so they add no cost to the path of a task, and lag it by the stream's
+batching window. A list may name tasks that no longer belong to it, so readers compare each record with the filter; but
+it contains all tasks that belong to it. There are two kinds:
 
 * Postings, for unchangeable properties: a task is added once and never removed. Many postings share an item.
 * Entries, for states that a task leaves again: one item for each task that stays in the state for longer than a batch
-  of changes. A task that starts, runs and ends within one batch has none. They have the nodes of topologies, too:
-  each list is one read more for a page.
+  of changes. A task that starts, runs and ends within one batch has none. They include the nodes of topologies, because
+  each further list costs a page another read.
 
-An owner has lists from about a thousand tasks on. Below that, one page reads all of his tasks.
+An owner has lists from about a thousand tasks on. With fewer tasks, one page reads all of them.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class ListKind(StrEnum):
         TOPOLOGY: topologies.
         DEFINITION: runs of a topology definition.
         PARENT: nodes of a topology.
-        STATE: tasks in a state, with nodes.
-        TOPOLOGY_STATE: topologies in a state that are no nodes.
+        STATE: tasks in a state, including nodes.
+        TOPOLOGY_STATE: topologies in a state, except those that are nodes.
         ENDED: ended tasks in the order of their ends.
-        EARLY: tasks that succeeded or failed before the time in their ids, with nodes.
-        MOVED: tasks whose due time is not the time in their ids, in the order of their due times. The list of nodes
-            has the other tasks, too.
+        EARLY: tasks that succeeded or failed before the time in their ids, including nodes.
+        MOVED: tasks whose due time is not the time in their ids, in the order of their due times. The list with nodes
+            also contains the other tasks.
     """
 
     TYPE = "type"
@@ -86,7 +86,7 @@ class ListName:
 
     Attributes:
         value: the common property of the tasks; empty if the kind determines it.
-        of_nodes: whether it has the nodes of topologies, or the other tasks, in a kind that separates them.
+        of_nodes: for kinds that separate them, whether it contains the nodes of topologies or the other tasks.
     """
 
     owner: str
@@ -242,7 +242,7 @@ def blocks_of(postings: Iterable[Posting]) -> list[Block]:
 
 
 def lists_of_state(task: Task | TaskSnapshot, now: Millis) -> list[ListName]:
-    """The lists of states that have to have an entry of a task at a time."""
+    """The lists of states that must have an entry for a task at a given time."""
     found = []
     if task.state in ENTRY_STATES or (task.state is State.SCHEDULED and not _is_found_by_id(task, now)):
         found.append(ListName(task.owner, ListKind.STATE, task.state.value))
@@ -323,7 +323,7 @@ def _added(
         return
     had = [] if before is None else lists_of_state(before, at)
     for name in lists_of_state(after, at):
-        # The look at late tasks has added those that became late in this state.
+        # The search for late tasks has added those that became late in this state.
         if name not in had or before is None or before.erased:
             yield Entry(name, after.id, _entry_expiry(after, at, retention))
 
@@ -374,7 +374,7 @@ class ListHead:
         return not self.is_complete and now >= self.building_from
 
     def sweep_end(self, now: Millis) -> TaskId | None:
-        """The id before which tasks are to be looked at for late ones now; `None` if it is too early."""
+        """The id before which to search for late tasks now; `None` if it is too early for a search."""
         end = now - 2 * LIST_LATE
         is_due = self.is_complete and end - self.swept_to.home >= LIST_SWEEP_EVERY
         return TaskId.of(end, 0, 0) if is_due else None
@@ -384,5 +384,5 @@ class ListHead:
         return replace(self, built_to=last, is_complete=is_last, changed_at=now)
 
     def after_sweep(self, swept_to: TaskId, now: Millis) -> ListHead:
-        """The head after tasks with smaller ids were looked at."""
+        """The head after a search for late tasks among smaller ids."""
         return replace(self, swept_to=swept_to, changed_at=now)

@@ -236,7 +236,7 @@ class NotifyOn:
         to: an HTTP URL, or the ARN of an SNS topic or of an event bus.
         failed: whether its final failure is notified.
         late_seconds: how long after its due time a notice is sent if it has not started; `None` for never.
-        running_seconds: how long after its start a notice is sent of an attempt that has not ended; `None` for never.
+        running_seconds: how long after the start of an attempt a notice is sent if it has not ended; `None` for never.
     """
 
     to: str
@@ -291,7 +291,7 @@ class TaskOptions:
 
 
 def fair_share(task_id: TaskId, key: str | None, weight: int) -> str:
-    """The part of a fair key to which a task belongs, one of as many as the key's weight; empty without a key.
+    """The part of a fair key to which a task belongs; empty without a key. A key has as many parts as its weight.
 
     SQS treats all message groups alike, so a key with a weight has several groups.
     """

@@ -166,7 +166,7 @@ def edges_to_count(node: Node, position: int, statuses: Statuses, size: int) -> 
 
 
 def kept_edges(node: Node, statuses: Statuses, kept: Collection[str], size: int) -> Mapping[int, Outcome]:
-    """The edges of groups whose parents are all kept by a retry: no parent will end and count them any more.
+    """The edges of groups whose parents are all kept by a retry: no end of a parent will count them.
 
     Args:
         node: a node that runs again.

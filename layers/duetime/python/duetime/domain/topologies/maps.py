@@ -73,7 +73,7 @@ def map_payload(node_map: NodeMap, node: Mapping[str, Any], items: Sequence[Any]
     try:
         payload = compact_json({ITEMS: items, **rest})
     except ValueError as error:
-        raise MapFailed("the items hold a number that JSON has not") from error
+        raise MapFailed("the items contain a number that JSON cannot represent") from error
     if len(payload) > MAX_GRAPH_BYTES:
         raise MapFailed(f"the items and their node have {len(payload)} bytes; {MAX_GRAPH_BYTES} are allowed")
     if items and (size := _nodes_size(template, items)) > MAX_MAP_BYTES:

@@ -133,7 +133,7 @@ def counts_for(node: Node, statuses: Statuses, among: Collection[str] | None = N
 
 
 def decided(graph: Graph, statuses: Statuses) -> Mapping[str, Verdict]:
-    """The blocked nodes that need not wait any more, with the verdict on each.
+    """The blocked nodes that need not wait any longer, with the verdict on each.
 
     Uses only the states, so it finds edges that a crash left uncounted: recovery scans use it.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _CONFLICT = FaultCode.CONFLICT
-TOO_MANY_LEVELS = f"makes more than {MAX_TOPOLOGY_LEVELS} levels of topologies within each other"
+TOO_MANY_LEVELS = f"nests topologies more than {MAX_TOPOLOGY_LEVELS} levels deep"
 
 
 def validated_graph(
@@ -92,7 +92,7 @@ def _reject_condition(
     if node.when is None:
         return
     if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
-        reject("when", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
+        reject("when", "needs parents that have ended: give depends_on, and a rule other than always", _CONFLICT)
     try:
         reject_condition(node.when, node.depends_on, parameters)
     except ConditionInvalid as fault:
@@ -103,7 +103,7 @@ def _reject_map(node: Node, reject: Callable[[str, str, FaultCode], None]) -> No
     if node.map is None:
         return
     if not node.depends_on or node.trigger_rule is TriggerRule.ALWAYS:
-        reject("map", "is about parents that have ended: give depends_on, and another rule than always", _CONFLICT)
+        reject("map", "needs parents that have ended: give depends_on, and a rule other than always", _CONFLICT)
     try:
         reject_condition(node.map.over, node.depends_on)
     except ConditionInvalid as fault:

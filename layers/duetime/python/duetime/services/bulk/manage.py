@@ -83,7 +83,7 @@ class BulkOperations:
 
         Raises:
             BulkNotFound: it does not exist, or belongs to another owner.
-            BulkEnded: it ended by itself.
+            BulkEnded: it ended without being cancelled.
             BulkOfTopology: it carries out a request to a topology; only another request to that topology stops it.
         """
         for _ in range(_TRIES):

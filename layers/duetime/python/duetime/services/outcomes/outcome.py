@@ -245,7 +245,7 @@ class OutcomeWriter:
         task = run.task
         self.store_old_attempts(run, AttemptOutcome.RETRIED)
         changes = run.changes(AttemptOutcome.RETRIED)
-        # The next attempt does a requested pause before it calls anything.
+        # The next attempt obeys a requested pause before it calls anything.
         del changes["requested_action"]
         sets: TaskChanges = {
             **changes,
@@ -459,7 +459,7 @@ def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) ->
 
 
 def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
-    """Fail a task whose last attempt was lost and for which there is no message any more.
+    """Fail a task whose last attempt was lost, and which no longer has a message.
 
     Args:
         writer: writes the outcome.

@@ -117,7 +117,7 @@ class LeaseService:
         return useful
 
     def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Ask every type once without waiting, starting with another one in each request; then wait at each in turn."""
+        """Ask every type once without waiting, starting with a different one each time; then wait at each in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _PLACE_TRIES = 3
 _FULL: Millis = 200
-"""How long a process that has found no place does not look for one."""
+"""How long a process that has found no place waits before it looks again."""
 
 
 @frozen
@@ -52,7 +52,7 @@ class RunningTopologies:
     def refusal(self, task: Task, nodes: int) -> str | None:
         """Why a topology must not run now; `None` if it may. A topology may run alone with any size.
 
-        Stored first and counted then, so that no two topologies are admitted to the same room.
+        It is stored first and counted afterwards: no two topologies are admitted to the same room.
         """
         limit = self.book.of(task.owner).topology_nodes
         if limit is None:
@@ -161,7 +161,7 @@ class LeaseQuota:
         """How many of the wanted tasks a worker may lease; at least one.
 
         Raises:
-            QuotaExceeded: none.
+            QuotaExceeded: it may lease none.
             Unavailable: the store did not answer.
         """
         limit = self.book.of(caller).pull_leases
@@ -226,7 +226,7 @@ class AttemptQuota:
         with suppress(Unavailable):
             place = taken_place(self.use, self.runtime, wanted, limit)
             if place is None:
-                # What is past is forgotten: there may be any number of owners. Other threads do the same.
+                # Forget past entries: there may be any number of owners. Other threads do the same.
                 for owner, full_until in list(self._full_until.items()):
                     if full_until <= now:
                         self._full_until.pop(owner, None)

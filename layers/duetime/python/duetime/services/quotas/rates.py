@@ -1,9 +1,9 @@
 """Counts the owners' usage in a second, and their open tasks.
 
-The use of a rate is counted by portions. Below half of the limit, a process counts for itself, and reports to the store
-when it has used a portion; it begins at a random part of one. So on average the reports equal the usage, however short
-the lives of the processes are, and most requests write nothing. Above half of the limit, a process asks the store for a
-portion before it uses it, so that many processes cannot exceed the limit together.
+Usage is counted in portions. Below half of the limit, a process counts for itself, and reports to the store when it has
+used a portion; it begins at a random point of one. So on average the reports equal the usage, however short the lives
+of the processes are, and most requests write nothing. Above half of the limit, a process asks the store for a portion
+before it uses it, so that many processes cannot exceed the limit together.
 """
 
 from __future__ import annotations

@@ -186,7 +186,7 @@ class ScheduleExpander:
         """Report that a calendar of the schedule has no data beyond a near date, once that is stored."""
         self.runtime.telemetry.count("calendars_ending")
         self.runtime.telemetry.note(
-            "a calendar of a schedule is known for a short time only",
+            "the known dates of a schedule's calendar end soon",
             schedule=timer.name,
             owner=timer.owner,
             calendar=end.name,

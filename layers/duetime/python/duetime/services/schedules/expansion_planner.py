@@ -186,7 +186,7 @@ class ExpansionPlanner:
         missed_by = now - MISSED_AFTER
         if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
-                # Decided before, and perhaps never placed: only those, then those missed since.
+                # Missed ones were decided before, and perhaps never placed: first only those, then those missed since.
                 until = stored.done
             elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed

@@ -66,7 +66,7 @@ class ScheduleManager:
     ) -> tuple[Sequence[StoredSchedule], str | None]:
         """An owner's schedules that match, by name, eventually consistent; the list continues after `after`.
 
-        A page has as many as fit, unless more than `MAX_EXAMINED` schedules would have to be read for it.
+        A page is full, unless more than `MAX_EXAMINED` schedules would have to be read for it.
 
         Returns:
             The schedules, and the name after which the next page begins; `None` on the last page.
@@ -317,7 +317,7 @@ class OccurrenceChanger:
         """Skip, move or run early a single upcoming occurrence, or revert that; repeating it is safe.
 
         Raises:
-            FieldInvalid: it is no upcoming occurrence of the schedule, or its new time is invalid.
+            FieldInvalid: it is not an upcoming occurrence of the schedule, or its new time is invalid.
         """
         before = seen = self.writer.read(owner, name, version)
 

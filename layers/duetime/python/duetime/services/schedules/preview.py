@@ -283,13 +283,13 @@ class _ForecastReading:
 
 @frozen
 class AwaitedOccurrences:
-    """`duetime.ports.tasks.OccurrenceFinder` for schedules that are not yet known to have waiting tasks."""
+    """`duetime.ports.tasks.OccurrenceFinder`, by the ids that an occurrence's task can have."""
 
     stores: Stores
     clock: Clock
 
     def find(self, owner: str, ref: OccurrenceRef) -> OccurrenceRun:
-        """Find the task of an occurrence, by the ids that it can have."""
+        """Find the task of an occurrence, or the reason why there is none."""
         stored, _ = self.stores.schedules.read(owner, ref.schedule)
         if stored is None:
             return OccurrenceRun(reason="is of a schedule that does not exist")

@@ -255,7 +255,7 @@ class ScheduleRuns:
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
     ) -> tuple[Sequence[ScheduleRun], Millis]:
-        """The occurrences in [floor, ceiling) that have no task, and the instant from which on they are known."""
+        """The occurrences in [floor, ceiling) that have no task, and the instant from which they are known."""
         listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
         remarked = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
         if stored.is_permanent or ceiling <= stored.updated_at:

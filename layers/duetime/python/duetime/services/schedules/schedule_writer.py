@@ -239,7 +239,7 @@ class ScheduleWriter:
             self.expire_payload(removed.uid, payload)
 
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
-        """Expire a payload that no schedule refers to any more; tasks may still refer to it for some time."""
+        """Expire a payload that no schedule refers to any longer; tasks may still refer to it for some time."""
         if payload.is_outside:
             self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention.longest))
 

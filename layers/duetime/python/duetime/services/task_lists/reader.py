@@ -1,4 +1,4 @@
-"""Finds the tasks of a list: in the kept lists of an owner with many tasks, or by reading all of his tasks."""
+"""Finds the tasks of a list: in the kept lists of an owner with many tasks, or by reading all of an owner's tasks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TaskFinder:
     executor: Executor
 
     def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
-        """The candidates of a list: all of an owner's tasks if he has few, or if no kept list helps."""
+        """The candidates of a list: all of an owner's tasks if they are few, or if no kept list helps."""
         sources, changed_at = self._sources(query, wanted)
         return Listed(query, sources, self.executor, changed_at)
 
@@ -99,7 +99,7 @@ class TaskFinder:
             return self._posted(query, ListKind.ENDED, "", wanted.finished)
         is_in_listed_states = bool(wanted.states) and _LISTED_STATES.issuperset(wanted.states)
         for kind, value in _facets(wanted):
-            # Less of its tasks are in these states than have the same tag, type or topology.
+            # Fewer tasks are in these states than have the same tag or type, or are topologies.
             if not (is_in_listed_states and kind in _LARGE):
                 return self._posted(query, kind, value, _bounds(query, wanted))
         if is_in_listed_states and wanted.is_topology:
@@ -132,7 +132,7 @@ class TaskFinder:
             return [*self._in_listed_states(query, wanted, wanted.states), *by_id]
         if State.SCHEDULED in wanted.states:
             return self._due(query, wanted.due, bounds)
-        # Clocks of those who write differ from this one by less.
+        # The clocks of writers differ from this one by less.
         present = self.clock.now() + LIST_LATE
         sources = self._in_listed_states(query, wanted, set(wanted.states) - {State.SUCCEEDED, State.FAILED})
         if wanted.due.before is None or wanted.due.before > present:
@@ -189,7 +189,7 @@ class TaskFinder:
         return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
 
     def _ended_of_all(self, query: ListQuery) -> Source:
-        """The ended ones of all of an owner's tasks, who has few, in the order of their ends."""
+        """The ended tasks of an owner with few tasks, in the order of their ends."""
         asked = replace(query, after=None, limit=LIST_EXAMINED)
         found = self.stores.tasks.read_many(self.stores.tasks.list_ids(asked)).values()
         places = [

@@ -42,7 +42,7 @@ class TaskListUpdater:
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
         retention: how long an ended task is kept.
-        begin_at: number of tasks in a partition of an owner's list at which his lists are begun.
+        begin_at: number of tasks in a partition of an owner's list at which lists are begun.
     """
 
     name = "lists"
@@ -86,7 +86,7 @@ class TaskListUpdater:
             if writes := writes_of(changes, self._retention):
                 self._lists.write(writes)
         except Unavailable:
-            # An owner whose changes come faster than his lists can follow must not delay those of others.
+            # An owner whose changes come faster than the lists can follow must not delay other owners.
             lacks_changes = True
         if lacks_changes:
             self._begin_anew(head, now)
@@ -107,10 +107,10 @@ class TaskListUpdater:
                 self._runtime.telemetry.count("task_lists_begun_anew")
                 return
             head = self._lists.head(head.owner) or replace(head, version=0)
-        raise Unavailable(f"the lists of {head.owner} could not be begun anew")
+        raise Unavailable(f"the lists of {head.owner} could not be restarted")
 
     def _head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists; they are begun if he has many tasks now."""
+        """The progress of an owner's lists; they are begun if the owner has many tasks now."""
         now = self._runtime.now()
         if now - self._without.get(owner, -LIST_KNOWN) < LIST_KNOWN:
             return None

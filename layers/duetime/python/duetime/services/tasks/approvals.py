@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _CHECK_PAUSE = 100
-"""Milliseconds. A worker that claims an approval makes two writes and calls nothing."""
+"""Milliseconds before a task that a worker is checking is read again: a check takes two writes."""
 _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
 """How a decision can differ from an earlier one on the same task."""
 

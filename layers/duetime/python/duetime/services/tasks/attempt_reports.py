@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
     from duetime_common.steps import StepKeeper
 
-_TIME_IS_OVER = "the attempt's deadline is over"
+_TIME_IS_OVER = "the attempt's deadline has passed"
 
 
 @frozen
@@ -66,7 +66,7 @@ class AttemptReports:
         """
         task = self.task_reader.record(owner, task_id)
         if is_job(task.target):
-            raise StateConflict(task, "notified of: the end of its job in AWS is its outcome")
+            raise StateConflict(task, "reported as ended: the end of its job in AWS is its outcome")
         return self.end(task, fence, ending)
 
     def end(self, task: Task, fence: int, ending: Ending) -> Task:

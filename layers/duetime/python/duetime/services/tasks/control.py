@@ -298,7 +298,7 @@ class TaskReopener:
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
             # Its children have begun with its result.
-            raise StateConflict(task, f"{DONE[move]} by itself: name its node in a retry of the topology that it is in")
+            raise StateConflict(task, f"{DONE[move]} on its own: name its node in a retry of its topology")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")
         expiry = unless_referenced(self.runtime.now())

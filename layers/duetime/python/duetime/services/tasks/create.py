@@ -358,7 +358,7 @@ class BatchCreator:
 
         creator.shards.prepare()
         with suppress(Unavailable):
-            # Read once before parallel calls need them; each of them reports a failure by itself.
+            # Read once before parallel calls need them; each call reports a failure.
             creator.rules.types.look(owner)
         drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
@@ -441,7 +441,7 @@ class KeyConflicts:
         self, holder: Task, spec: TaskSpec, unique: Unique, redirect: KeyRedirect | None
     ) -> Accepted[Task] | None:
         if has_begun(holder):
-            raise _held(holder, spec, unique, ", and has begun: it cannot be replaced any more")
+            raise _held(holder, spec, unique, ", and has begun: it can no longer be replaced")
         if holder.type != spec.type:
             raise _held(holder, spec, unique, f", and is of another type, {holder.type!r}")
         if holder.order != spec.order:

@@ -162,7 +162,7 @@ class CreationRules:
         """The graph in the new payload of an owner's task with this target.
 
         Raises:
-            FieldInvalid: the payload is no graph, or a node is invalid.
+            FieldInvalid: the payload is not a graph, or a node is invalid.
         """
         try:
             ref = definition_of(target)

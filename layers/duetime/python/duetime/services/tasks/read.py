@@ -192,12 +192,12 @@ def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Seq
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
-    """Whether a list has a task at a place: one by ends may also have an earlier end of the task, others nodes."""
+    """Whether a list shows a task at a place: it may also have an earlier end of the task, or nodes."""
     return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
 
 
 def _place(task: Task, *, by_end: bool) -> TaskId | None:
-    """The place of a task in a list; `None` in one by ends if it is not finished."""
+    """The place of a task in a list; `None` if the list is by ends and the task is not finished."""
     if not by_end:
         return task.id
     return None if task.finished_at is None else place_of(task.finished_at, task.id)
@@ -258,7 +258,7 @@ class TargetQueryService:
 
         Raises:
             TaskNotFound: it does not exist, or belongs to another owner.
-            QueryNotOffered: its target is no endpoint that answers queries.
+            QueryNotOffered: its target is not an endpoint that answers queries.
             TargetSilent: the endpoint did not answer in time.
             TargetUnreachable: the endpoint's answer cannot be passed on.
             Unavailable: the endpoint could not be called now.

@@ -90,8 +90,7 @@ class TaskUpdater:
             StateConflict: it has started, or is a topology that has started and would get another graph.
             VersionMismatch: it is not at the required version.
             FieldInvalid: it would be due more than ten years ahead, its target is not allowed, it would be a
-                topology whose payload is no valid graph, or a field merged with the change would not
-                be valid.
+                topology whose payload is not a valid graph, or a field merged with the change would not be valid.
             Unavailable: every attempt met a concurrent write.
         """
         task = self.stores.tasks.read(task_id)
@@ -174,7 +173,7 @@ class TaskUpdater:
             )
 
     def _apply(self, task: Task, wanted: TaskUpdate, by: Attribution) -> WriteResult:
-        """Make a change once; the one of the old and new payload that the task does not refer to expires."""
+        """Make a change once; of the old and the new payload, the one that the task does not refer to expires."""
         by_type = self.rules.targets.default_target(task.type)
         wanted = self.rules.resolved_update(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}

@@ -173,7 +173,7 @@ class TopologyEraser:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
                 # Its topology may be retried or shown, and needs it then.
-                raise StateConflict(task, "deleted by itself: delete its topology, which deletes all of its nodes")
+                raise StateConflict(task, "deleted on its own: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
 
@@ -212,12 +212,12 @@ class Retention:
     policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Keep the nodes of a running run, if any of them would expire, as those that a retry keeps do."""
+        """Remove the expiry of the nodes of a running run, if any has one, like those that a retry keeps."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
                 if status.is_topology and status.expires_at is not None:
-                    # The order matters: as long as the node itself would expire, a crash has this repeated.
+                    # The order matters: as long as the node itself has an expiry, this is repeated after a crash.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
             # If it has ended meanwhile, the expiry that its end set may just have been removed.

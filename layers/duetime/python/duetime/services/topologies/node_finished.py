@@ -46,7 +46,7 @@ _FEW = 10
 class NodeFinished:
     """Does the steps after the end of a node or a topology.
 
-    Repeating them is safe, and a crash has all of them repeated.
+    Repeating them is safe, and all of them are repeated after a crash.
     """
 
     topology_repository: TopologyRepository

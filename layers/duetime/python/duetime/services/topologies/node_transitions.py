@@ -261,7 +261,7 @@ class Conditions:
 
         Raises:
             ConditionFailed: the results that it refers to are too large together, or have expired.
-            MapFailed: the items are no list, or too large.
+            MapFailed: the items are not a list, or too large.
             Unavailable: a store did not answer; the call must be repeated.
         """
         if node.map is None:

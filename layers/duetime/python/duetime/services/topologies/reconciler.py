@@ -230,7 +230,7 @@ class TopologyReconciler:
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Reconcile, and complete actions that crashes may have interrupted.
 
-        Nodes that wait for no parent any more are decided; nodes held by a pause that has ended are resumed.
+        Nodes that no longer wait for a parent are decided; nodes held by a pause that has ended are resumed.
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
@@ -304,7 +304,7 @@ class TopologyReconciler:
         held = [key for key, status in statuses.items() if status.is_held_by_topology]
         if found.state is not State.RUNNING or not held:
             return ()
-        # Of a large number the next check does more, unless a bulk operation has until then.
+        # If there are many, the next check continues, unless a bulk operation has done the rest by then.
         tasks = self.topology_repository.read_nodes(topology_run, held[:BULK_INLINE_NODES])
         # Read after the nodes: a pause that has held one of these nodes is seen here.
         if not self.topology_repository.refreshed(topology_run).starts_nodes:

@@ -91,7 +91,7 @@ class TopologyRepository:
         """The graph of a topology's task.
 
         Raises:
-            FieldInvalid: its payload is no graph; accepted topologies have one.
+            FieldInvalid: its payload is not a graph; accepted topologies have one.
         """
         content = task.payload
         if not content.is_outside:

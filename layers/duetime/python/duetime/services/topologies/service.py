@@ -103,7 +103,7 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology and keep its succeeded nodes. One that was retried and has not failed since stays.
+        """Retry a failed topology and keep its succeeded nodes; without effect if it has not failed since a retry.
 
         Args:
             owner: owner of the topology.

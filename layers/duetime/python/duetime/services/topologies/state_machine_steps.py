@@ -359,7 +359,7 @@ class TopologyWatchdog:
 
 
 def _state_of_ended(topology_run: TopologyRun | None, fence: int) -> State:
-    """The outcome of a run that its last node has ended; another run, or none, is as if it had been cancelled."""
+    """The outcome of a run that its last node has ended; cancelled if there is another run, or none."""
     if topology_run is None or topology_run.task.fence != fence or not topology_run.task.is_terminal:
         return State.CANCELLED
     return topology_run.task.state

@@ -160,7 +160,7 @@ class AttemptRunner:
             return self.job_checker().take_event(message.ended_job)
         if message.late_at is not None:
             self.late_notices.send(message, message.late_at)
-            return DeleteMessage("told")
+            return DeleteMessage("notice handled")
         received = self.runtime.now()
         if message.due - received > MAX_HOLD:
             return before_due(message, received)
@@ -190,13 +190,13 @@ class AttemptRunner:
                 result = self.stores.tasks.apply(self._claimant(watch).claim_unacknowledged(left, self.runtime.nonce()))
             case CheckTopology(running):
                 self.topology_checker().check_topology(running)
-                return DeleteMessage("looked after")
+                return DeleteMessage("checked")
             case CheckJob(running):
                 self.job_checker().check_job(running)
-                return DeleteMessage("looked after")
+                return DeleteMessage("checked")
             case CheckDependencies(blocked):
                 self.dependency_listener().check(blocked)
-                return DeleteMessage("looked after")
+                return DeleteMessage("checked")
             case _:
                 return disposition
         return result if isinstance(result, Applied) else self._later("another worker took it over")

@@ -84,7 +84,7 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message comes back by itself.
+            # No other message is deleted: an undecided message comes back.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
@@ -186,7 +186,7 @@ class _Batch:
     def _check_overdue(self) -> None:
         for delivery_state in self.delivery_states:
             if self._is_overdue(delivery_state) and self.ends_process_at is None:
-                # Its lease is no longer renewed; the others may end by themselves until it ends.
+                # Its lease is no longer renewed; the other attempts may end before that lease does.
                 rest = self.worker.lease - self.worker.lease // HEARTBEATS_PER_LEASE
                 self._end_process_by(
                     self.worker.runtime.now() + rest // 2, "a target did not end in time", delivery_state

@@ -93,7 +93,7 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A lost probe ends by itself: then the next one is made.
+            # A lost probe expires: then the next one is made.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
@@ -254,7 +254,7 @@ class TargetCaller:
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
                 # The record of an ended task refers to nothing new.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
-                # At a rate's turn, it does not wait for others.
+                # A task whose rate has granted it a start does not wait for others.
                 batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
