@@ -21,7 +21,7 @@ def test_a_generated_client_does_what_it_is_asked(deployed: Stack, tmp_path: Pat
     """Behind the gateway and over real queues, it is as over the function in process."""
     url = deployed.ready.api_url
     document = tmp_path / "openapi.json"
-    document.write_text(httpx.get(f"{url}/v1/openapi.json").raise_for_status().text, encoding="utf-8")
+    document.write_text(httpx.get(f"{url}/v1/openapi.json", timeout=60).raise_for_status().text, encoding="utf-8")
     folder = tmp_path / "client"
     folder.mkdir()
     USES[generator](document, folder, url, f"client-of-{generator}")

@@ -29,4 +29,4 @@ def test_a_key_is_checked_by_the_gateway(deployed: Stack, client: Client) -> Non
             program.tasks.get(task.id)
     with Client(url, api_key=key.key[:-1] + ("0" if key.key[-1] != "0" else "1")) as forged, pytest.raises(Forbidden):
         forged.tasks.get(task.id)
-    assert httpx.get(f"{url}/key/v1/tasks").status_code == 401
+    assert httpx.get(f"{url}/key/v1/tasks", timeout=60).status_code == 401
