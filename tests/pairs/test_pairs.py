@@ -43,6 +43,7 @@ HOLD = [
     "failed retry rollback",
     "leased lease-complete pause",
     "lock-leased lease-complete lease-heartbeat",
+    "switch-pulled cap-one lease-short",
     "locked-out patch-payload lease-complete",
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
