@@ -151,6 +151,10 @@ class SwitchGate:
         # The task was let begin a moment ago, even if the switches are outdated now.
         return () if self._known is None else self._known.caps(task)
 
+    def look_again(self) -> None:
+        """Have the switches read anew at the next look: those known here seem to be outdated."""
+        self._asked_at = 0
+
     def rates(self, task: Task) -> tuple[Rate, ...]:
         """The rates that switches set for a task in addition to its own; none if the switches were never read."""
         return () if self._known is None else self._known.rates(task)
