@@ -161,3 +161,17 @@ def test_a_report_frees_the_place_under_a_limit_that_was_set_a_moment_ago(seed: 
             asked_at = scenario.now
             _complete(scenario, _leased(scenario, "X"))
             assert scenario.now - asked_at < 2 * SECOND
+
+
+@pytest.mark.parametrize(("limits", "leased"), [({"stopped": True}, 0), ({"max_concurrent": 1}, 1)])
+def test_a_switch_applies_to_all_tasks_of_one_request(limits: dict[str, Any], leased: int) -> None:
+    """The process last read the switches before it was set: each thread that claims a task reads them."""
+    with Scenario() as scenario:
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        _complete(scenario, _leased(scenario, "X"))
+        scenario.ask("PUT", LIMIT, limits)
+        scenario.run(SWITCHES_LIFE + SECOND)
+        scenario.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": PULLED}] * 8})
+        scenario.run(SECOND)
+        reply = scenario.ask("POST", "/v1/leases", _wanted("X", 60, wait=1) | {"max_tasks": 10})
+        assert len(reply.body["leases"]) == leased
