@@ -357,6 +357,14 @@ def leased(world: World) -> None:
     state_is(world, "running")
 
 
+def leased_limited(world: World) -> None:
+    """A pull worker has it, and it is the only one of its type that may run."""
+    reply = answered(world, "PUT", f"/v1/switches/type/{PULLED}", {"max_concurrent": 1})
+    assert reply.status < 300, reply
+    world.time.run_until(world.time.now() + SECOND)
+    leased(world)
+
+
 def leased_pausing(world: World) -> None:
     """A pull worker has it, and a pause is requested."""
     leased(world)
@@ -695,4 +703,5 @@ SUBJECTS = (
     Subject("lock-accepted", accepted_locked, _ENDS + operations.OF_LOCKS + _TICK + (operations.WORKER,)),
     Subject("switched-off", switched_off, operations.OF_SWITCHES + _WORK),
     Subject("switch-pulled", pulled_locked, operations.OF_SWITCHES + _LEASES),
+    Subject("switch-leased", leased_limited, operations.OF_SWITCHES + _LEASES),
 )

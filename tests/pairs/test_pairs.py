@@ -14,7 +14,7 @@ from duetime.domain.conditional_writes import Guard
 from duetime.domain.tasks.event_waits import AwaitedEvent, WaitingTask, first_signal_id, waiting_time
 from duetime.domain.tasks.targets import EventTarget
 from duetime.services import signals
-from duetime.services.pull.lease import LeaseService
+from duetime.services.pull.lease import LeaseService, PullLocks
 from duetime.services.signals import EventWaits
 from duetime.services.tasks import control, update
 from duetime.services.tasks.control import TaskControl
@@ -43,6 +43,8 @@ HOLD = [
     "failed retry rollback",
     "leased lease-complete pause",
     "lock-leased lease-complete lease-heartbeat",
+    "switch-pulled cap-one lease-short",
+    "switch-leased lease-complete uncap",
     "locked-out patch-payload lease-complete",
     "nothing create-keyed create-keyed-otherwise",
     "recurring pause patch-task",
@@ -185,6 +187,10 @@ def _leases_however_late(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LeaseService, "_with_time_left", lambda _self, leases, _length: list(leases))
 
 
+def _places_under_deleted_limits_are_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PullLocks, "_deleted_limits", lambda *_: [])
+
+
 def _a_later_request_replaces_a_stronger_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(control, "stronger", lambda asked, _task: {"requested_action": asked})
 
@@ -229,6 +235,7 @@ def _a_resume_keeps_the_time_that_it_read(patch: pytest.MonkeyPatch) -> None:
             (),
             "a cancel was accepted, and the task is running",
         ),
+        (_places_under_deleted_limits_are_forgotten, "switch-leased lease-complete uncap", (), "did not give back l##"),
         (_bulk_acts_on_any_version, "scheduled bulk-cancel patch-name", (), "state=cancelled not state=scheduled"),
         (_timers_of_a_turn_share_a_key, "scheduled patch-matching-05 patch-matching-55", (), "late without a fault"),
         (_a_resume_keeps_the_time_that_it_read, "paused resume patch-at-05", (), "it ended as no order does"),

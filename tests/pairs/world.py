@@ -153,7 +153,17 @@ class Saved:
 
 
 _WATCHED = {
-    "watching": ("cancelled", "accepted", "events", "accepted_topologies", "taken_up", "claimed_at", "attempts"),
+    "watching": (
+        "cancelled",
+        "accepted",
+        "events",
+        "accepted_topologies",
+        "taken_up",
+        "claimed_at",
+        "attempts",
+        "lost",
+    ),
+    "locks": ("_held",),
     "schedules": ("disturbed", "names", "seen", "revisions", "held_at"),
     "topologies": ("controlled", "successes", "retries"),
     "rates": ("starts", "asked", "_begun"),

@@ -9,6 +9,7 @@ import pytest
 
 from duetime.adapters.dynamodb import schema
 from duetime.contract.http.timestamps import instant_of
+from duetime.domain.operating_parameters import SWITCHES_LIFE
 from duetime.environment_variables import Variable
 from tests.clocks import NOW
 from tests.scenarios.scenario import MINUTE, SECOND, Scenario
@@ -104,3 +105,73 @@ def test_the_traceback_of_a_workers_failure_can_be_read_with_the_attempt() -> No
         attempts = scenario.ask("GET", f"/v1/tasks/{task.body['id']}/attempts").body["attempts"]
         told = [each["error"]["traceback"] for each in attempts]
         assert told == [None, "panic: no such row\n  at main.go:17 password=[redacted]\n"]
+
+
+LIMIT = f"/v1/switches/type/{PULLED}"
+
+
+def _leased(scenario: Scenario, worker: str) -> str:
+    """Have a worker lease the task that is due; returns the id of the lease."""
+    (lease,) = scenario.ask("POST", "/v1/leases", _wanted(worker, 60, wait=20)).body["leases"]
+    return str(lease["id"])
+
+
+def _complete(scenario: Scenario, lease: str) -> None:
+    assert scenario.ask("POST", f"/v1/leases/{lease}/complete", {"result": 1}).status == 200
+
+
+def test_a_task_that_ends_while_its_limit_is_deleted_has_no_place_when_the_limit_is_set_again() -> None:
+    """The next task starts at once, and not when the lease of the ended one would have been over."""
+    with Scenario() as scenario:
+        scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        first = _leased(scenario, "X")
+        scenario.ask("DELETE", LIMIT)
+        scenario.run(SWITCHES_LIFE + SECOND)
+        _complete(scenario, first)
+        scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
+        scenario.run(SWITCHES_LIFE + SECOND)
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        asked_at = scenario.now
+        _leased(scenario, "Y")
+        assert scenario.now - asked_at < 2 * SECOND
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_report_frees_the_place_under_a_limit_that_was_set_a_moment_ago(seed: int) -> None:
+    """Although the process of the API that gets it may not know the limit: the task that waits starts soon."""
+    with Scenario(seed) as scenario:
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        first = _leased(scenario, "X")
+        # While the process that has leased it waits for the next task, another one gets the report, and knows no limit.
+        leased = scenario.send("POST", "/v1/leases", _wanted("Y", 60, wait=20))
+        scenario.run(SWITCHES_LIFE + SECOND)
+        _complete(scenario, first)
+        scenario.ask("PUT", LIMIT, {"max_concurrent": 1})
+        scenario.run(SECOND)
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        assert scenario.run_until(lambda: leased)
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        more = scenario.ask("POST", "/v1/leases", _wanted("Z", 60, wait=1))
+        for lease in (*leased[0].body["leases"], *more.body["leases"]):
+            _complete(scenario, lease["id"])
+        scenario.run(SWITCHES_LIFE)
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        for _ in range(2 - len(more.body["leases"])):
+            asked_at = scenario.now
+            _complete(scenario, _leased(scenario, "X"))
+            assert scenario.now - asked_at < 2 * SECOND
+
+
+@pytest.mark.parametrize(("limits", "leased"), [({"stopped": True}, 0), ({"max_concurrent": 1}, 1)])
+def test_a_switch_applies_to_all_tasks_of_one_request(limits: dict[str, Any], leased: int) -> None:
+    """The process last read the switches before it was set: each thread that claims a task reads them."""
+    with Scenario() as scenario:
+        scenario.ask("POST", "/v1/tasks", {"type": PULLED})
+        _complete(scenario, _leased(scenario, "X"))
+        scenario.ask("PUT", LIMIT, limits)
+        scenario.run(SWITCHES_LIFE + SECOND)
+        scenario.ask("POST", "/v1/tasks/batch", {"tasks": [{"type": PULLED}] * 8})
+        scenario.run(SECOND)
+        reply = scenario.ask("POST", "/v1/leases", _wanted("X", 60, wait=1) | {"max_tasks": 10})
+        assert len(reply.body["leases"]) == leased

@@ -6,8 +6,10 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from duetime.adapters.dynamodb import schema
+from duetime.adapters.dynamodb.switches import DynamoSwitchStore
 from duetime.domain.locks import RESERVED
 from duetime.domain.operating_parameters import LATEST_ARRIVAL
+from duetime.domain.switches import SYSTEM
 from duetime.domain.tasks.states import State
 from duetime.domain.times import SECOND, Millis
 from duetime_testing.simulation.machines import SKEW
@@ -72,7 +74,8 @@ class LockWatching:
         """Without faults each hold was released by its own attempt, and did not have to expire.
 
         A call of a target that does not end in time ends its process, and its hold expires. So does that of a lost
-        worker whose task is cancelled: the next claim finds the request, and ends the task without the lock.
+        worker whose task is cancelled: the next claim finds the request, and ends the task without the lock. So does a
+        lost worker's place under a limit of a switch that is deleted: the next attempt needs none.
         """
         overdue = self._account.watching.overdue
         for partition, item in self._held.items():
@@ -81,8 +84,19 @@ class LockWatching:
                 is_over = task is None or task.finished_at is not None
                 if task is not None and task.state is State.CANCELLED and fence < task.fence:
                     continue
+                if (task_id, fence) in self._account.watching.lost and self._is_of_deleted_limit(partition):
+                    continue
                 if is_over and fence != RESERVED and not self._account.faulty and task_id not in overdue:
                     self._violated(f"{task_id} has ended, and did not give back {partition}")
+
+    def _is_of_deleted_limit(self, partition: str) -> bool:
+        """Whether a lock enforced a limit of a switch that is not set any more."""
+        of_switches = schema.LOCK_PREFIX + SYSTEM + "#"
+        if not partition.startswith(of_switches):
+            return False
+        switches = DynamoSwitchStore(self._account.dynamodb, "tasks").read(consistent=True).in_force  # type: ignore[arg-type]  # a fake
+        limited = {key.resource for key, switch in switches.by_key.items() if switch.max_concurrent is not None}
+        return partition.removeprefix(of_switches) not in limited
 
     def _note_line(self, item: Mapping[str, Any], *, is_there: bool) -> None:
         """Note who waits, and since when."""

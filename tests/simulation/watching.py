@@ -112,6 +112,7 @@ class Watching:
         retried: how often each task with a callback URL was retried after its failure.
         moves: the states that were left, with the next ones.
         overdue: tasks with a call of a target that did not end in time, and ended with its process.
+        lost: attempts, by their task and fence, whose lease ended without a report, so that another one took over.
         reported: attempts, by their task and fence, whose outcome their users have reported.
     """
 
@@ -137,6 +138,7 @@ class Watching:
     retried: Counter[str] = field(default_factory=Counter)
     moves: set[tuple[State, State]] = field(default_factory=set)
     overdue: set[str] = field(default_factory=set)
+    lost: set[tuple[str, int]] = field(default_factory=set)
     reported: set[tuple[str, int]] = field(default_factory=set)
 
     def check(self, holds: bool, violation: str) -> None:  # noqa: FBT001 - what is checked
@@ -212,6 +214,7 @@ class Watching:
         if fences[1] > fences[0]:
             self.claimed_at[name] = self.account.time.now()
             if before in LEASED and _LEASE in old:
+                self.lost.add((name, fences[0]))
                 self._check_taken_over(name, int(old[_LEASE]["N"]))
 
     def _check_taken_over(self, name: str, over_at: Millis) -> None:

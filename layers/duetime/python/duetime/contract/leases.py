@@ -50,6 +50,7 @@ from duetime.domain.limits import (
     MIN_LEASE_SECONDS,
 )
 from duetime.domain.operating_parameters import MAX_UNACKNOWLEDGED_LEASES
+from duetime.domain.switches import SwitchScope
 from duetime.domain.tasks import pull_leases
 from duetime.domain.tasks.attempt_results import Succeeded, Yielded, failure
 from duetime.domain.tasks.pull_leases import LeaseKey
@@ -254,7 +255,7 @@ _MOST_DIGITS = 12
 def token_of(key: LeaseKey) -> str:
     """The id of a lease."""
     fields = [_VERSION, key.task_id.text, key.fence, key.nonce, key.pull_queue, key.length // SECOND, key.receipt]
-    text = json.dumps(fields, separators=(",", ":"))
+    text = json.dumps([*fields, *key.limited_by], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).rstrip(b"=").decode()
 
 
@@ -265,10 +266,12 @@ def key_of(token: str) -> LeaseKey:
         LeaseNotFound: the id is invalid.
     """
     match _decoded(token):
-        case [1, str(task_id), int(fence), str(nonce), str(pull_queue), int(seconds), str(receipt)]:
+        case [1, str(task_id), int(fence), str(nonce), str(pull_queue), int(seconds), str(receipt), *scopes]:
             fits = 0 < fence < 10**_MOST_DIGITS and MIN_LEASE_SECONDS <= seconds <= MAX_LEASE_SECONDS
+            limited_by = tuple(scope for scope in SwitchScope if scope in scopes)
             if fits and len(pull_queue) <= MAX_TYPE_LENGTH and _RECEIPT.fullmatch(receipt):
-                return LeaseKey(_task_id(task_id), int(fence), nonce, pull_queue, seconds * SECOND, receipt)
+                length = seconds * SECOND
+                return LeaseKey(_task_id(task_id), int(fence), nonce, pull_queue, length, receipt, limited_by)
     raise LeaseNotFound
 
 

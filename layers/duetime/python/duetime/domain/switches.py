@@ -49,6 +49,12 @@ class SwitchKey:
     scope: SwitchScope
     name: str
 
+    @staticmethod
+    def for_task(scope: SwitchScope, task: Task) -> SwitchKey:
+        """The switch of a scope that applies to a task."""
+        names = {SwitchScope.ALL: ALL_TASKS.name, SwitchScope.TYPE: task.type, SwitchScope.OWNER: task.owner}
+        return SwitchKey(scope, names[scope])
+
     @property
     def resource(self) -> str:
         """Key of the lock or the rate that enforces its limits; keys of tasks contain no slash."""
@@ -111,11 +117,7 @@ class Switches:
 
     def of(self, task: Task) -> tuple[Switch, ...]:
         """The switches that apply to a task, widest scope first."""
-        keys = (
-            ALL_TASKS,
-            SwitchKey(SwitchScope.TYPE, task.type),
-            SwitchKey(SwitchScope.OWNER, task.owner),
-        )
+        keys = [SwitchKey.for_task(scope, task) for scope in SwitchScope]
         return tuple(self.by_key[key] for key in keys if key in self.by_key)
 
     def verdict(self, task: Task) -> str | None:
@@ -128,7 +130,7 @@ class Switches:
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
         """The locks that a task needs because the concurrency of its type or its owner is limited."""
         return tuple(
-            LockClaim(LockName(SYSTEM, switch.key.resource), switch.max_concurrent, LockScope.TASK)
+            limit_of(switch.key.scope, task, switch.max_concurrent)
             for switch in self.of(task)
             if switch.max_concurrent is not None
         )
@@ -145,6 +147,16 @@ class Switches:
     def without(self, key: SwitchKey) -> Switches:
         """A copy without a switch."""
         return self.with_switch(Switch(key))
+
+
+def limit_of(scope: SwitchScope, task: Task, limit: int = 1) -> LockClaim:
+    """The lock that enforces the limit of concurrency of a switch that applies to a task."""
+    return LockClaim(LockName(SYSTEM, SwitchKey.for_task(scope, task).resource), limit, LockScope.TASK)
+
+
+def scope_of_limit(name: LockName) -> SwitchScope | None:
+    """The scope of the switch whose limit a lock enforces; `None` for a lock of tasks."""
+    return SwitchScope(name.key.partition("/")[0]) if name.owner == SYSTEM else None
 
 
 @frozen

@@ -231,6 +231,10 @@ class ConcurrencyCaps(Protocol):
         """The locks that a task needs for the caps, in addition to its own."""
         ...
 
+    def look_again(self) -> None:
+        """Have the caps read anew before their next use."""
+        ...
+
 
 class InputReader(Protocol):
     """Reads the inputs of topology nodes: results of their parents."""

@@ -110,7 +110,7 @@ class StartGates:
 
 @dataclass(slots=True)
 class SwitchGate:
-    """Caches the switches in one process; reads them at most every `SWITCHES_LIFE`.
+    """Caches the switches in one process; each of its threads reads them at most every `SWITCHES_LIFE`.
 
     If a read fails, the last switches stay in force. After `SWITCHES_TRUST` without a successful read, the switches are
     unknown: no task may begin.
@@ -126,8 +126,6 @@ class SwitchGate:
         """The switches as of a moment ago, or of a minute ago at most while reads fail; `None` if unknown."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
-            # Set before the read: other threads continue with the known switches.
-            self._asked_at = now
             try:
                 self._known = self.switches.read(consistent=False).in_force
                 self._known_at = now
@@ -135,6 +133,8 @@ class SwitchGate:
                 # A damaged record, or one of a later version, must neither cost attempts nor let a task begin
                 # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
+            # Set after the read: other threads read them as well, as those known may be a minute old.
+            self._asked_at = now
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 
     def held(self, task: Task) -> Postponed | None:
@@ -150,6 +150,10 @@ class SwitchGate:
         self.look()
         # The task was let begin a moment ago, even if the switches are outdated now.
         return () if self._known is None else self._known.caps(task)
+
+    def look_again(self) -> None:
+        """Have the switches read anew at the next look: those known here seem to be outdated."""
+        self._asked_at = 0
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
         """The rates that switches set for a task in addition to its own; none if the switches were never read."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.callers import OwnerPatterns
     from duetime.domain.ids import TaskId
+    from duetime.domain.switches import SwitchScope
     from duetime.domain.tasks.task import Task
     from duetime.domain.times import Millis
 
@@ -50,6 +51,7 @@ class LeaseKey:
         pull_queue: the pulled type.
         length: duration of the lease, in milliseconds; each heartbeat renews it for the same time.
         receipt: receipt handle of the message, to change its visibility and delete it.
+        limited_by: the switches that limit the concurrency of the task; it has a place under each limit.
     """
 
     task_id: TaskId
@@ -58,6 +60,7 @@ class LeaseKey:
     pull_queue: str
     length: Millis
     receipt: str
+    limited_by: tuple[SwitchScope, ...] = ()
 
     def is_of(self, task: Task) -> bool:
         """Whether a lease with this fence was handed out under this key, unless a later one has replaced it."""

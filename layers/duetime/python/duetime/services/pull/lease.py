@@ -23,6 +23,7 @@ from duetime.domain.dispatch.message_deletion import (
 from duetime.domain.errors import ContentExpired, Unavailable
 from duetime.domain.limits import LEAST_LEASE_SHARE, MAX_LEASED_BYTES
 from duetime.domain.operating_parameters import CLAIM_LEAD, LEASE_RETURN_MARGIN, MAX_HOLD
+from duetime.domain.switches import limit_of, scope_of_limit
 from duetime.domain.tasks.attempt_results import Expired, Postponed, Skipped, Stopped, Yielded, failure
 from duetime.domain.tasks.attempt_run import Claimant, Run, expired, lock_wait
 from duetime.domain.tasks.placeholders import filled_payload
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
     from duetime.domain.conditional_writes import WriteResult
     from duetime.domain.locks import LockClaim
+    from duetime.domain.switches import SwitchScope
     from duetime.domain.tasks.pull_leases import LeaseRequest, Pullers
     from duetime.domain.tasks.task import Content, Task
     from duetime.domain.times import Millis
@@ -270,8 +272,9 @@ class LeaseClaims:
             return self._ended(end)
         if late := expired(task, now):
             return self._expired(task, late)
-        if held := self.pull_locks.take(task, task.lease_expires_at or now):
-            stop = lock_wait(task, held, self.runtime.now()) if isinstance(held, Postponed) else held
+        taken = self.pull_locks.take(task, task.lease_expires_at or now)
+        if isinstance(taken, Postponed | Skipped):
+            stop = lock_wait(task, taken, self.runtime.now()) if isinstance(taken, Postponed) else taken
             return self._expired(task, stop) if isinstance(stop, Expired) else self._ended(self._postpone(task, stop))
         try:
             inputs = self.input_reader().inputs_of(task)
@@ -293,6 +296,7 @@ class LeaseClaims:
             pull_queue=delivery.message.pull_queue,
             length=wanted.length,
             receipt=delivery.receipt,
+            limited_by=tuple(scope for claim in taken if (scope := scope_of_limit(claim.name)) is not None),
         )
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
@@ -420,7 +424,8 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
 class PullLocks:
     """Takes, renews and releases all locks of a pull worker's attempt.
 
-    No state is kept between calls: a task is assumed to hold the locks that it needs.
+    No state is kept between calls: a task is assumed to hold the locks that it needs. Only its places under limits of
+    switches are named by the key of its lease: a limit may be deleted meanwhile, or be unknown to another process.
 
     Attributes:
         start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
@@ -429,24 +434,28 @@ class PullLocks:
     lock_manager: LockManager
     start_gate: StartGate
 
-    def take(self, task: Task, until: Millis) -> Postponed | Skipped | None:
+    def take(self, task: Task, until: Millis) -> Postponed | Skipped | tuple[LockClaim, ...]:
         """Take all locks that a task needs, until its lease ends.
 
         Returns:
-            Nothing if it has them all; otherwise the task must be postponed or skipped as returned, and `give_back`
+            The locks, if it has them all; otherwise the task must be postponed or skipped as returned, and `give_back`
             must follow.
         """
         if held := self.start_gate.held(task):
             return held
-        for claim in self.lock_manager.claims(task):
+        claims = self.lock_manager.claims(task)
+        for claim in claims:
             if held := self.lock_manager.take(task, claim):
                 return held
-        self.renew(task, until)
-        return None
+        self._renew(task, claims, until)
+        return claims
 
     def renew(self, task: Task, until: Millis) -> bool:
         """Extend all of a task's locks until the given time; returns whether it still holds them all."""
-        return all(self.lock_manager.renew(task, claim, until) for claim in self.lock_manager.claims(task))
+        return self._renew(task, self.lock_manager.claims(task), until)
+
+    def _renew(self, task: Task, claims: Sequence[LockClaim], until: Millis) -> bool:
+        return all(self.lock_manager.renew(task, claim, until) for claim in claims)
 
     def keep(self, end: WriteResult, task: Task, held: Postponed | Skipped) -> set[LockClaim]:
         """The locks that a postponed task keeps until its next check."""
@@ -454,15 +463,37 @@ class PullLocks:
             return set()
         return self.lock_manager.keep(end, task, held, self.lock_manager.claims(task))
 
-    def give_back(self, task: Task, kept: Collection[LockClaim] = (), *, closes_elsewhere: bool = False) -> None:
+    def give_back(
+        self,
+        task: Task,
+        kept: Collection[LockClaim] = (),
+        *,
+        limited_by: Collection[SwitchScope] = (),
+        closes_elsewhere: bool = False,
+    ) -> None:
         """Release a task's locks, and hand them on.
 
         Args:
             task: the claimed record.
             kept: the locks that it keeps.
+            limited_by: the switches under whose limits it has a place.
             closes_elsewhere: whether another worker does the steps after its outcome, and takes over the task's locks.
         """
+        deleted = self._deleted_limits(task, limited_by)
         scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
-        for claim in self.lock_manager.claims(task, scopes):
+        for claim in (*self.lock_manager.claims(task, scopes), *deleted):
             if claim not in kept:
                 self.lock_manager.give_back(task, claim)
+
+    def _deleted_limits(self, task: Task, limited_by: Collection[SwitchScope]) -> list[LockClaim]:
+        """The limits under which a task has a place, and that are not set any more."""
+        places = [limit_of(scope, task) for scope in limited_by]
+        if not self._unknown(task, places):
+            return []
+        # One that was set a moment ago has its waiting tasks let in, so it must be known here.
+        self.lock_manager.concurrency_caps.look_again()
+        return self._unknown(task, places)
+
+    def _unknown(self, task: Task, places: Sequence[LockClaim]) -> list[LockClaim]:
+        known = {claim.name for claim in self.lock_manager.concurrency_caps.caps(task)} if places else set()
+        return [place for place in places if place.name not in known]

@@ -157,7 +157,7 @@ class LeaseReports:
         is_open = end.task.is_terminal and end.task.finished_at is None
         if is_open:
             self.outcome_writer.completion.close(end.task)
-        self.pull_locks.give_back(task, closes_elsewhere=is_open)
+        self.pull_locks.give_back(task, limited_by=key.limited_by, closes_elsewhere=is_open)
         self._delete(task, key)
         return end.task
 
