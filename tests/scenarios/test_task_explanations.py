@@ -326,6 +326,20 @@ def test_a_task_waits_for_its_lock() -> None:
             assert set(spent(body)) <= {"lock", "run", "dispatch", "due", "follow_up"}
 
 
+def test_a_task_that_is_run_before_its_time_waits_for_its_lock() -> None:
+    """Its next check, which comes before its due time, is no due time; one that is moved to later waits for that."""
+    with Explained() as tasks:
+        tasks.last(60)
+        tasks.create(lock=LOCK, timeout_seconds=100)
+        tasks.run(SECOND)
+        early = tasks.create(2 * HOUR, lock=LOCK)
+        tasks.do(early, "run")
+        tasks.run(10 * SECOND)
+        assert waiting(why(tasks, early))["name"] == "lock"
+        assert tasks.ask("PATCH", f"/v1/tasks/{early}", {"delay_seconds": 3600}).status == 200
+        assert waiting(why(tasks, early))["name"] == "due"
+
+
 def test_a_task_waits_for_a_switch() -> None:
     """It names the actor, time and reason of the stop; afterwards, how long it was stopped."""
     with Explained() as tasks:

@@ -413,8 +413,11 @@ class Task(TaskOptions):
 
     @property
     def is_postponed(self) -> bool:
-        """Whether its last check has postponed it, and its user has not moved it to a later due time since."""
-        return self.waiting_for is not None and self.next_at > self.due_at
+        """Whether its last check has postponed it, and its user has not moved it to another due time since.
+
+        The next check of one that was run before its due time may come before that, too.
+        """
+        return self.waiting_for is not None and self.next_at != self.due_at
 
     @property
     def was_never_let_start(self) -> bool:
