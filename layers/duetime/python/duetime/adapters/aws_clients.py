@@ -113,7 +113,8 @@ _TRANSIENT = frozenset(
 class _BotocoreSession:
     """Creates the same clients as a session of boto3, but directly with botocore.
 
-    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of a start.
+    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of a start. The
+    clients' connections share a TLS context.
     """
 
     def __init__(self) -> None:
@@ -126,20 +127,11 @@ class _BotocoreSession:
     def client(
         self, service: str, *, config: Config, region_name: str | None = None, endpoint_url: str | None = None
     ) -> BaseClient:
-        return self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        client = self._session.create_client(service, region_name, endpoint_url=endpoint_url, config=config)
+        return _reads_certificates_once(client)
 
 
-def _shareable(client: C) -> C:
-    """Create the classes of a client's errors together with the client.
-
-    botocore creates them at first use, without a lock: if two threads use them at once, each gets different classes,
-    and does not catch errors of the other's classes.
-    """
-    getattr(client, "exceptions", None)
-    return client
-
-
-def _reads_certificates_once(client: C) -> C:
+def _reads_certificates_once(client: BaseClient) -> BaseClient:
     """Let the client's connections share a TLS context, which has read the trusted certificates.
 
     botocore reads them for each connection, which takes 14 ms with a whole processor, and 50 ms with 512 MB.
@@ -157,6 +149,16 @@ def _tls_context(certificates: str) -> SSLContext:
     # urllib3 calls this with the same path for each connection.
     context.load_verify_locations = lambda *_: None  # type: ignore[method-assign]
     return context
+
+
+def _shareable(client: C) -> C:
+    """Create the classes of a client's errors together with the client.
+
+    botocore creates them at first use, without a lock: if two threads use them at once, each gets different classes,
+    and does not catch errors of the other's classes.
+    """
+    getattr(client, "exceptions", None)
+    return client
 
 
 class DeferredClient:
@@ -251,7 +253,7 @@ class Clients:
         with self._lock:
             if key not in self._made:
                 made = session.client(service, config=config, region_name=region, endpoint_url=endpoint)
-                self._made[key] = _shareable(_reads_certificates_once(made))
+                self._made[key] = _shareable(made)
             return self._made[key]
 
 
