@@ -68,7 +68,7 @@ def close(
     if payload is not None and run is None:
         raise typer.BadParameter("needs --run", param_hint="--payload")
     if run is not None and callback_url is not None:
-        raise typer.BadParameter("cannot be given beside --run", param_hint="--callback-url")
+        raise typer.BadParameter("cannot be given together with --run", param_hint="--callback-url")
     task: Any = None if run is None else {"type": run, **({} if payload is None else {"payload": _json(payload)})}
     with call.client() as client:
         chosen: Any = rule

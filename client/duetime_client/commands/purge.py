@@ -1,4 +1,4 @@
-"""`duetime purge`: remove all that is stored of tasks, or of an owner."""
+"""`duetime purge`: remove all stored data of tasks, or of an owner."""
 
 from dataclasses import astuple
 from typing import Annotated, Any
@@ -40,7 +40,7 @@ def purge(  # noqa: PLR0913 - a command's options are its parameters
     reason: Reason = "",
     yes: Yes = False,
 ) -> None:
-    """Remove all that is stored of tasks or of an owner; print what is left.
+    """Remove all stored data of tasks, or of an owner; print what is left.
 
     Exit code 1 if tasks were refused or the purge was cancelled.
     """

@@ -130,7 +130,7 @@ class TimingOptions:
     ] = None
     spread: Annotated[
         str | None,
-        _finer(metavar="DURATION", help="Same delay for all occurrences, derived from the name, up to this."),
+        _finer(metavar="DURATION", help="Delay all occurrences by the same part of this, derived from the name."),
     ] = None
     jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
         None

@@ -174,7 +174,7 @@ def _report_settings(draft: Draft, file: _File) -> None:
         elif name.startswith(SETTING_PREFIXES):
             text = "none: settings of brokers, backends and workers have no counterpart"
         else:
-            text = "is known only to the running program, or no setting of Celery that is known here"
+            text = "is known only to the running program, or is not a setting of Celery that is known here"
         draft.note(file.source, line, "conf", name, Outcome.LOST, f"{shown_setting(name, value)}: {text}")
 
 

@@ -539,7 +539,7 @@ class QuotaUseStore(Protocol):
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store that an owner has something. Safe to resend."""
+        """Store one of an owner's holdings. Safe to resend."""
         ...
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
