@@ -249,7 +249,7 @@ EVENT = "DTSTART;VALUE=DATE:20270101\n"
     [
         ("SUMMARY:no start", "DTSTART is missing"),
         ("DTSTART:soon", "DTSTART"),
-        (EVENT + "DTSTART;VALUE=DATE:20270102", "twice"),
+        (EVENT + "DTSTART;VALUE=DATE:20270102", "repeated"),
         (EVENT + "DTEND:20270101T100000Z", "begins on a date and ends at a time"),
         (EVENT + "DTEND;VALUE=DATE:20261231", "0 to 366 days"),
         (EVENT + "DTEND;VALUE=DATE:20990101", "0 to 366 days"),
