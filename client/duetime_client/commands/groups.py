@@ -40,7 +40,7 @@ def show(
     group_id: Id,
     *,
     wait: Annotated[
-        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait so long for it to be complete.")
+        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait this long for it to be complete.")
     ] = 0,
 ) -> None:
     """Show a group with the number of its members by state."""
@@ -59,7 +59,9 @@ def close(
         str | None, typer.Option(metavar="TYPE", help="Run a task of this type once all members have ended.")
     ] = None,
     payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of that task. Needs --run.")] = None,
-    callback_url: Annotated[str | None, typer.Option(metavar="URL", help="Call this URL instead of a task.")] = None,
+    callback_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Call this URL instead of running a task.")
+    ] = None,
     rule: Annotated[
         str, typer.Option(metavar="RULE", help=f"How they must have ended: {', '.join(get_args(CompletionRule))}.")
     ] = "all_done",

@@ -16,7 +16,7 @@ from duetime_client.commands.task_options import FilterOptions, Reason
 from duetime_client.purges import Purge
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The tasks.", show_default=False)]
-Owner = Annotated[str | None, typer.Option(metavar="OWNER", help="Of this owner: for operators.")]
+Owner = Annotated[str | None, typer.Option(metavar="OWNER", help="Only data of this owner; for operators.")]
 Everything = Annotated[
     bool, typer.Option("--all", help="All tasks, schedules, calendars, definitions and defaults of the owner.")
 ]
