@@ -1,6 +1,6 @@
 """Measures one machine's capacity, and checks that overload loses no task: `make load`.
 
-Starts its own stack on the loopback, and ends by itself after some minutes.
+Starts its own stack on the loopback, and ends on its own after some minutes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_DAYS = 400
 MOST_BYTES = 2_000_000_000
-"""Most bytes of compressed objects that one query downloads and reads."""
+"""Maximum size in bytes of the compressed objects that one query downloads and reads."""
 _AT_ONCE = 8
 
 

@@ -150,7 +150,7 @@ class Client:
 
     @cached_property
     def calendars(self) -> Calendars:
-        """Calendars: when scheduled tasks may not run, or may."""
+        """Calendars: when scheduled tasks may or may not run."""
         from duetime_client.calendars import Calendars
 
         return Calendars(self._runner)
@@ -392,7 +392,7 @@ class AsyncClient:
 
     @cached_property
     def calendars(self) -> AsyncCalendars:
-        """Calendars: when scheduled tasks may not run, or may."""
+        """Calendars: when scheduled tasks may or may not run."""
         from duetime_client.calendars import AsyncCalendars
 
         return AsyncCalendars(self._runner)
@@ -511,14 +511,14 @@ class AsyncClient:
 
     @cached_property
     def exports(self) -> AsyncExports:
-        """Exports: everything that you have."""
+        """Exports of everything that the caller has."""
         from duetime_client.exports import AsyncExports
 
         return AsyncExports(self._runner)
 
     @cached_property
     def purges(self) -> AsyncPurges:
-        """Purges: removal of all that is stored of tasks, or of an owner."""
+        """Purges: removal of all stored data of tasks, or of an owner."""
         from duetime_client.purges import AsyncPurges
 
         return AsyncPurges(self._runner)

@@ -24,7 +24,7 @@ _OF_THE_CONTENT = frozenset({"content-encoding", "content-length", "transfer-enc
 def encrypted_body(codec: PayloadCodec, body: Any) -> Any:  # noqa: ANN401 - any JSON
     """A request's body whose payloads, results, checkpoints and texts about the work are encrypted.
 
-    Except graphs, which duetime has to read, types of errors and percents.
+    Graphs, which duetime has to read, types of errors and percentages stay plain.
     """
     if isinstance(body, list | tuple):
         return [encrypted_body(codec, each) for each in body]

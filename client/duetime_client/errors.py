@@ -21,7 +21,7 @@ class HeaderInvalid(ClientError, ValueError):
     """A value cannot be sent in an HTTP header. The message does not contain it, as it may be a secret."""
 
     def __init__(self, header: str) -> None:
-        super().__init__(f"the value for the header {header} may hold printable ASCII characters only")
+        super().__init__(f"the value for the header {header} may contain only printable ASCII characters")
 
 
 class NotJson(ClientError, ValueError):

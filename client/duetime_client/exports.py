@@ -63,7 +63,8 @@ class ExportLine:
 
     Attributes:
         kind: `settings`, `calendar`, `schedule`, `topology_definition`, `type`, `switch` or `task`; `cursor` after each
-            page, with what continues the export there; `end` at the end, with the number of lines that were read.
+            page, with the value that continues the export there; `end` at the end, with the number of lines that were
+            read.
         value: the object as the API returns it.
     """
 
@@ -129,7 +130,7 @@ def _position(cursor: Mapping[str, Any] | None) -> tuple[int, str, int]:
     try:
         return kinds.index(cursor["part"]), str(cursor["next_token"]), int(cursor["lines"])
     except (KeyError, ValueError, TypeError) as error:
-        raise InvalidCursor("this is no cursor of an export") from error
+        raise InvalidCursor("this is not a cursor of an export") from error
 
 
 def _get(path: str) -> Request[Mapping[str, Any]]:

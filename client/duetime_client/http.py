@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 KEY_PREFIX = "/key"
-"""Begins the paths of requests with an API key, which the gateway authorizes in another way."""
+"""Prefix of the paths of requests with an API key, which the gateway authorizes in another way."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 

@@ -83,7 +83,8 @@ class LeaseOperations(Resource):
         """Lease due tasks of pulled types; the list is empty if none became due during the wait.
 
         Not retried: if the response is lost, the tasks stay leased until the leases expire. With
-        `acknowledge_within_seconds` (at most `lease_seconds`) they expire that early unless a heartbeat renews them.
+        `acknowledge_within_seconds` (at most `lease_seconds`) they expire after that time unless a heartbeat renews
+        them.
         """
         body: dict[str, object] = {
             "types": [*types],

@@ -152,7 +152,7 @@ class Occurrence(ResponseModel):
 
 
 class ChangedOccurrence(ResponseModel):
-    """An occurrence that was skipped (`due_at` is None) or moved by itself."""
+    """An occurrence that was individually skipped (`due_at` is None) or moved."""
 
     scheduled_at: datetime
     due_at: datetime | None = None

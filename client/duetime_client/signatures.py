@@ -122,7 +122,7 @@ def _is_signed_by(public_key: bytes, signature: bytes, signed: bytes) -> bool:
 
 
 def _key_bytes(key: str) -> bytes:
-    """The bytes of a key; empty if it is none."""
+    """The bytes of a key; empty if it is not a key."""
     if not key.startswith((_SECRET, _PUBLIC)):
         return b""
     try:

@@ -31,7 +31,7 @@ _PARAMETERS = {
 
 
 class StackNotStandalone(ClientError):
-    """A stack cannot be deployed by itself."""
+    """A stack cannot be deployed on its own."""
 
 
 @dataclass(frozen=True, slots=True)

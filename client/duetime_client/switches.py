@@ -85,7 +85,7 @@ class SwitchOperations(Resource):
 
     @Operation
     def delete(self, scope: Scope, name: str = ALL) -> Request[Switch]:
-        """Delete a switch and return it; stopped tasks start by themselves."""
+        """Delete a switch and return it; stopped tasks start automatically."""
         return Request("DELETE", _path_of(scope, name), one(Switch))
 
 

@@ -25,7 +25,7 @@ class TaskLink(ResponseModel):
         message: Shown to whoever opens it.
         takes_payload: Whether its holder may send a payload.
         ended: Why it is refused; `None` if it is valid.
-        used_for: For what it was used; `None` if it was not.
+        used_for: What it was used for; `None` if it was not.
     """
 
     id: str

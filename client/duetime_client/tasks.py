@@ -88,7 +88,7 @@ class TaskOperations(TaskActions, FilterActions):
 
     @Operation
     def create_upload(self, payload: bytes, *, idempotency_key: str | None = None) -> Steps[Any]:
-        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of one task, as of a batch.
+        """Upload a payload of up to 5 MB, and return what stands for it as the `payload` of a task, such as in a batch.
 
         The same bytes with the same key are the same upload.
         """

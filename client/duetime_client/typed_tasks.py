@@ -23,7 +23,7 @@ P = TypeVar("P")
 
 
 class NoTaskType(ClientError, TypeError):
-    """`tasks.of` was given something without a task type, such as a class that is no handler, or a type's name."""
+    """`tasks.of` was given something without a task type, such as a class that is not a handler, or a type's name."""
 
     def __init__(self, definition: object) -> None:
         name, instead = repr(definition), f"TaskType({definition!r})"
@@ -40,7 +40,7 @@ class TypedTaskOperations(Resource, Generic[P]):
         super().__init__(runner)
         # Of a class, but not of one that it inherits from.
         found: Any = vars(definition).get(HANDLER_DEFINITION) if isinstance(definition, type) else definition
-        # At run time, whatever type checkers say: a class that is no handler looks like one.
+        # At run time, whatever type checkers say: a class that is not a handler looks like one.
         if not (hasattr(found, "task_type") and hasattr(found, "encode")):
             raise NoTaskType(definition)
         self._definition: TaskDefinition[P] = found

@@ -152,7 +152,7 @@ def _definition_of(handler: Any) -> PythonHandler:  # noqa: ANN401 - a function 
     name = getattr(handler, "__name__", repr(handler))
     if not hasattr(definition, "retry_rule"):
         raise TypeError(
-            f"{name} is no handler: decorate it with @handler(...) of duetime.handlers, or use @worker.task"
+            f"{name} is not a handler: decorate it with @handler(...) of duetime.handlers, or use @worker.task"
         )
     others = [phase for phase in ("prepare", "clean", "rollback") if is_class and hasattr(handler, phase)]
     if others:

@@ -219,7 +219,7 @@ def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], N
     except JMESPathError as error:
         raise ConditionInvalid(f"is not a JMESPath expression: {' '.join(str(error).split())}") from error
     except RecursionError:
-        raise ConditionInvalid("has too many expressions within each other") from None
+        raise ConditionInvalid("has too many nested expressions") from None
 
 
 def parents_in(expression: str, parents: Sequence[str]) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ def _reject_bomb(expression: str, document: object) -> None:
     try:
         evaluate(expression, document, Budget(_STEPS_AT_CREATION))
     except BudgetSpent:
-        raise ConditionInvalid("builds or compares values that grow without a bound") from None
+        raise ConditionInvalid("builds or compares values that grow without bound") from None
     except RecursionError:
         raise
     except Exception:  # noqa: BLE001, S110 - without results, it may well have no value

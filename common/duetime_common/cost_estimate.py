@@ -38,7 +38,7 @@ LISTS, LIST_BLOCK = 2, 45
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
 """Average seconds that a lone worker holds a message of precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
-"""The same of precision `exact`."""
+"""The same for precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
 """Number of messages per minute for which the trigger sends each at its best moment."""
 STEPS = 10
@@ -335,7 +335,7 @@ def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
 
 
 def _tick_wait(workload: Workload) -> float:
-    """Average seconds that a tick waits for best moments, up to the second to last if they are evenly distributed."""
+    """Average seconds that a tick waits for best moments: until the last but one, if they are evenly distributed."""
     if not workload.is_aligned:
         return 0.0
     moments = workload.minute / workload.together

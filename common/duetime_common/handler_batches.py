@@ -78,7 +78,7 @@ def check_batch(value: object) -> None:
     """Check the keyword `batch` of a registration.
 
     Raises:
-        TypeError: it is no `Batch`.
+        TypeError: it is not a `Batch`.
     """
     if value is not None and not isinstance(value, Batch):
         raise TypeError(f"batch takes a Batch, such as Batch(max_size=100), not {value!r}")
@@ -104,7 +104,7 @@ class BatchItem(Generic[C, P]):
         """Fail only this task's attempt, as if its own handler had raised the error; the last call counts.
 
         Raises:
-            TypeError: it is no exception.
+            TypeError: it is not an exception.
         """
         if not _is_error(error):
             raise TypeError(f"fail takes an exception, not {error!r}")

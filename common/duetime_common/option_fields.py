@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class RetryPolicy(TypedDict, total=False):
-    """How often a failed task is retried, and with which pauses."""
+    """How often a failed task is retried, and how long it waits before each retry."""
 
     max_attempts: int
     initial_seconds: float

@@ -53,7 +53,9 @@ class soft_timeout:  # noqa: N801 - used like a function
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Limit each call of a function, which may run in several threads."""
         if iscoroutinefunction(function):
-            raise TypeError(f"soft_timeout takes no coroutine such as {function.__name__}: use asyncio.timeout in it")
+            raise TypeError(
+                f"soft_timeout cannot limit a coroutine such as {function.__name__}: use asyncio.timeout in it"
+            )
 
         @wraps(function)
         def limited(*args: P.args, **kwargs: P.kwargs) -> R:

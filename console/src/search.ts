@@ -81,10 +81,10 @@ export function parseSearch(text: string, qualifiers: Record<string, string> = Q
 }
 
 function faultOf(qualifier: string, value: string, states: readonly string[]): string | null {
-  if (qualifier === "state" && !states.includes(value)) return `“${value}” is no state`;
+  if (qualifier === "state" && !states.includes(value)) return `“${value}” is not a state`;
   if (qualifier === "tag" && !value.includes(":")) return "a tag is written key:value";
   if (qualifier === "nodes" && value !== "yes") return "nodes is written nodes:yes";
-  if (TIMES.has(qualifier) && parseTime(value) === null) return `“${qualifier}:${value}” is no time: ${qualifier}:<now+1h, ${qualifier}:>09:00, ${qualifier}:>2026-12-01T09:00`;
+  if (TIMES.has(qualifier) && parseTime(value) === null) return `“${qualifier}:${value}” is not a time: ${qualifier}:<now+1h, ${qualifier}:>09:00, ${qualifier}:>2026-12-01T09:00`;
   return null;
 }
 

@@ -7,7 +7,8 @@ let offset = 0;
 let clockIsKnown: () => void;
 const LONGEST_WAIT_MS = 3_000;
 
-/** Resolved once a response has told the server's time, or does not come: before, this computer's clock may be wrong. */
+/** Resolved once a response has given the server's time, or none comes: before that, this computer's clock may be
+ * wrong. */
 export const clockKnown = new Promise<void>((resolve) => {
   clockIsKnown = resolve;
   setTimeout(resolve, LONGEST_WAIT_MS);

@@ -31,7 +31,7 @@ _LINK = re.compile(r"(?<!\\)(?P<image>!?)\[(?P<label>(?:[^\[\]]|\[[^\]]*\])*)\]\
 
 
 class PagesNotListed(ValueError):
-    """`mkdocs.yml` misses pages, or names pages that do not exist."""
+    """`mkdocs.yml` lacks pages, or names pages that do not exist."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__(f"the navigation of mkdocs.yml and the pages differ: {', '.join(names)}")

@@ -54,7 +54,7 @@ class Recurring:
 
     @classmethod
     def begin(cls, client: Client, counter: Receiver, run_id: str, start_ms: int, spread_ms: int) -> Recurring:
-        """Create the schedules; they start at the next full second and end by themselves."""
+        """Create the schedules; they start at the next full second, and have an end."""
         first_ms = -(-start_ms // SECOND_MS) * SECOND_MS
         last_ms = first_ms + spread_ms // SECOND_MS * SECOND_MS - SECOND_MS
         names = {f"demo-{run_id}-{planned.name}": planned for planned in PLAN}

@@ -40,8 +40,8 @@ def _in_file() -> dict[str, str]:
     except ValueError as error:
         raise LocalSecretsInvalid(str(error)) from None
     if not isinstance(values, dict):
-        raise LocalSecretsInvalid("it is none")
+        raise LocalSecretsInvalid("it is not one")
     for name, value in values.items():
         if not isinstance(value, str):
-            raise LocalSecretsInvalid(f"the value of {name!r} is no string")
+            raise LocalSecretsInvalid(f"the value of {name!r} is not a string")
     return values

@@ -28,7 +28,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 def main(folder: str, grace_seconds: float, command: list[str]) -> int:
     """Run `command` until it or the parent ends; then remove all its processes and `folder` (if given).
 
-    With `grace_seconds` the command may first stop by itself, for example to save its state.
+    With `grace_seconds` the command may first stop on its own, for example to save its state.
     """
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

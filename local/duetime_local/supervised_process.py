@@ -26,7 +26,7 @@ def guarded(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command` within the context; afterwards all its processes and `folder` are removed.
 
-    With `grace_seconds` it may first stop by itself. The yielded process is the guard, which ends with the command's
+    With `grace_seconds` it may first stop on its own. The yielded process is the guard, which ends with the command's
     exit code.
     """
     process = subprocess.Popen(  # noqa: S603 - our own script and our own tools

@@ -187,7 +187,7 @@ class VirtualAccount(Account):
         return [*ChainMap(self.handlers, REGISTRY, dict(BUILT_IN))]
 
     def handler_descriptions(self, known: Mapping[str, HandlerDescription]) -> Mapping[str, HandlerDescription]:
-        """The handlers that are registered at the time of a look."""
+        """The handlers that are registered when this is read."""
         del known
         return _Descriptions(self)
 

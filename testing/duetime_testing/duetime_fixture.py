@@ -227,11 +227,11 @@ class Duetime(Assertions):
     def _check_caller(self, name: str) -> None:
         self._check_thread()
         if running_time() is not None:
-            raise RuntimeError(f"a handler cannot call {name}: time passes around it; duetime.sleep(seconds) lets it")
+            raise RuntimeError(f"a handler cannot call {name}: use duetime.sleep(seconds) to let time pass")
 
     def _check_thread(self) -> None:
         if get_ident() != self._thread:
-            raise RuntimeError("virtual time belongs to the thread of its test: make a Duetime of its own in each")
+            raise RuntimeError("virtual time belongs to the thread of its test: create a Duetime for each thread")
 
     # What tasks call.
 

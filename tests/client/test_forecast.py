@@ -58,7 +58,7 @@ def test_the_length_of_a_forecast_is_sent(duetime: Run, deployment: Deployment) 
 def test_a_forecast_of_a_part_says_so(duetime: Run, deployment: Deployment) -> None:
     """A partial forecast says so."""
     deployment.scripted.append(Answer(200, {**FORECAST, "is_complete": False}))
-    assert "the first by name are in it" in duetime("schedules", "forecast").stdout
+    assert "only the first by name are included" in duetime("schedules", "forecast").stdout
 
 
 def test_without_a_plan_nothing_is_listed(duetime: Run, deployment: Deployment) -> None:

@@ -1023,7 +1023,7 @@ def test_what_a_pull_worker_cannot_run_is_an_error_when_it_is_added(monkeypatch:
     with pytest.raises(TypeError, match="Transfer has clean and rollback, but a pull worker has only the phase run"):
         worker.add_handler(Transfer)
     for undecorated in (Inherits, plain):
-        with pytest.raises(TypeError, match=rf"{undecorated.__name__} is no handler: decorate it with @handler"):
+        with pytest.raises(TypeError, match=rf"{undecorated.__name__} is not a handler: decorate it with @handler"):
             worker.add_handler(undecorated)
     with pytest.raises(TypeError, match="takes functions: Transfer is a class"):
         worker.task(TYPE)(Transfer)

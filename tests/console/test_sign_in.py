@@ -96,7 +96,7 @@ def test_an_answer_that_was_not_asked_for_signs_nobody_in(
     """A code with a foreign state and a token with another nonce are rejected."""
     page = console.open("/tasks")
     page.goto(f"{world.url}?code=stolen&state=guessed#/tasks")
-    expect(page.locator("dialog .fault")).to_contain_text("not that of a sign-in that was begun here")
+    expect(page.locator("dialog .fault")).to_contain_text("does not belong to a sign-in that was started here")
     assert provider.grants == []
     provider.nonce = "of another sign-in"
     page.get_by_role("button", name=re.compile("Sign in at")).click()

@@ -69,4 +69,4 @@ def test_an_unknown_pattern_has_no_words() -> None:
     with pytest.raises(FieldsInvalid) as refused:
         validated(Strict, {"text": "y"})
     (fault,) = refused.value.faults
-    assert (fault.reason, fault.code) == ("does not have the form that it should have", FaultCode.PATTERN)
+    assert (fault.reason, fault.code) == ("does not have the expected form", FaultCode.PATTERN)

@@ -184,7 +184,6 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/how-to/upgrade.md": ("old code cannot read",),
     "docs/how-to/use-the-facts-of-a-run.md": ("so that it cannot change the payload's structure",),
     "docs/how-to/write-a-python-handler.md": (
-        "that UTF-8 cannot write",
         "is not deployed yet",
         "that duetime does not use itself",
     ),
@@ -194,8 +193,8 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "docs/reference/how-a-task-is-not-lost.md": (
         "handlers cannot be imported",
         "schedules cannot be read",
-        "that UTF-8 cannot write",
         "cannot be kept as it is",
+        "that UTF-8 cannot write",
     ),
     "docs/security.md": ("cannot be deleted by accident",),
     "docs/tutorial.md": ("If the package cannot be imported",),

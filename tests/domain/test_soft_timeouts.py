@@ -154,7 +154,7 @@ def test_a_coroutine_cannot_be_limited() -> None:
     async def work() -> None:
         """Do nothing."""
 
-    with pytest.raises(TypeError, match="no coroutine such as work"):
+    with pytest.raises(TypeError, match="cannot limit a coroutine such as work"):
         soft_timeout(20)(work)
 
 

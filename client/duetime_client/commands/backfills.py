@@ -13,7 +13,7 @@ from duetime_client.commands.task_arguments import moment
 from duetime_client.commands.task_options import IdempotencyKey, IfMatch
 from duetime_client.schedule_models import BackfillOverlap
 
-app = CommandGroup(help="Run the occurrences of past periods, and follow or cancel that.", no_args_is_help=True)
+app = CommandGroup(help="Run the occurrences of past periods; follow or cancel backfills.", no_args_is_help=True)
 BackfillId = Annotated[str, typer.Argument(metavar="ID", help="Id of the backfill, from `schedules backfills list`.")]
 
 

@@ -22,7 +22,7 @@ from duetime_client.schedule_models import Calendar, CalendarFields
 if TYPE_CHECKING:
     from duetime_client.literals import CalendarMode
 
-app = CommandGroup(help="Manage calendars: times at which scheduled tasks may not run, or may.", no_args_is_help=True)
+app = CommandGroup(help="Manage calendars: times at which scheduled tasks may or may not run.", no_args_is_help=True)
 CalendarName = Annotated[str, typer.Argument(metavar="NAME", help="Name of the calendar.")]
 ICALENDAR_SUFFIX = ".ics"
 WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

@@ -122,7 +122,7 @@ class Deployment:
         """The codec, imported; `None` if none is named.
 
         Raises:
-            BadParameter: It cannot be imported, or is no codec.
+            BadParameter: It cannot be imported, or is not a codec.
         """
         if not self.codec:
             return None

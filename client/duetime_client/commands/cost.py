@@ -33,7 +33,7 @@ class Mix:
     seconds: Annotated[float, typer.Option(help="How long an attempt keeps its worker busy.")] = 0.0
     together: Annotated[int, typer.Option(help="How many are due at the same moment.")] = 1
     per_request: Annotated[
-        int, typer.Option(help="How many a request to the API creates; 0 if schedules create them.")
+        int, typer.Option(help="How many tasks a request to the API creates; 0 if schedules create them.")
     ] = 1
     ahead: Annotated[
         bool, typer.Option(help="Whether they are created more than four minutes before they are due.")
@@ -56,7 +56,7 @@ class Mix:
     ] = STREAM_SECONDS
     has_summary: Annotated[bool, typer.Option("--summary/--no-summary", help="Whether tasks are counted.")] = True
     has_lists: Annotated[bool, typer.Option("--lists/--no-lists", help="Whether lists are kept.")] = True
-    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray traces.")] = False
+    has_traces: Annotated[bool, typer.Option("--traces/--no-traces", help="Whether X-Ray tracing is on.")] = False
     region: Annotated[str, typer.Option(help=f"One of {', '.join(PRICES)}.")] = DEFAULT_REGION
 
 

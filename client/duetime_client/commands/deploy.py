@@ -32,7 +32,7 @@ def deploy(
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes only.")] = False,
 ) -> None:
-    """Deploy this project with the CDK: show what changes, and ask.
+    """Deploy this project with the CDK: show the changes, and ask for confirmation.
 
     If a resource that holds data would be replaced or deleted, the name of the stack must be typed. Executes exactly
     the change set that was shown. Exit codes: 0 deployed, or nothing to change; 1 failed; 3 not confirmed.

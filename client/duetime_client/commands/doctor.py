@@ -32,8 +32,8 @@ _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.PROBLEM: "
 _BAD = frozenset({Severity.WARNING, Severity.PROBLEM})
 _LOCAL_STACK, _LOCAL_REGION = "duetime-local", "us-east-1"
 
-JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Omit checks that passed.")]
-Brief = Annotated[bool, typer.Option("--brief", help="Leave out what is well.")]
+JsonFile = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the findings to this file.")]
+Brief = Annotated[bool, typer.Option("--brief", help="Omit checks that passed.")]
 
 
 @examples("duetime doctor", "duetime doctor --stack duetime-prod --json findings.json")

@@ -17,7 +17,7 @@ Resume = Annotated[bool, typer.Option("--continue", help="Continue an export tha
 
 @examples("duetime export ada.jsonl", "duetime export ada.jsonl --continue")
 def export(call: Call, file: File, *, resume: Resume = False) -> None:
-    """Write all that you have to a file: schedules and other definitions, and tasks with payloads.
+    """Write everything that you have to a file: schedules and other definitions, and tasks with payloads.
 
     Archived tasks are not included: duetime archive query.
     """

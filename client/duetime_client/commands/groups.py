@@ -40,7 +40,7 @@ def show(
     group_id: Id,
     *,
     wait: Annotated[
-        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait so long for it to be complete.")
+        int, typer.Option(metavar="SECONDS", min=0, max=25, help="Wait this long for it to be complete.")
     ] = 0,
 ) -> None:
     """Show a group with the number of its members by state."""
@@ -59,7 +59,9 @@ def close(
         str | None, typer.Option(metavar="TYPE", help="Run a task of this type once all members have ended.")
     ] = None,
     payload: Annotated[str | None, typer.Option(metavar="JSON", help="Payload of that task. Needs --run.")] = None,
-    callback_url: Annotated[str | None, typer.Option(metavar="URL", help="Call this URL instead of a task.")] = None,
+    callback_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Call this URL instead of running a task.")
+    ] = None,
     rule: Annotated[
         str, typer.Option(metavar="RULE", help=f"How they must have ended: {', '.join(get_args(CompletionRule))}.")
     ] = "all_done",
@@ -68,7 +70,7 @@ def close(
     if payload is not None and run is None:
         raise typer.BadParameter("needs --run", param_hint="--payload")
     if run is not None and callback_url is not None:
-        raise typer.BadParameter("cannot be given beside --run", param_hint="--callback-url")
+        raise typer.BadParameter("cannot be given together with --run", param_hint="--callback-url")
     task: Any = None if run is None else {"type": run, **({} if payload is None else {"payload": _json(payload)})}
     with call.client() as client:
         chosen: Any = rule

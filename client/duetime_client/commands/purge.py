@@ -1,4 +1,4 @@
-"""`duetime purge`: remove all that is stored of tasks, or of an owner."""
+"""`duetime purge`: remove all stored data of tasks, or of an owner."""
 
 from dataclasses import astuple
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from duetime_client.commands.task_options import FilterOptions, Reason
 from duetime_client.purges import Purge
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="The tasks.", show_default=False)]
-Owner = Annotated[str | None, typer.Option(metavar="OWNER", help="Of this owner: for operators.")]
+Owner = Annotated[str | None, typer.Option(metavar="OWNER", help="Only data of this owner; for operators.")]
 Everything = Annotated[
     bool, typer.Option("--all", help="All tasks, schedules, calendars, definitions and defaults of the owner.")
 ]
@@ -40,7 +40,7 @@ def purge(  # noqa: PLR0913 - a command's options are its parameters
     reason: Reason = "",
     yes: Yes = False,
 ) -> None:
-    """Remove all that is stored of tasks or of an owner; print what is left.
+    """Remove all stored data of tasks, or of an owner; print what is left.
 
     Exit code 1 if tasks were refused or the purge was cancelled.
     """

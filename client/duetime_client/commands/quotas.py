@@ -62,7 +62,7 @@ def set_quotas(
     ],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; for other operators.")] = "",
 ) -> None:
-    """Set the quotas of an owner; the defaults hold for the others. Replaces those that were set before."""
+    """Set the quotas of an owner; the defaults apply to the others. Replaces those that were set before."""
     wanted = _limits_of(limits)
     with call.client() as client:
         found = client.quotas.put(name, wanted, reason=reason)

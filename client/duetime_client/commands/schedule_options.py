@@ -99,12 +99,15 @@ class TimingOptions:
         _when("--timing", metavar="TEXT", help="One of several: 'cron 0 9 * * mon-fri', 'rate 2h'; may be repeated."),
     ] = None
     extra_date: Annotated[
-        list[str] | None, _finer("--extra-date", metavar="TIME", help="An additional time; may be repeated; none.")
+        list[str] | None,
+        _finer("--extra-date", metavar="TIME", help="An additional time; may be repeated; none: no times."),
     ] = None
     exclude_date: Annotated[
         list[str] | None,
         _finer(
-            "--exclude-date", metavar="DAY|TIME", help="A day or time at which nothing runs; may be repeated; none."
+            "--exclude-date",
+            metavar="DAY|TIME",
+            help="A day or time at which nothing runs; may be repeated; none: no times.",
         ),
     ] = None
     dialect: Annotated[Dialect | None, _finer("--dialect", help="The cron dialect of --cron.")] = None
@@ -130,7 +133,7 @@ class TimingOptions:
     ] = None
     spread: Annotated[
         str | None,
-        _finer(metavar="DURATION", help="Same delay for all occurrences, derived from the name, up to this."),
+        _finer(metavar="DURATION", help="Delay all occurrences by the same fraction of this, derived from the name."),
     ] = None
     jitter: Annotated[str | None, _finer(metavar="DURATION", help="Random delay of each occurrence, up to this.")] = (
         None

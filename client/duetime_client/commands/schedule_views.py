@@ -205,7 +205,7 @@ def show_forecast(forecast: Forecast, clock: Clock) -> None:
         names = printable(", ".join(collision.schedules))
         out.print(Text.assemble(timed(collision.at, clock, now), " together: ", names))
     if not forecast.is_complete:
-        out.print("there are more schedules than could be counted: the first by name are in it", style="yellow")
+        out.print("there are more schedules than could be counted: only the first by name are included", style="yellow")
 
 
 def _planned_schedules(period: ForecastPeriod) -> str:

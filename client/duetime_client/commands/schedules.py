@@ -183,7 +183,7 @@ def runs(
         str | None, typer.Option("--after", metavar="TIME", help="Runs that were scheduled for this time or later.")
     ] = None,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="TIME", help="Runs that were scheduled for a time before.")
+        str | None, typer.Option("--before", metavar="TIME", help="Runs that were scheduled before this time.")
     ] = None,
     status: Annotated[
         list[str] | None,

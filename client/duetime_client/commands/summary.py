@@ -48,7 +48,7 @@ def _show(found: Summary, clock: Clock) -> None:
 def _show_completeness(found: Summary, clock: Clock) -> None:
     if found.counted_since is None:
         if not found.is_complete:
-            console().print("there are more types than the API counts in", style="yellow")
+            console().print("there are more types than the API counts", style="yellow")
         return
     since = timed(found.counted_since, clock, clock.now())
     if found.recounted_at is None:

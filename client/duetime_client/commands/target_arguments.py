@@ -108,7 +108,7 @@ def json_object_in(file: Path) -> dict[str, Any]:
     """The JSON object in the file of an argument.
 
     Raises:
-        BadParameter: it is no JSON object.
+        BadParameter: it is not a JSON object.
     """
     try:
         body = json.loads(file.read_bytes(), parse_constant=reject_constant)

@@ -93,7 +93,7 @@ def _show_totals(results: Sequence[LineResult], left: int, key: str) -> None:
     err = console(stderr=True)
     err.print(", ".join(sums), style="bold red" if refused or left else "green")
     if refused or left:
-        err.print(f"To create the rest only, run it again with --idempotency-key {key}", soft_wrap=True)
+        err.print(f"To create only the rest, run it again with --idempotency-key {key}", soft_wrap=True)
 
 
 def _document(results: Sequence[LineResult], key: str) -> dict[str, object]:

@@ -111,14 +111,14 @@ def create(  # noqa: PLR0913 - arguments, and bundles of options
             create_from_file(client, lines, idempotency_key, as_json=call.as_json)
         return
     if task_type is None:
-        raise typer.BadParameter("is missing, or --file", param_hint="TYPE")
+        raise typer.BadParameter("is missing: give it, or --file", param_hint="TYPE")
     if preview:
         from duetime_client.commands.why import show_preview  # noqa: PLC0415 - few commands are previews
 
         show_preview(call, task_type, fields)
         return
     if estimate and wait:
-        raise typer.BadParameter("cannot be given beside --wait", param_hint="--estimate")
+        raise typer.BadParameter("cannot be given together with --wait", param_hint="--estimate")
     with call.client() as client:
         life = idempotency_key_seconds
         created = client.tasks.create(

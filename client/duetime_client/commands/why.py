@@ -35,7 +35,7 @@ At = Annotated[
 
 @examples("duetime why ID", "duetime why --schedule nightly", "duetime why --schedule nightly --at 2026-11-21T02:00")
 def why(call: Call, task_id: Id = None, *, schedule: Name = None, at: At = None) -> None:
-    """Explain why a task waits or where its time went; with --schedule, why a schedule ran or did not, last or --at."""
+    """Explain why a task waits or where its time went; with --schedule, why a schedule did or did not run."""
     if (task_id is None) == (schedule is None):
         raise typer.BadParameter("give either the ID of a task, or --schedule")
     if schedule is None and at is not None:

@@ -123,7 +123,7 @@ def _warning(seen: str, advice: str) -> _Judged:
 
 
 def examine(deployment: Deployment) -> Iterator[tuple[str, list[Finding]]]:
-    """Run all checks one after another, each with its findings; a check that cannot read its data is not known."""
+    """Run all checks in turn, each with its findings; one that cannot read its data has an unknown result."""
     for check in CHECKS:
         yield check.name, _findings(check, deployment)
 
@@ -889,7 +889,7 @@ def _judge_switches(found: StopSwitches) -> Iterator[_Judged]:
             what = "all tasks" if switch.scope == "all" else f"{switch.scope} {switch.name}"
             name = "" if switch.scope == "all" else f" {switch.name}"
             yield _warning(
-                f"a switch stops {what} since {switch.updated_at:%Y-%m-%d %H:%M}{by}{why}",
+                f"a switch has stopped {what} since {switch.updated_at:%Y-%m-%d %H:%M}{by}{why}",
                 f"duetime switches delete {switch.scope}{name}",
             )
 
@@ -898,7 +898,7 @@ def _judge_circuits(found: StopSwitches) -> Iterator[_Judged]:
     for circuit in found.circuits:
         why = f": {circuit.reason}" if circuit.reason else ""
         yield _warning(
-            f"the circuit of {circuit.host} is {circuit.state} for {circuit.owner or 'all'} since"
+            f"the circuit of {circuit.host} has been {circuit.state} for {circuit.owner or 'all'} since"
             f" {circuit.opened_at:%Y-%m-%d %H:%M}{why}",
             "its endpoint fails; calls resume automatically once it responds",
         )

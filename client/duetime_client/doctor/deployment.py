@@ -20,7 +20,7 @@ WINDOW = timedelta(minutes=15)
 """How far back metrics and logs are read."""
 _NONE: Mapping[str, Any] = {}
 _MOST_QUERIES = 500
-"""Most metrics of one request (Source: CloudWatch API Reference, "GetMetricData")."""
+"""Maximum number of metrics in one request (Source: CloudWatch API Reference, "GetMetricData")."""
 
 
 class NotAsked(Exception):
@@ -52,7 +52,7 @@ class Deployment:
         client: client of the API, or the error that prevents one.
         now: the time of this machine.
         endpoint_url: endpoint of AWS; empty for AWS itself.
-        is_broken_off: why AWS is not called any more; set by a check of credentials or of the stack.
+        is_broken_off: why AWS is no longer called; set by a check of credentials or of the stack.
     """
 
     session: Any

@@ -125,18 +125,16 @@ def _import_dag(draft: Draft, source: Source, tree: ast.Module, dag: _Dag) -> No
     values = Values(tree)
     called = Called("dag", [], {}) if dag.call is None else values.of(dag.call)
     if not isinstance(called, Called):
-        draft.item(source, dag.line, dag.function or "DAG").omit(
-            f"{shown(called)} is known only to the running program"
-        )
+        draft.item(source, dag.line, dag.function or "DAG").omit(f"{shown(called)} is only known at run time")
         return
     name = called.argument(0, "dag_id") or dag.function
     item = draft.item(source, dag.line, shown(name))
     if not isinstance(name, str) or not name:
-        item.omit("its dag_id is known only to the running program", "dag_id")
+        item.omit("its dag_id is only known at run time", "dag_id")
         return
     defaults = called.keywords.get("default_args") or {}
     if not isinstance(defaults, dict):
-        item.lost("default_args", f"{shown(defaults)} is known only to the running program")
+        item.lost("default_args", f"{shown(defaults)} is only known at run time")
         defaults = {}
     defaults = {str(key): value for key, value in defaults.items()}
     if not _timing(item, called):
@@ -220,7 +218,7 @@ def _dates(item: Item, called: Called, defaults: Mapping[str, Any]) -> None:
             continue
         moment = _moment(item, value)
         if moment is None:
-            item.lost(key, f"{shown(value)} is known only to the running program")
+            item.lost(key, f"{shown(value)} is only known at run time")
         else:
             item.fields[field] = moment
 

@@ -174,7 +174,7 @@ def _report_settings(draft: Draft, file: _File) -> None:
         elif name.startswith(SETTING_PREFIXES):
             text = "none: settings of brokers, backends and workers have no counterpart"
         else:
-            text = "is known only to the running program, or no setting of Celery that is known here"
+            text = "is only known at run time, or is not a setting of Celery that is known here"
         draft.note(file.source, line, "conf", name, Outcome.LOST, f"{shown_setting(name, value)}: {text}")
 
 
@@ -209,7 +209,7 @@ def _of_mapping(draft: Draft, file: _File, line: int, node: ast.expr) -> Iterato
     if not isinstance(node, ast.Dict):
         value = file.values.of(node)
         if not isinstance(value, dict):
-            draft.item(file.source, line, "beat_schedule").omit(f"{shown(value)} is known only to the running program")
+            draft.item(file.source, line, "beat_schedule").omit(f"{shown(value)} is only known at run time")
             return
         for key, each in value.items():
             yield draft.item(file.source, line, str(key)), each
@@ -247,11 +247,11 @@ def _of_call(draft: Draft, file: _File, node: ast.Call) -> tuple[Item, object]:
 
 def _import_entry(item: Item, entry: object, tasks: Sequence[_Task], zone: str) -> None:
     if not isinstance(entry, dict):
-        item.omit(f"{shown(entry)} is known only to the running program")
+        item.omit(f"{shown(entry)} is only known at run time")
         return
     name = entry.get("task")
     if not isinstance(name, str):
-        item.omit(f"task: {shown(name)} is known only to the running program")
+        item.omit(f"task: {shown(name)} is only known at run time")
         return
     if not _timing(item, entry.get("schedule")):
         return
@@ -297,7 +297,7 @@ def _timing(item: Item, schedule: object) -> bool:
     if isinstance(schedule, timedelta):
         schedule = schedule.total_seconds()
     if isinstance(schedule, bool) or not isinstance(schedule, int | float):
-        item.omit(f"{shown(schedule)} is known only to the running program", "schedule")
+        item.omit(f"{shown(schedule)} is only known at run time", "schedule")
         return False
     if schedule < 1:
         item.omit(f"every {schedule:g} s: the shortest rate is one second", "schedule")
@@ -313,7 +313,7 @@ def _crontab(item: Item, call: Called) -> bool:
     unknown = set(call.keywords) - set(_CRON_FIELDS)
     texts = {name: _cron_field(value) for name, value in fields.items()}
     if unknown or None in texts.values():
-        item.omit(f"{shown(call)} is known only to the running program", "schedule")
+        item.omit(f"{shown(call)} is only known at run time", "schedule")
         return False
     minute, hour, weekday, day, month = texts.values()
     both = weekday != "*" and day != "*"
@@ -339,7 +339,7 @@ def _cron_field(value: object) -> str | None:
 def _payload(item: Item, entry: Mapping[str, Any], definition: _Task | None) -> None:
     args, kwargs = entry.get("args") or [], entry.get("kwargs") or {}
     if not isinstance(args, list) or not isinstance(kwargs, dict):
-        item.lost("args", f"{shown(args or kwargs)} is known only to the running program")
+        item.lost("args", f"{shown(args or kwargs)} is only known at run time")
         return
     if not args and not kwargs:
         return
@@ -414,7 +414,7 @@ def _rate(value: object) -> dict[str, int] | None:
 
 def _options_of_call(item: Item, options: object) -> None:
     if isinstance(options, Unknown) or not isinstance(options, dict):
-        item.lost("options", f"{shown(options)} is known only to the running program")
+        item.lost("options", f"{shown(options)} is only known at run time")
         return
     for name, value in options.items():
         seconds = value.total_seconds() if isinstance(value, timedelta) else value

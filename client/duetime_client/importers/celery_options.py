@@ -123,7 +123,7 @@ SETTINGS: Mapping[str, str] = {
     "beat_scheduler": "none: schedules are in the table",
     "beat_schedule_filename": "none: schedules are in the table",
     "beat_sync_every": "none: schedules are in the table",
-    "beat_max_loop_interval": "none: the trigger runs by itself",
+    "beat_max_loop_interval": "none: the trigger runs automatically",
     "beat_cron_starting_deadline": "`catch_up_seconds` of a schedule",
     "timezone": "`timezone` of each schedule",
     "enable_utc": "always so: times are stored in UTC",

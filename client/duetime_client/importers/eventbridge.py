@@ -197,7 +197,7 @@ def _task(item: Item, target: Fields) -> dict[str, Any]:
     arn = target.get("Arn")
     found = _target(target, arn) if isinstance(arn, str) and len(arn) <= _LONGEST_ARN else None
     if found is None:
-        item.lost("Target.Arn", f"{shown(arn)} is no target of duetime, or known only to CloudFormation")
+        item.lost("Target.Arn", f"{shown(arn)} is not a target of duetime, or is known only to CloudFormation")
         task["type"] = item.placeholder("the target is not carried over")
     else:
         task |= {"type": item.draft.options.task_type or type_of(item.name), "target": found}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from duetime_client.importers.draft import Draft, Item, Source
 
-_STAYS = "stays with GitHub: it is no schedule"
+_STAYS = "stays with GitHub: it is not a schedule"
 _KNOWN = {
     "jobs": "steps and actions run on GitHub's runners: let the handler start the workflow, or do its work",
     "permissions": "the token of the handler decides",

@@ -46,7 +46,7 @@ _SETTINGS = {
     "org.quartz.threadPool.": "Lambda runs the handlers; for a pull worker, `Worker(concurrency=…)`",
     "org.quartz.jobStore.": "schedules and tasks are in DynamoDB",
     "org.quartz.dataSource.": "schedules and tasks are in DynamoDB",
-    "org.quartz.scheduler.": "the trigger runs by itself",
+    "org.quartz.scheduler.": "the trigger runs automatically",
     "org.quartz.plugin.jobInitializer.fileNames": "import these files, too",
     "org.quartz.plugin.": "there are no plugins: see events and callbacks",
     "org.quartz.": "has no equivalent",
@@ -130,7 +130,12 @@ def _import_data(draft: Draft, source: Source, root: _Element) -> None:
     for element in root.children:
         if element.name != "schedule":
             draft.note(
-                source, element.line, element.name, "", Outcome.LOST, "is of Quartz's store: `apply` has --prune"
+                source,
+                element.line,
+                element.name,
+                "",
+                Outcome.LOST,
+                "belongs to Quartz's store: use `apply` with --prune",
             )
     for schedule in schedules:
         for job in schedule.each("job"):
@@ -152,7 +157,7 @@ def _import_trigger(draft: Draft, source: Source, trigger: _Element, job: _Eleme
     item = draft.item(source, trigger.line, name)
     timed = {"cron": _cron, "simple": _simple, "calendar-interval": _calendar_interval}.get(trigger.name)
     if timed is None:
-        item.omit(f"{trigger.name}: is no kind of trigger that is known here")
+        item.omit(f"{trigger.name}: is not a kind of trigger that is known here")
         return
     if not timed(item, trigger):
         return
@@ -271,7 +276,7 @@ def _import_properties(draft: Draft, source: Source) -> None:
                 "settings",
                 key,
                 Outcome.LOST,
-                f"{shown_setting(key, value)}: is no cron expression of Quartz",
+                f"{shown_setting(key, value)}: is not a cron expression of Quartz",
             )
     if not found:
         draft.unreadable(source, "has no cron expression and no settings of Quartz")

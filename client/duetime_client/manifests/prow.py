@@ -2,7 +2,7 @@
 
 Source: Prow's `Periodic` job configuration: `cron` as robfig/cron 3 reads it, in UTC; `interval` from the start of one
 run to the start of the next; `minimum_interval` from the end of one run to the start of the next; `max_concurrency`,
-where 0 is no limit.
+where 0 means no limit.
 """
 
 from __future__ import annotations

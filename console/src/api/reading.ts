@@ -1,5 +1,5 @@
 /**
- * A list that continues reading by itself.
+ * A list that continues reading automatically.
  *
  * A page of a list covers a limited number of records: it may be short, or empty, and still have a next one. So pages
  * are read until there are enough entries to show, or the list ends; only then is it known which entries do not exist.

@@ -63,7 +63,7 @@ export async function prepareSignIn(): Promise<void> {
   const pending = takePending();
   navigate(`${location.pathname}${pending?.hash ?? location.hash}`, true);
   try {
-    if (!provider.value || !pending || answer.get("state") !== pending.state) throw new Error("the answer is not that of a sign-in that was begun here");
+    if (!provider.value || !pending || answer.get("state") !== pending.state) throw new Error("the response does not belong to a sign-in that was started here");
     const code = answer.get("code");
     if (!code) throw new Error(answer.get("error_description") ?? answer.get("error") ?? "there was no code");
     await exchange(provider.value, { grant_type: "authorization_code", code, redirect_uri: redirectUri(), code_verifier: pending.verifier }, pending.nonce);

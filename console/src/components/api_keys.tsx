@@ -131,7 +131,7 @@ function NewKey({ close, done }: { close: () => void; done: () => void }) {
             ))}
           </select>
         </Field>
-        <Field label="Valid for days" hint="Empty for as long as it is not revoked.">
+        <Field label="Valid for days" hint="Leave empty to keep it valid until it is revoked.">
           <input type="number" min={1} value={days.value} onInput={(event) => (days.value = event.currentTarget.value)} />
         </Field>
         {problem.value && <ProblemBox problem={problem.value} />}

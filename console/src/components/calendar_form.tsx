@@ -66,7 +66,7 @@ export const MODES: Record<string, string> = {
 };
 
 export function CalendarForm({ calendar, close, done }: { calendar?: Calendar; close: () => void; done?: () => Promise<unknown> }) {
-  // Of the values that the form shows: they must not overwrite what others change while it is open.
+  // The version of the values in the form: they must not overwrite what others change while it is open.
   const etag = useRef(calendar && etagOf(pathOf(calendar.name))).current;
   const name = useSignal(calendar?.name ?? "");
   const values = useSignal(valuesOf(calendar));

@@ -185,7 +185,7 @@ export function CreateTaskForm({ close, created, from }: CreateTaskProps) {
 function LargePayload({ large, isCopy, leave }: { large: Uploadable; isCopy: boolean; leave: () => void }) {
   const hint = isCopy ? "Its bytes are uploaded again" : "It is uploaded";
   return (
-    <Field label="Payload" hint={`${hint} when you create the task, which alone can use it.`}>
+    <Field label="Payload" hint={`${hint} when you create the task; no other task can use it.`}>
       <output>
         <strong>{large.name}</strong>: {large.size.toLocaleString("en")} bytes of <code>{large.type}</code>
       </output>

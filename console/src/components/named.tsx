@@ -75,7 +75,7 @@ export function AlsoNamed({ name }: { name: string }) {
   if (schedule.value.length === 0 && found === 0) return null;
   return (
     <p class="also">
-      <span class="muted">Also of this name:</span>
+      <span class="muted">Also with this name:</span>
       {schedule.value.map((each) => (
         <a key={each} href={href(["schedules", each])}>
           schedule {each}

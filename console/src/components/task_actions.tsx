@@ -81,7 +81,7 @@ function callOf(task: Task, offer: Offer, reason: string): Call {
 
 type EventTarget = Extract<NonNullable<Task["target"]>, { kind: "wait_for_event" }>;
 
-/** A signal of the event that a task waits for; a payload that is no JSON is sent as a text. */
+/** A signal of the event that a task waits for; a payload that is not JSON is sent as text. */
 function signalOf({ event, key }: EventTarget, text: string): Call {
   const payload = text.trim();
   return {

@@ -123,11 +123,11 @@ export function optionBody(values: OptionValues): { body: Record<string, unknown
 
 function readValue({ kind, label }: TaskOption, value: string | boolean): [unknown, string] {
   if (typeof value === "boolean") return [value, ""];
-  if (kind === "number") return [Number(value), Number.isNaN(Number(value)) ? `${label}: ${value} is no number` : ""];
+  if (kind === "number") return [Number(value), Number.isNaN(Number(value)) ? `${label}: ${value} is not a number` : ""];
   if (kind === "tags") return [Object.fromEntries(tagLines(value).map((line) => line.split(/=(.*)/s).slice(0, 2).map((part) => part.trim()))), tagLines(value).every((line) => line.includes("=")) ? "" : "Tags: a line is not key=value"];
   if (kind !== "json") return [value.trim(), ""];
   const { value: json, fault } = parsed(value);
-  return [json, fault && `The ${label.toLowerCase()} is no JSON: ${fault}`];
+  return [json, fault && `The ${label.toLowerCase()} is not valid JSON: ${fault}`];
 }
 
 const tagLines = (text: string): string[] => text.split("\n").flatMap((line) => line.trim() || []);

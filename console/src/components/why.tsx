@@ -13,7 +13,7 @@ import { Message } from "./payload_view";
 const MARKS: Record<Gate["state"], string> = { passed: "✓", waiting: "●", ahead: "○", unknown: "?" };
 
 export function Why({ explanation }: { explanation: TaskExplanation }) {
-  // The time before the due time and between two runs is no delay, and would dwarf the others.
+  // The time before the due time and between two runs is not a delay, and would dwarf the others.
   const lengthOf = (gate: Gate) => (gate.name === "ended" || (gate.name === "due" && gate.state === "passed") ? 0 : (gate.duration_ms ?? 0));
   const longest = Math.max(1, ...explanation.gates.map(lengthOf));
   const isOpen = explanation.gates.some((gate) => gate.state === "waiting");

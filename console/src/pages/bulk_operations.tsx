@@ -43,7 +43,7 @@ export function BulkOperations() {
         </Empty>
       )}
       {operations.length > 0 && <Table operations={operations} done={() => void list.reload()} />}
-      {hidden > 0 && <p class="muted">{counted(hidden, "operation")} of duetime itself without anything to do {hidden === 1 ? "is" : "are"} not shown.</p>}
+      {hidden > 0 && <p class="muted">{counted(hidden, "operation")} of duetime's own with nothing to do {hidden === 1 ? "is" : "are"} not shown.</p>}
     </>
   );
 }

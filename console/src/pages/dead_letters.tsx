@@ -180,7 +180,7 @@ function GroupDialog({ group, act, close, done }: { group: Group; act: "retry" |
         {found.value && (
           <p role="status">
             <strong>{counted(matched, "task")}</strong> {matched === 1 ? "matches" : "match"}
-            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not among them. More than can be done in a second continue as a bulk operation.
+            {found.value.next_token ? " so far; there may be more" : ""}. Tasks that fail from now on are not included. What takes longer than a second continues as a bulk operation.
           </p>
         )}
         <Text label="Tasks a second" value={pace.value} set={(text) => (pace.value = text)} required={act === "retry"} number hint={act === "retry" ? "Slow enough for what failed to recover." : "Leave empty for as fast as possible."} />

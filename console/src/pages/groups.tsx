@@ -18,7 +18,7 @@ export function Groups() {
         <h1>Groups</h1>
       </div>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
-      <NoneFound reading={page} title={token ? "No more groups" : "There is no group"}>
+      <NoneFound reading={page} title={token ? "No more groups" : "No groups yet"}>
         <p>Tasks that name the same group belong together. Once it is closed and all of them have ended, a task can run.</p>
         <Command text="duetime tasks create import --group import-17" />
       </NoneFound>

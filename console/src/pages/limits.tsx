@@ -52,7 +52,7 @@ function Rates() {
       <h2 class="section">Rates</h2>
       {page.problem.value && <ProblemBox problem={page.problem.value} retry={() => void page.reload()} />}
       <NoneFound reading={page} title="No rate is in use">
-        <p>A task that names a rate waits until fewer tasks of its key have started in a time than its limit.</p>
+        <p>A task that names a rate waits while as many tasks of its key have started within the window as its limit allows.</p>
         <Command text="duetime tasks create report --rate-key crm --rate-limit 50" />
       </NoneFound>
       {read && read.entries.length > 0 && (

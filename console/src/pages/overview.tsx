@@ -389,7 +389,7 @@ function Spending({ ended: reading }: { ended: Tasks }) {
         )}
       </dl>
       {tasks.length > 0 ? <p class="muted">
-        Estimated from the last {counted(tasks.length, "task")} that ended, at their pace and by assumed public prices: their writes and their time in a worker. Requests, messages, logs and an idle deployment are not in it.
+        Estimated from the last {counted(tasks.length, "task")} that ended, at their pace and by assumed public prices: their writes and their time in a worker. Requests, messages, logs and an idle deployment are not included.
       </p> : <NoneYet reading={reading} text="No task has succeeded or failed yet." />}
     </section>
   );

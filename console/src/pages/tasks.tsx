@@ -237,7 +237,7 @@ function Count({ text, label }: { text: string; label: string }) {
 /** When what the list contains was changed last: an old time means that nothing has changed since. */
 function LastChange({ at }: { at: string }) {
   return (
-    <span title="A change of a task is listed after some seconds. Nothing of yours has changed since this time, or only just now.">
+    <span title="Changes of tasks are listed after some seconds. None of your tasks has changed since this time, except perhaps just now.">
       , last change listed at <Time at={at} short />
     </span>
   );

@@ -169,7 +169,7 @@ function Progress({ topology, nodes, chosen }: { topology: Topology; nodes: Node
         <span class="muted">
           {took !== null && <> · {finished_at ? "took" : "running for"} {duration(Math.max(0, took))}</>} · critical path {duration(path.seconds * 1000)},{" "}
           {path.nodes.length} {path.nodes.length === 1 ? "node" : "nodes"}
-          {took !== null && finished_at && took - path.seconds * 1000 >= 1000 && <>; {duration(took - path.seconds * 1000)} of {duration(took)} were not work on it</>}
+          {took !== null && finished_at && took - path.seconds * 1000 >= 1000 && <>; {duration(took - path.seconds * 1000)} of {duration(took)} were not spent on it</>}
         </span>
       </p>
       {error && (

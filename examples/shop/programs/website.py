@@ -16,7 +16,7 @@ QUIET_SECONDS = 1800
 
 
 def cart_changed(client: Client, cart: dict[str, str]) -> None:
-    """Remind of an abandoned cart: each change postpones the same e-mail (a debounce).
+    """Send a reminder of an abandoned cart: each change postpones the same e-mail (a debounce).
 
     The cart keeps the id of its reminder. A reminder that was already sent cannot be postponed: the change creates a
     new one.

@@ -44,7 +44,8 @@ _ROLLBACK_MINUTES = 5
 _FEW = 10
 """Successful attempts that each version starts with in the rate, so that one failed attempt alone is not 100 %."""
 MOST_METRICS = 10
-"""Most metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service quotas")."""
+"""Maximum number of metrics of an alarm on metric math (Source: Amazon CloudWatch User Guide, "CloudWatch service
+quotas")."""
 OVERVIEW = "overview"
 _FAILED = "dead-letters"
 _OVERDUE = "tasks?q=due%3A%3Cnow&order=asc"

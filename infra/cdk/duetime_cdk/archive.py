@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duetime_cdk.tasks_table import Tables
 
 BATCH_SIZE = 1000
-"""Most removed records per invocation; they must fit into 6 MB."""
+"""Maximum number of removed records per invocation; they must fit into 6 MB."""
 BATCH_SECONDS = 300
 """Batching window in seconds, the longest that Lambda allows: fewer and larger objects cost less to write and read."""
 REPLICATED = (TASKS_PREFIX, UNREADABLE_PREFIX, "aws/lambda/")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TABLE = "tasks"
 _FIRST_DAY = "2026-01-01"
 _MOST_SCANNED = 100 * 1_000_000_000
-"""Most bytes that one query may scan: half a dollar."""
+"""Maximum number of bytes that one query may scan: half a dollar."""
 _TYPES = {Kind.INTEGER: "bigint", Kind.BOOLEAN: "boolean"}
 """Glue's types of columns; all others are strings that contain text or JSON."""
 _INPUT = "org.apache.hadoop.mapred.TextInputFormat"

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 VARIABLES_BYTES = 4_096
 """Maximum size of all environment variables of a function (Source: AWS Lambda Developer Guide, "Lambda quotas")."""
 LAYERS = 5
-"""Most layers of a function (Source: the same)."""
+"""Maximum number of layers of a function (Source: the same)."""
 POLICY_BYTES = 10 * 6_144
 """Maximum size of a role's permissions: ten managed policies, into which the CDK splits an inline policy that is too
 long (Source: IAM User Guide, "IAM and AWS STS quotas")."""
 PATTERN_BYTES = 2_048
 """Maximum size of a rule's event pattern (Source: Amazon EventBridge User Guide, "Amazon EventBridge quotas")."""
 RESOURCES = 500
-"""Most resources of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
+"""Maximum number of resources of a template (Source: AWS CloudFormation User Guide, "Understand CloudFormation
 quotas")."""
 _REFERENCE_BYTES = 150
 """Assumed size of a name or address that is only known at deployment; none of our queue URLs and ARNs is longer."""

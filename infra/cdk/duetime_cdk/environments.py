@@ -309,14 +309,14 @@ class Environment:
     operators: tuple[str, ...] = ()
     """Who may use switches for all owners: identities in the form of owners, such as `123456789012:role/Operations`."""
     admins: tuple[str, ...] = ()
-    """Who may do everything, also create API keys: identities in the form of owners, such as
+    """Who may do everything, including creating API keys: identities in the form of owners, such as
     `123456789012:role/Platform`."""
     api_keys: bool = False
     """Whether programs may also call the API with API keys, which administrators create, at `/key/v1` instead of
     `/v1`."""
     key_cache_seconds: int = 0
     """How long API Gateway may accept a key again without asking, 0 to 300 seconds. A key that is revoked may be
-    accepted for so long; with 0, it is refused at once, and each request with a key invokes the authorizer."""
+    accepted for that long; with 0, it is refused at once, and each request with a key invokes the authorizer."""
     teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Owners that several callers act for, by name, and who they are: identities in the form of owners, such as
     `{"billing": ("123456789012:role/Billing", "auth0|5f7c")}`. A request names the owner in `X-Duetime-Owner`."""
@@ -429,9 +429,9 @@ class Environment:
     """Most concurrent invocations of `broadcast` per shard of the table's stream (1 to 10)."""
 
     redact: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Values in payloads and results of tasks that callers who can only read, and the archive, do not get, by patterns
+    """Values in payloads and results of tasks that are hidden from read-only callers and from the archive, by patterns
     of types: names of fields at any depth, JSON pointers (`/customer/email`; `*` is any field or element), or `*` for
-    everything: `{"*": ["password"], "payment.*": ["card"]}`. What all patterns that match a type name applies to it."""
+    everything: `{"*": ["password"], "payment.*": ["card"]}`. All patterns that match a type apply to it."""
 
     log_level: Literal["DEBUG", "INFO", "WARN", "ERROR"] = "INFO"
     """The lowest level that the functions log."""
@@ -596,7 +596,7 @@ class Environment:
         if timeout != WORKER_FUNCTION_SECONDS:
             raise UnsafeEnvironment(
                 f"environment {self.name!r}: the worker's timeout is {WORKER_FUNCTION_SECONDS} s, not {timeout}: tasks"
-                " may run for so long, and Lambda bills what is used. Limit a task by its `timeout_seconds`"
+                " may run for that long, and Lambda bills what is used. Limit a task by its `timeout_seconds`"
             )
 
     def _check_quotas(self) -> None:
@@ -724,8 +724,8 @@ class Environment:
                 )
         if not 0 <= self.key_cache_seconds <= MAX_KEY_CACHE_SECONDS:
             raise UnsafeEnvironment(
-                f"environment {self.name!r}: `key_cache_seconds` must be 0 to {MAX_KEY_CACHE_SECONDS}, as a revoked key"
-                " may be accepted for so long"
+                f"environment {self.name!r}: `key_cache_seconds` must be 0 to {MAX_KEY_CACHE_SECONDS}, as a revoked "
+                "key may be accepted for that long"
             )
         if self.teams_claim and self.authentication is not Authentication.JWT:
             raise UnsafeEnvironment(f"environment {self.name!r}: only tokens (`jwt`) have a `teams_claim`")

@@ -151,7 +151,7 @@ class HttpApi(Construct):
         )
 
     def accept_keys(self, function: lambda_.IFunction) -> None:
-        """Accept requests whose API key the function finds good, at paths of their own."""
+        """Accept requests with an API key that the function has checked, at separate paths."""
         authorizer = authorizers.HttpLambdaAuthorizer(
             "ApiKeys",
             function,

@@ -293,7 +293,7 @@ def _requests() -> list[Panel]:
         ),
         Panel(
             "Waiting and leasing",
-            "requests that could not, and leases that no pull worker received",
+            "requests that could not wait, and leases that no pull worker received",
             Unit.COUNT,
             _sums("long_polls_refused", "leases_too_late", "leases_unacknowledged"),
         ),

@@ -255,7 +255,7 @@ class DuetimeStack(Stack):
 
 
 def _report(line: str) -> None:
-    """Show progress: the first build of the layers takes minutes, in which the CDK prints nothing."""
+    """Show progress: the first build of the layers takes minutes, during which the CDK prints nothing."""
     sys.stderr.write(f"duetime: {line}\n")
     sys.stderr.flush()
 

@@ -13,7 +13,7 @@ Item: TypeAlias = dict[str, Value]
 _ORDERED = frozenset("SNB")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _DIGITS = 38
-"""Most digits of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
+"""Maximum number of digits of a number (Source: DynamoDB Developer Guide, "Naming rules and data types")."""
 MOST_BYTES = 400 * 1024
 """Maximum size of an item (Source: DynamoDB quotas)."""
 

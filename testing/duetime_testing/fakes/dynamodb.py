@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.expressions import Comparison, Condition
 
 _MOST_PUTS = 25
-"""Most puts and deletions in one BatchWriteItem (Source: DynamoDB API Reference)."""
+"""Maximum number of puts and deletions in one BatchWriteItem (Source: DynamoDB API Reference)."""
 _MOST_KEYS = 100
-"""Most keys in one BatchGetItem (Source: DynamoDB API Reference)."""
+"""Maximum number of keys in one BatchGetItem (Source: DynamoDB API Reference)."""
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2_048, 1_024
 """Maximum sizes of keys (Source: DynamoDB quotas)."""
 _MOST_WRITES = 100
-"""Most writes in one transaction (Source: DynamoDB API Reference)."""
+"""Maximum number of writes in one transaction (Source: DynamoDB API Reference)."""
 _THROTTLED = {"Error": {"Code": "ThrottlingError", "Message": "Throughput exceeds the current capacity"}}
 _META = {"ResponseMetadata": {"HTTPStatusCode": 200}}
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from duetime_testing.fakes.attribute_values import Item, Value
 
 MOST_STATEMENTS = 25
-"""Most statements in one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL for
-DynamoDB")."""
+"""Maximum number of statements in one batch (Source: DynamoDB Developer Guide, "Running batch operations with PartiQL
+for DynamoDB")."""
 _INSERT = re.compile(r"INSERT INTO \"([a-zA-Z0-9_.-]+)\" VALUE \{('[^']+': \?(?:, '[^']+': \?)*)\}")
 _NAME = re.compile(r"'([^']+)'")
 

@@ -29,7 +29,7 @@ class Order:
 
 @handler("order.place", payload=Order)
 def place(context: Context, payload: Order) -> dict[str, str]:
-    """Charge and confirm an order, make its prints, and remind of it in three days.
+    """Charge and confirm an order, make its prints, and send a reminder in three days.
 
     A repeated attempt creates nothing twice.
     """
@@ -72,7 +72,7 @@ def confirm(context: Context, payload: dict[str, str]) -> None:
 
 @handler("order.remind", retry=MAIL_RETRY, retry_on=(ConnectionError,), rate=MAIL_RATE)
 def remind(context: Context, payload: dict[str, str]) -> str:
-    """Remind of an order that is not paid."""
+    """Send a reminder of an order that is not paid."""
     if payload["order"] in SERVICES.paid:
         return "paid"
     SERVICES.mail(payload["email"], f"please pay order {payload['order']}")

@@ -1,6 +1,6 @@
 """Creates, updates and deletes schedules and topology definitions for CloudFormation, by requests to the API function.
 
-It is deployed by itself, and imports the standard library and boto3 only.
+It is deployed separately, and imports the standard library and boto3 only.
 """
 
 from __future__ import annotations

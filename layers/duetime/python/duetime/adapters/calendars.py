@@ -202,7 +202,7 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
     value = component.get(name)
     moment = getattr(value, "dt", None)
     if not isinstance(moment, date) or not _FIRST_YEAR <= moment.year <= LAST_YEAR:
-        raise FieldInvalid(FIELD, f"has an event whose {name} is missing, twice there, or no date or time")
+        raise FieldInvalid(FIELD, f"has an event whose {name} is missing, repeated, or not a date or time")
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time()), zone, True
     if moment.tzinfo is None:
@@ -225,7 +225,7 @@ def _zone_of(moment: datetime, given: object) -> Zone:
         with suppress(FieldInvalid):
             if candidate:
                 return zone_named(candidate)
-    raise FieldInvalid(FIELD, f"has a time zone of its own, {text[:60]}: names of IANA and Windows are read")
+    raise FieldInvalid(FIELD, f"has a custom time zone, {text[:60]}: only names of IANA and Windows are supported")
 
 
 def listed_dates(component: Component, name: str) -> Iterator[date]:
@@ -285,7 +285,7 @@ class _Found:
     def check_size(self) -> None:
         if len(self.dates) + len(self.spans) > MAX_CALENDAR_DATES:
             raise FieldInvalid(
-                FIELD, f"has more than {MAX_CALENDAR_DATES} days and events in this stretch of time", FaultCode.TOO_LONG
+                FIELD, f"has more than {MAX_CALENDAR_DATES} days and events in this period", FaultCode.TOO_LONG
             )
 
 
@@ -312,7 +312,7 @@ def calendar_from_ics(
         The calendar, without cancelled events. Its data end at the day of `end` if any event is later.
 
     Raises:
-        FieldInvalid: it is no iCalendar file, is unreadable in part, has no times or is too large; with the reason.
+        FieldInvalid: it is not an iCalendar file, is unreadable in part, has no times or is too large; with the reason.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
@@ -343,7 +343,7 @@ def _parsed(data: bytes) -> icalendar.Calendar:
     try:
         parsed = icalendar.Calendar.from_ical(data)
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as refusal:
-        # Recursion: icalendar looks for a time zone of many parts in as many packages.
+        # RecursionError: icalendar looks up a time zone's name as nested packages, one for each part.
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE) from refusal
     if not isinstance(parsed, icalendar.Calendar):
         raise FieldInvalid(FIELD, "is not an iCalendar file", FaultCode.UNREADABLE)
@@ -376,7 +376,7 @@ def _read(component: Component, found: _Found, moved: set[datetime]) -> None:
 
 
 def _overlap_control(rule: Mapping[str, Any], event: Event, found: _Found) -> Iterator[datetime]:
-    """Its starts, which dateutil computes in the event's local time."""
+    """The starts of a recurring event, which dateutil computes in the event's local time."""
     parts = []
     for name, values in rule.items():
         texts = [str(each) for each in values]

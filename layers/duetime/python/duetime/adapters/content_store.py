@@ -32,7 +32,7 @@ _DATA = "b"
 _LINE = "line#"
 MISSING = "NoSuchKey"
 """S3's code for a missing key, for callers that may list the bucket, as all functions that read or tag objects may.
-Others get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not a lost
+Others get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not lost
 content.
 """
 
@@ -54,7 +54,7 @@ class SplitContentStore:
         expiry: Expiry | None = None,
         inline: int = INLINE_CONTENT_BYTES,
     ) -> Content:
-        """Store bytes according to their compressed size; a content small enough for the record is only returned."""
+        """Store bytes according to their compressed size; content small enough for the record is only returned."""
         compressed = deflated(data)
         place = ContentPlace.for_size(min(len(data), len(compressed)), inline)
         if place is ContentPlace.RECORD:
@@ -80,7 +80,7 @@ class SplitContentStore:
             return
 
     def fetch(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, wherever it is stored.
+        """The bytes of content, wherever it is stored.
 
         Raises:
             ContentExpired: they have expired.
@@ -102,7 +102,7 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, as `fetch`; of an uploaded payload, the address that it can be read from for a while.
+        """The bytes of content, as `fetch`; for an uploaded payload, an address from which it can be read for a while.
 
         Raises:
             ContentExpired: they have expired.
@@ -135,7 +135,7 @@ class SplitContentStore:
                 raise
 
     def expire(self, task_id: TaskId, content: Content, expiry: Expiry) -> bool:
-        """Set the expiry of a content outside the record; returns whether it exists."""
+        """Set the expiry of content outside the record; returns whether the content exists."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 return self._expire_item(_key_of(task_id, content.name), expiry)
@@ -179,7 +179,7 @@ class SplitContentStore:
         return True
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of a content outside the record; for an item, only if it equals the given one, if any."""
+        """Remove the expiry of content outside the record; for an item, only if it equals the given one, if any."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 self._retain_item(_key_of(task_id, content.name), expiry)
@@ -287,5 +287,5 @@ def _key_of(task_id: TaskId, name: str) -> Item:
 
 
 def object_of(task_id: TaskId, name: str) -> str:
-    """The key of a content in S3."""
+    """The key of content in S3."""
     return f"{task_id}/{name}"

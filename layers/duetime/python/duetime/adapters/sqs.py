@@ -241,8 +241,8 @@ def body_of(message: Message) -> str:
 def group_of(owner: str, fair_share: str = "") -> str:
     """The fair-queue group of an owner, or of a part of the owner's fair keys.
 
-    The owner itself if SQS allows it, else a hash: no owner can name a key such that its tasks are in the group of
-    another one.
+    The owner itself if SQS allows it, else a hash: no owner can choose a key that puts its tasks into another owner's
+    group.
     """
     if fair_share:
         return _HASHED + _FAIR + sha256(f"{owner}\n{fair_share}".encode()).hexdigest()
@@ -302,7 +302,7 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # Beyond these, no record can be read: DynamoDB would reject the number, the calendar the time.
+    # No record can be read with values beyond these: DynamoDB would reject the number, and the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)

@@ -54,14 +54,14 @@ class ApiKeyCreate(Body):
         str | None,
         Field(
             pattern=f"^{OWNER_PATTERN}$",
-            description="The owner that requests with it act for; by default, that of this request.",
+            description="The owner that requests with the key act for; by default, the owner of this request.",
         ),
     ] = None
     expires_at: Annotated[
         Millis | None,
         BeforeValidator(_instant_or_none),
         WithJsonSchema({"anyOf": [TIME_SCHEMA, {"type": "null"}]}),
-        Field(description="The time from which it is refused; null for never."),
+        Field(description="When it expires; null for never."),
     ] = None
 
 
@@ -82,7 +82,7 @@ class ApiKeyResponse(TypedDict):
     state: ApiKeyState
     created_at: Annotated[Instant, Field(description="When it was created.")]
     created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant | None, Field(description="The time from which it is refused; null for never.")]
+    expires_at: Annotated[Instant | None, Field(description="When it expires; null for never.")]
     revoked_at: Annotated[Instant | None, Field(description="When it was revoked; null for never.")]
     used_at: Annotated[
         Instant | None,
@@ -145,8 +145,8 @@ LIST = Operation(
     "GET /v1/keys",
     "List API keys",
     Returns(ApiKeyPage, "A page of keys."),
-    description="Keys of all owners, in order of creation. One that has ended is listed for "
-    f"{API_KEY_KEPT // DAY} days more. A new one is listed within seconds. A use is noted at most once in "
+    description="Keys of all owners, in order of creation. An expired or revoked key is listed for "
+    f"{API_KEY_KEPT // DAY} days more. A new key is listed within seconds. Use is recorded at most once in "
     f"{API_KEY_USE_PRECISION // HOUR} hour.",
     query=ApiKeyListQuery,
     role=Role.ADMIN,
@@ -156,7 +156,8 @@ REVOKE = Operation(
     "DELETE /v1/keys/{key_id}",
     "Revoke an API key",
     Returns(ApiKeyResponse, "The key as it is now."),
-    description="Requests with it are refused from the response on, or, if the deployment caches its authorizer's "
-    "decisions (`key_cache_seconds`), after that time. A key that is revoked already stays as it is.",
+    description="Requests with the key are refused as soon as this request has returned, or, if the deployment "
+    "caches its authorizer's decisions (`key_cache_seconds`), after that time. A key that is already revoked does not "
+    "change.",
     role=Role.ADMIN,
 )

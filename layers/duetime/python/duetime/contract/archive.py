@@ -123,7 +123,7 @@ def _reject_constant(name: str) -> None:
 
 
 def archived_task(line: str) -> TaskSnapshot | None:
-    """The fields of an archived task that filters concern; `None` for an unreadable line."""
+    """The fields of an archived task that filters use; `None` for an unreadable line."""
     try:
         return _snapshot(json.loads(line))
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -23,7 +23,7 @@ class AuditRecord:
         owner: the owner that it acted for; empty if the caller was not identified.
         caller: the identity that sent it: the owner, with the session of a role; a handler names its task.
         operation: id of the operation, such as `cancelTask`.
-        subject: path of its subject, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
+        subject: path of the resource, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
         reason: why, in the caller's words; empty for none.
         status: HTTP status of the response.
         code: code of the problem; empty for a success.
@@ -55,7 +55,7 @@ NOT_RECORDED = frozenset(
         *("reportOutcome", "reportHeartbeat", "reportProgress"),
         *("acquireLeases", "renewLease", "completeLease", "failLease", "putLeaseStep", "releaseLease"),
         *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
-        # It gives access only to data that the caller may read in any case.
+        # It gives access only to data that the caller may read anyway.
         "createWatchTicket",
     }
 )
@@ -63,7 +63,7 @@ NOT_RECORDED = frozenset(
 
 
 def is_recorded(operation: Operation[Any]) -> bool:
-    """Whether the audit log has the requests for an operation."""
+    """Whether requests for an operation are recorded in the audit log."""
     return not operation.is_safe and operation.id not in NOT_RECORDED
 
 

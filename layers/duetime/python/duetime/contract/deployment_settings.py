@@ -78,11 +78,11 @@ class DeploymentSettings(TypedDict):
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     retention_by_type: Annotated[
         Sequence[TypeRetention],
-        Field(description="The same for some types; the first whose pattern matches counts."),
+        Field(description="The same for some types; the first matching pattern applies."),
     ]
     is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that.")]
     is_counted: Annotated[bool, Field(description="Whether there is a summary of the numbers of tasks.")]
-    precision: Annotated[Precision, Field(description="How much of a wait the worker holds to start on time.")]
+    precision: Annotated[Precision, Field(description="How long workers hold tasks to start them exactly on time.")]
     shards: Annotated[int, Field(description="Number of parts that the tasks of a minute are spread over.")]
     look_ahead_seconds: Annotated[
         float, Field(description="How long before its due time a task is put on a queue, in seconds.")
@@ -108,6 +108,6 @@ GET = Operation(
     "GET /v1/settings",
     "Get the settings of the deployment",
     Returns(DeploymentSettings, "The settings."),
-    description="What the deployment allows, how long it keeps tasks, and who the caller is to it. The values of "
-    "secrets and the identities of other callers are not among them.",
+    description="What the deployment allows, how long it keeps tasks, and who the caller is. Values of secrets and "
+    "identities of other callers are not included.",
 )

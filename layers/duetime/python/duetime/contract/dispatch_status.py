@@ -62,7 +62,7 @@ class DispatchResponse(TypedDict):
     dispatched_until: Annotated[
         Instant | None,
         Field(
-            description="The trigger has put all tasks on queues that were due before this; null if it has not run "
+            description="The trigger has put all tasks that were due before this on queues; null if it has not run "
             "yet. It is ahead of the present by `look_ahead_seconds` of the settings unless dispatch is late."
         ),
     ]

@@ -51,7 +51,7 @@ class WaitedTaskResponse(TypedDict):
     node: Annotated[str | None, Field(description="Its name in the topology; null if the task is not a node.")]
     since: Annotated[
         Instant | None,
-        Field(description="When its present or last attempt started, about; null if none has, or it is not known."),
+        Field(description="About when its current or last attempt started; null if none has, or if that is not known."),
     ]
     expires_at: Annotated[
         Instant | None,
@@ -63,7 +63,7 @@ class WaitedLockResponse(TypedDict):
     """A lock that other tasks hold."""
 
     key: str
-    mode: Annotated[LockMode, Field(description="How the task wants it.")]
+    mode: Annotated[LockMode, Field(description="The mode in which the task needs it.")]
     max_holders: Annotated[int, Field(description="Maximum number of tasks that hold it at once.")]
     holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
     position: Annotated[
@@ -96,7 +96,7 @@ class WaitedRateResponse(TypedDict):
     limit: Annotated[int, Field(description="The limit in force.")]
     per_seconds: int
     burst: int
-    is_pinned: Annotated[bool, Field(description="Whether the limit was pinned, so that it is not that of the task.")]
+    is_pinned: Annotated[bool, Field(description="Whether the limit is pinned, and replaces that of the task.")]
     paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
 
 
@@ -128,7 +128,7 @@ class WaitedCircuitResponse(TypedDict):
 
 
 class WaitedScheduleResponse(TypedDict):
-    """The schedule of a run, which no longer wants it to run."""
+    """The schedule of a run that must no longer start."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     state: ScheduleState
@@ -144,7 +144,7 @@ class WaitedLeaseResponse(TypedDict):
     worker: str
     expires_at: Instant
     heartbeat_at: Annotated[
-        Instant | None, Field(description="When the worker last renewed it, about; null if that is not known.")
+        Instant | None, Field(description="About when the worker last renewed it; null if that is not known.")
     ]
 
 
@@ -214,7 +214,7 @@ class TaskExplanationResponse(TypedDict):
 
     task_id: str
     state: State
-    as_of: Annotated[Instant, Field(description="When that was found.")]
+    as_of: Annotated[Instant, Field(description="When this was determined.")]
     text: Annotated[str, Field(description="The answer in words.")]
     since: Annotated[Instant, Field(description="Its creation or its due time, whichever is earlier.")]
     due_at: Instant
@@ -271,19 +271,22 @@ class ScheduleExplanationResponse(TypedDict):
 class StartPreviewResponse(TypedDict):
     """When a task would start if it were created now."""
 
-    as_of: Annotated[Instant, Field(description="When that was found.")]
+    as_of: Annotated[Instant, Field(description="When this was determined.")]
     due_at: Annotated[Instant, Field(description="When the task would be due.")]
     expected_start_at: Annotated[
         Instant | None,
         Field(
             description="When it would start under present conditions; null if that depends on something without a "
-            "known end, or if the task would not be created: the reasons say on what."
+            "known end, or if the task would not be created: see `reasons`."
         ),
     ]
     text: Annotated[str, Field(description="The answer in words.")]
     reasons: Annotated[
         Sequence[GateResponse],
-        Field(description="What it would wait for, as an explanation of the task would name it: `ahead`, in order."),
+        Field(
+            description="What it would wait for, in order: gates as in an explanation of the task, each of them "
+            "`ahead`."
+        ),
     ]
 
 
@@ -308,8 +311,7 @@ EXPLAIN_TASK = Operation(
     Returns(TaskExplanationResponse, "The explanation."),
     description="In words and as data: each thing that the task has waited for, with its time, and what it waits for "
     "now: its due time, a lock and who holds it, a switch and who set it, a retry, a worker, its schedule, its "
-    "parents. The durations sum to the whole life of the task. It is derived from what is stored, and changes "
-    "nothing.",
+    "parents. The durations sum to the whole life of the task. It is derived from stored data, and changes nothing.",
 )
 PREVIEW_TASK = Operation(
     "previewTask",

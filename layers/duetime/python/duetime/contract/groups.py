@@ -82,8 +82,8 @@ class OnComplete(Body):
     rule: Annotated[
         Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"],
         Field(
-            description="How the members must have ended, as of parents in a topology; otherwise the task is "
-            "cancelled. It runs for an empty group in any case."
+            description="How the members must have ended for the task to run, like the parents of a node in a "
+            "topology; otherwise it is cancelled. For an empty group, it always runs."
         ),
     ] = "all_done"
 

@@ -48,7 +48,7 @@ _Fields = Annotated[
     dict[str, str],
     Field(
         max_length=MAX_INTAKE_RULE_FIELDS,
-        description="Fields that are set from the event, by name; a dotted name such as `tags.order` is a field in a "
+        description="Fields that are set from the event, by name; a dotted name such as `tags.order` is a nested "
         "field. Each value is a JMESPath expression over the event, such as `detail.order.id`.",
     ),
 ]
@@ -251,7 +251,7 @@ class RuleReader:
         """A rule's result for an event that matches it.
 
         Raises:
-            RuleNotApplicable: the event does not have the fields that the rule needs, or not validly.
+            RuleNotApplicable: the event lacks fields that the rule needs, or they are invalid.
         """
         try:
             if rule.action is IntakeAction.CANCEL:
@@ -355,7 +355,7 @@ PUT = Operation(
     "Set an intake rule",
     Returns(IntakeRuleResponse, "The rule."),
     description="For operators. Replaces the rule of the same name as a whole. It is in force within "
-    f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules does what each of them says; one that "
+    f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules triggers each of them; one that "
     f"matches none is dropped. A deployment has at most {MAX_INTAKE_RULES} rules.",
     body=IntakeRulePut,
     role=Role.OPERATOR,
@@ -367,7 +367,7 @@ DELETE = Operation(
     "DELETE /v1/intake-rules/{name}",
     "Delete an intake rule",
     Returns(IntakeRuleResponse, "The rule as it was."),
-    description=f"For operators. Events are not taken any more after {INTAKE_RULES_LIFE // SECOND} seconds.",
+    description=f"For operators. The rule stops matching events within {INTAKE_RULES_LIFE // SECOND} seconds.",
     role=Role.OPERATOR,
     errors=_OFF,
 )

@@ -1,7 +1,7 @@
 """Leases of pull workers over REST.
 
-The id of a lease is opaque to workers and valid for one lease. It contains the nonce of its claim, so it cannot be made
-up, and its caller must be allowed to pull its type. A truncated or changed id does not exist.
+The id of a lease is opaque to workers and valid for one lease. It contains the nonce of its claim, so it cannot be
+guessed, and its caller must be allowed to pull its type. A truncated or changed id is not found.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease until its first heartbeat, at most `lease_seconds`, which it is by "
-            "default. A lease that its worker never received, as it was lost while it waited, ends as soon as that.",
+            description="Length of the lease until its first heartbeat: at most, and by default, `lease_seconds`. A "
+            "lease that its worker never received, because the worker was lost while it waited, ends after this time.",
         ),
     ] = None
     worker: Annotated[
@@ -180,7 +180,7 @@ class LeaseFail(Body):
         str,
         Field(
             max_length=MAX_LOGGED_TRACEBACK_LENGTH,
-            description="Where it was raised, in any language. What looks like a secret is redacted; its last "
+            description="Traceback or stack trace, in any language. What looks like a secret is redacted; its last "
             f"{MAX_TRACEBACK_LENGTH} characters or fewer can be read with the attempt, if tracebacks are kept.",
         ),
     ] = ""
@@ -219,8 +219,8 @@ class LeasedResponse(TypedDict):
     unacknowledged_leases: Annotated[
         int,
         Field(
-            description="Leases of the task right before this one whose workers sent no heartbeat and no report: no "
-            f"attempts, if there are no more than {MAX_UNACKNOWLEDGED_LEASES}."
+            description="How many leases of the task directly before this one ended without a heartbeat or report. "
+            f"They do not count as attempts unless there are more than {MAX_UNACKNOWLEDGED_LEASES}."
         ),
     ]
     task: LeasedTask
@@ -422,9 +422,9 @@ LEASE = Operation(
     Returns(AcquiredLeases, "The leases."),
     description="For pull workers anywhere. Returns due tasks of all owners to callers that the deployment's "
     "settings allow for these types. With `wait_seconds`, the response is sent as soon as there is a task, or at "
-    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks are leased all "
-    "the same: they become available again when the lease ends. A lease is an attempt from its first heartbeat or "
-    "report on; one that ends without any is none.",
+    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks are leased "
+    "nevertheless: they become available again when the lease ends. A lease counts as an attempt from its first "
+    "heartbeat or report on; one that ends without any does not.",
     body=LeaseRequest,
     role=Role.WORKER,
     errors=(errors.TypeNotPulled,),

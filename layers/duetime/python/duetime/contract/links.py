@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORM = "application/x-www-form-urlencoded"
-"""What the page of a link sends, which works without scripts."""
+"""Content type that the page of a link sends: it works without scripts."""
 _MOST_FIELDS = 10
 _DEFAULT_LIFE = DAY
 
@@ -115,9 +115,9 @@ class LinkResponse(TypedDict):
     ]
     created_at: Annotated[Instant, Field(description="When it was created.")]
     created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant, Field(description="The time from which it is refused.")]
+    expires_at: Annotated[Instant, Field(description="When it expires.")]
     used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
-    used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
+    used_for: Annotated[LinkAction | None, Field(description="What it was used for; null if it was not.")]
 
 
 class CreatedLink(LinkResponse):
@@ -153,9 +153,9 @@ class OpenedLink(TypedDict):
     message: Annotated[str, Field(description="What its creator wants to say.")]
     takes_payload: Annotated[bool, Field(description="Whether a payload may be sent.")]
     is_awaited: Annotated[bool, Field(description="Whether the task waits for one of the actions now.")]
-    expires_at: Annotated[Instant, Field(description="The time from which it is refused.")]
+    expires_at: Annotated[Instant, Field(description="When it expires.")]
     used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
-    used_for: Annotated[LinkAction | None, Field(description="For what it was used; null if it was not.")]
+    used_for: Annotated[LinkAction | None, Field(description="What it was used for; null if it was not.")]
     task: Annotated[LinkedTask, Field(description="Its task.")]
 
 
@@ -164,7 +164,7 @@ def new_link(document: Document) -> NewLink:
 
     Raises:
         FieldsInvalid: some fields are invalid.
-        FieldInvalid: the actions do not fit each other, or the payload.
+        FieldInvalid: the actions cannot be combined, or do not allow a payload.
     """
     body = read_body(LinkCreate, document)
     actions = tuple(each for each in LinkAction if each in body.actions)
@@ -190,7 +190,7 @@ def form_document(text: str) -> Document:
     """The JSON for a form that the page of a link has sent; fields that are left empty are left out.
 
     Raises:
-        BodyUnreadable: it is no form.
+        BodyUnreadable: it is not a form.
     """
     try:
         fields = parse_qsl(text, errors="strict", max_num_fields=_MOST_FIELDS)
@@ -229,8 +229,8 @@ CREATE = Operation(
     "POST /v1/tasks/{task_id}/links",
     "Create a link to a task",
     Returns(CreatedLink, "The link, with its address, which is shown only now.", status=201),
-    description="With the link, somebody without credentials decides, reports on or watches this one task. It is used "
-    "once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it "
+    description="With the link, somebody without credentials decides, reports on or watches this one task. It can be "
+    "used once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it "
     "changes nothing. Repeating the request creates another link.",
     body=LinkCreate,
     errors=(errors.StateConflict, errors.LinksFull),
@@ -247,14 +247,14 @@ DELETE = Operation(
     "DELETE /v1/tasks/{task_id}/links/{link_id}",
     "Delete a link",
     Returns(None, "The link is deleted.", status=204),
-    description="It is refused from the response on.",
+    description="It is refused as soon as this request has returned.",
 )
 OPEN = Operation(
     "getTaskLink",
     "GET /v1/links/{token}",
     "Get what a link is for",
     Returns(OpenedLink, "What the link permits, and the state of its task."),
-    description="Needs no credentials besides the token, and changes nothing, as programs open the links in mails. "
+    description="Needs no credentials besides the token, and changes nothing, because mail programs may open links. "
     "Browsers, which accept `text/html`, get a page with buttons.",
     errors=(errors.LinkEnded, errors.QuotaExceeded, errors.Unavailable),
     is_public=True,

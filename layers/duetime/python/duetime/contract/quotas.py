@@ -104,7 +104,7 @@ def quota_owner(parameters: Mapping[str, str]) -> str:
     """Parses the owner in a path.
 
     Raises:
-        ParametersInvalid: it is no valid owner.
+        ParametersInvalid: it is not a valid owner.
     """
     owner = parameters["owner"].replace(_KEPT_ESCAPE, "%")
     if _OWNER.fullmatch(owner) is None:

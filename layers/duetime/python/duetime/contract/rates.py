@@ -71,8 +71,8 @@ class RateSummary(TypedDict):
     waiting: Annotated[
         int | None,
         Field(
-            description="Places that are taken in its line, also by tasks that were cancelled since; null while it is "
-            "paused, as tasks take no places then."
+            description="Places taken in its line, including those of tasks that were cancelled since; null while it "
+            "is paused, because tasks take no places then."
         ),
     ]
     next_free_at: Annotated[
@@ -170,7 +170,7 @@ LIST = Operation(
     "List rates",
     Returns(RatePage, "A page of rates."),
     description="Your rates that tasks have used in the last seven days, and those that are paused or pinned, ordered "
-    "by key. A rate whose very first start is its only one is not listed yet.",
+    "by key. A rate with only one start so far is not listed yet.",
     query=RateListQuery,
 )
 READ = Operation(

@@ -76,7 +76,7 @@ LIST = Operation(
     description="Every HTTP call for your tasks (targets, queries, callbacks, notices) is signed with them by Standard "
     "Webhooks: symmetrically (`v1`, by the secret) and asymmetrically (`v1a`, by the key pair). Other owners have "
     "others, so a call that verifies was made for you.",
-    # Who knows them can sign calls.
+    # Anyone who knows them can sign calls.
     role=Role.WRITER,
 )
 KEYS = Operation(

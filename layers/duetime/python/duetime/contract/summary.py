@@ -54,14 +54,14 @@ class SummaryResponse(TypedDict):
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all tasks are counted in. False for an owner of tens of thousands of types, and while "
+            description="Whether all tasks are counted. False for an owner of tens of thousands of types, and while "
             "tasks from before `counted_since` are not counted yet."
         ),
     ]
     as_of: Annotated[
         Instant | None,
         Field(
-            description="When the latest change was made that is counted, to the second; null if none is. Changes are "
+            description="When the latest counted change was made, to the second; null if none is counted. Changes are "
             "counted within seconds; after an outage, counting catches up."
         ),
     ]
@@ -178,7 +178,7 @@ GET = Operation(
     "Get the numbers of tasks",
     Returns(SummaryResponse, "The numbers of tasks."),
     description="How many of your tasks are in each state, of each type and of each priority. The numbers are kept "
-    "from the changes of tasks: a change is counted exactly once, some seconds after it was made.",
+    "up to date from changes of tasks: each change is counted exactly once, some seconds after it was made.",
     errors=(SummaryOff,),
 )
 LIST_OWNERS = Operation(

@@ -55,7 +55,9 @@ class SwitchPut(Body):
         SwitchScope | None, Field(strict=False, description="Optional; must be the scope in the path.")
     ] = None
     name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
-    stopped: Annotated[bool, Field(description="Whether no task of it is started; running tasks continue.")] = False
+    stopped: Annotated[bool, Field(description="Whether its tasks are kept from starting; running tasks continue.")] = (
+        False
+    )
     max_concurrent: Annotated[
         int | None,
         Field(

@@ -58,9 +58,9 @@ class TypeDefaultsPut(Body):
     """
 
     priority: TaskPriority | None = None
-    retry: Annotated[Retry | None, Field(description="How often a failed task is retried, and with which pauses.")] = (
-        None
-    )
+    retry: Annotated[
+        Retry | None, Field(description="How often a failed task is retried, and how long it waits before each retry.")
+    ] = None
     timeout_seconds: TimeoutSeconds | None = None
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
@@ -114,7 +114,9 @@ class TypeResponse(TypedDict):
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     redacted: Annotated[
         Sequence[str],
-        Field(description="What callers that can only read, and the archive, do not get of payloads and results."),
+        Field(
+            description="The parts of payloads and results that are hidden from read-only callers and from the archive."
+        ),
     ]
     updated_at: Annotated[Instant | None, Field(description="When the owner set its defaults; null for never.")]
     updated_by: Annotated[str | None, Field(description="Who did.")]

@@ -46,7 +46,7 @@ class UploadResponse(TypedDict):
     method: Annotated[str, Field(description="`PUT`.")]
     url: Annotated[str, Field(description="Where the bytes are sent, without the credentials of the API.")]
     headers: Annotated[Mapping[str, str], Field(description="Headers that the request must have: they are signed.")]
-    expires_at: Annotated[Instant, Field(description="The time from which the request is refused.")]
+    expires_at: Annotated[Instant, Field(description="When the request expires.")]
 
 
 def new_upload(document: Document) -> tuple[str | None, UploadedBytes]:

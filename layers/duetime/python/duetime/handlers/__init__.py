@@ -241,10 +241,10 @@ def handler(
 ) -> Any:
     """Register the decorated function or class as the handler of a task type.
 
-    A function does `run`. A class is made once, without arguments, and its methods do the phases they are named
-    after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the result.
-    Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable` or excluded
-    by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
+    A function implements `run`. A class is instantiated once, without arguments, and its methods implement the phases
+    they are named after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the
+    result. Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable` or
+    excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
     Functions and methods may be coroutines: each attempt has its own event loop.
 
     Args:

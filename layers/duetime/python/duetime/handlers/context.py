@@ -81,7 +81,7 @@ class Context:
         created_at: when the task was created, in UTC; `None` likewise.
         lateness_ms: how long after its due time the first attempt started, in milliseconds.
         schedule: the schedule of the task or of its topology; `None` if there is none.
-        topology: the topology of the task; `None` if it is no node.
+        topology: the topology of the task; `None` if the task is not a node.
         tags: the task's tags.
         phase: the running phase: `prepare`, `run`, `clean` or `rollback`.
     """
@@ -220,7 +220,7 @@ class Context:
         self.report(int(max(0, min(100, percent))), str(message))
 
     def heartbeat(self) -> None:
-        """Renew the lease now. The worker also does so by itself."""
+        """Renew the lease now. The worker also renews it automatically."""
         self.report(None, "")
 
     @property

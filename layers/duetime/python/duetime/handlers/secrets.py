@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECRET_LIFE_SECONDS = 300
 """How long a process uses a secret before it reads it again."""
 PARAMETER = "ssm:"
-"""Begins the source of a secret that is a parameter of Systems Manager."""
+"""Prefix of the source of a secret that is a parameter of Systems Manager."""
 FOR_TESTS: dict[str, str] = {}
 """Values that a test sets, which take precedence."""
 
@@ -34,7 +34,7 @@ def secret(name: str, *, fresh: bool = False) -> str:
 
     Args:
         name: its name in the settings.
-        fresh: read it again now, such as after the service has refused it because it was rotated.
+        fresh: read it again now, for example after the service has refused it because it was rotated.
 
     Raises:
         SecretMissing: the settings do not have it.
@@ -53,7 +53,7 @@ def secret(name: str, *, fresh: bool = False) -> str:
 
 
 def _sources() -> Mapping[str, str]:
-    # Imported by handlers that use secrets only.
+    # Imported only by handlers that use secrets.
     from duetime.settings import with_settings_module  # noqa: PLC0415 - see the line above
 
     text = with_settings_module(os.environ).get(Variable.HANDLER_SECRETS, "")
@@ -62,7 +62,7 @@ def _sources() -> Mapping[str, str]:
 
 
 def _read(name: str, source: str, *, fresh: bool) -> str:
-    # Imported by handlers that use secrets only.
+    # Imported only by handlers that use secrets.
     from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - see the line above
 
     life, again = SECRET_LIFE_SECONDS, fresh

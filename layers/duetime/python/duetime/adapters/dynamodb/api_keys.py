@@ -32,7 +32,7 @@ class DynamoApiKeyStore:
             self._client.put_item(TableName=self._table, Item=_item_of(key))
 
     def read(self, id_: str) -> ApiKey | None:
-        """Read a key, consistently: one that was revoked before is found revoked."""
+        """Read a key, consistently: a revocation is visible at once."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(id_), ConsistentRead=True)
         return _key(answer["Item"]) if "Item" in answer else None
@@ -59,7 +59,7 @@ class DynamoApiKeyStore:
         return True
 
     def note_use(self, id_: str, at: Millis, unless_since: Millis) -> None:
-        """Store a time of use, unless a later one than the given is stored, or the key is gone."""
+        """Store a time of use, unless a later one is stored, or the key is gone."""
         with translated():
             try:
                 self._client.update_item(

@@ -1,4 +1,4 @@
-"""What attempts store with the contents of their task, erased with them: results of steps, and the latest traceback."""
+"""Results of steps and the latest traceback, which attempts store beside the contents of their task."""
 
 from __future__ import annotations
 

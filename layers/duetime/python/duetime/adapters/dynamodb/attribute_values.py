@@ -46,7 +46,7 @@ def smaller(data: bytes) -> bytes | None:
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as a short text for JSON, also if they are base64 of bytes that do not shrink: 5 MB are 6 MB of text."""
+    """Bytes as a short text for JSON, even if they are base64 of incompressible bytes: 5 MB become 6 MB of text."""
     # Other strategies find a few repeated texts in base64, and spend more on them than they save.
     compressor = zlib.compressobj(_BEST, zlib.DEFLATED, _RAW, strategy=zlib.Z_HUFFMAN_ONLY)
     return base64.b85encode(compressor.compress(data) + compressor.flush()).decode()

@@ -203,7 +203,7 @@ def content(value: Content) -> Value:
 
 
 def read_content(field: str, value: Value) -> Content:
-    """Decode a payload or result; a content in the record has its field's name."""
+    """Decode a payload or result; content in the record has its field's name."""
     if "L" in value:
         place, name = value["L"]
         return Content(ContentPlace(place["S"]), name["S"])

@@ -259,7 +259,7 @@ class DynamoGroupStore:
                 return
             more["ExclusiveStartKey"] = page["LastEvaluatedKey"]
             if first is not None:
-                # Fewer requests for a long way, without reading much more than that.
+                # Larger pages need fewer requests over a long range, without reading much beyond it.
                 more["Limit"] *= 2
 
     def _remove_part(self, owner: str, group_id: str, number: int) -> bool:
@@ -281,7 +281,7 @@ class DynamoGroupStore:
 def member_ids(client: DynamoDBClient, table: str, executor: Executor, query: ListQuery) -> list[TaskId]:
     """The next members of a group that a list of tasks asks for, in the order of their ids, eventually consistent.
 
-    With `failed_only`, those whose outcome was noted as another one are left out.
+    With `failed_only`, members known to have ended otherwise are left out.
     """
     parts = executor.map(partial(_ids_of_part, client, table, query), range(GROUP_PARTS))
     merged = heapq.merge(*parts, reverse=query.descending)

@@ -33,7 +33,7 @@ class DynamoLinkStore:
             self._client.put_item(TableName=self._table, Item=_item_of(link))
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
-        """Read a link, consistently: one that was deleted before is not found."""
+        """Read a link, consistently: a deletion is visible at once."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(task_id, id_), ConsistentRead=True)
         return _link_of(answer["Item"]) if "Item" in answer else None

@@ -1,7 +1,7 @@
 """Quotas in DynamoDB: one item with those of all owners, and a partition for the use of each owner.
 
-An owner's partition has an item for each window with the counts of its rates, and an item for each thing that it has at
-once: places for attempts and long polls, running topologies, and leases. So no item is written by all of its requests.
+An owner's partition has an item for each window with the counts of its rates, and an item for each thing that it holds:
+places for attempts and long polls, running topologies, and leases. So no item is written by all of its requests.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class DynamoQuotaUse:
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store that an owner has something. Safe to resend."""
+        """Store one of an owner's holdings. Safe to resend."""
         item = {
             **_key(owner, f"{_mark(quota)}{name}"),
             _NUMBER: attribute_values.number(hold.number),

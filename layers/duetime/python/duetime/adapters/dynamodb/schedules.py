@@ -243,9 +243,7 @@ def _key_of(owner: str, name: str) -> Item:
 def _item_of(owner: str, calendar: Calendar) -> Item:
     definition = packed(calendar_form(calendar))
     if len(definition.get("B", definition.get("S", ""))) > _MOST:
-        raise FieldInvalid(
-            "dates", "take up too much room, with their labels and the spans of time", FaultCode.TOO_LONG
-        )
+        raise FieldInvalid("dates", "are too large, together with their labels and the spans", FaultCode.TOO_LONG)
     return {
         **_key_of(owner, calendar.name),
         schema.OWNER_KEY: place_in_list(owner, schema.CALENDAR_LIST_MARK, calendar.name),

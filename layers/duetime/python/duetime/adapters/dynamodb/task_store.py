@@ -240,7 +240,7 @@ class DynamoTaskStore:
                 yield read(item)
             except RecordUnreadable as error:
                 self._telemetry.count("unreadable")
-                self._telemetry.note("an item was left out that cannot be read", key=error.key, error=str(error))
+                self._telemetry.note("an item that cannot be read was left out", key=error.key, error=str(error))
 
     def list_ids(self, query: ListQuery) -> list[TaskId]:
         """Ids of an owner's tasks in order of their home times, eventually consistent."""

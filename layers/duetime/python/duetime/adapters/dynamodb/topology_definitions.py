@@ -141,7 +141,7 @@ def _earlier_key(owner: str, name: str, version: int) -> Item:
 
 
 def _fields_of(definition: Definition) -> Item:
-    """The attributes of each version's item; rejects a content that is too large."""
+    """The attributes of each version's item; rejects content that is too large."""
     content = attribute_values.packed(definition.content)
     if len(content.get("B", content.get("S", ""))) > MAX_DEFINITION_BYTES:
         reason = f"have more than {MAX_DEFINITION_BYTES} bytes when compressed"

@@ -102,7 +102,7 @@ class Threads:
         wait(futures, max(0, until - self._clock.now()) / 1000, FIRST_COMPLETED)
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
-        """Call `work` for each item, several in parallel; if `work` calls `map` itself, one after another there.
+        """Call `work` for each item, several in parallel; a nested `map` makes its calls one after another.
 
         Otherwise all threads could wait for calls that no thread is left to make.
         """
@@ -118,7 +118,7 @@ class Threads:
                 for place, each in left:
                     found[place] = work(each)
             except BaseException:
-                # The others begin nothing more.
+                # The other threads begin no further items.
                 deque(left, maxlen=0)
                 raise
 

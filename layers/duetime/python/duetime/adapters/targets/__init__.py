@@ -112,7 +112,8 @@ class TopologyRunner:
 
         For a topology within another, a rollback does a step.
 
-        A failed start is no attempt. If the run has begun nevertheless, it notices that another attempt has begun.
+        A failed start does not count as an attempt. If the run has begun nevertheless, it notices that another attempt
+        has begun.
         """
         if work.phase is Phase.ROLLBACK:
             return self.rollback().step(work.task, work.deadline)

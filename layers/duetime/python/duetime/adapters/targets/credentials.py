@@ -295,7 +295,7 @@ def authenticated_reply(
     A request with this response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
     """
     if credentials is None:
-        return NoResponse(_REFUSED, "this function may read no secrets", retriable=False)
+        return NoResponse(_REFUSED, "this function is not allowed to read secrets", retriable=False)
     kept = credentials()
 
     def send_for_token(request: Call) -> HttpResponse:

@@ -20,7 +20,7 @@ _GOING = frozenset({"RUNNING", "PENDING_REDRIVE"})
 
 
 def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> str:
-    """Start the only execution with a name; returns its ARN, also if it was started before.
+    """Start the only execution with a name; returns its ARN, even if it was started before.
 
     A name cannot be reused within 90 days (Source: Step Functions API Reference, StartExecution).
     """

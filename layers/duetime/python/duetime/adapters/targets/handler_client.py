@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _URL = "http://localhost"
 """Never resolved: requests are sent by invocations."""
 _NOT_PASSED_ON = frozenset({"accept-encoding", "connection", "host"})
-"""Headers about a connection, which there is none of."""
+"""Headers about a connection: these requests have none."""
 
 
 @frozen

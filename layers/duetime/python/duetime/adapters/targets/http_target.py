@@ -199,7 +199,7 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
 
 
 def refused(answer: HttpResponse, message: str) -> Failed:
-    """The failure for a status that is no success; for a 2xx, the work is not done yet."""
+    """The failure for a status that does not mean success; for a 2xx, the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)

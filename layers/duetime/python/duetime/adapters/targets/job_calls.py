@@ -69,7 +69,7 @@ class NotListed(Exception):
 
 
 class NoJob(Exception):
-    """The service has started something that is no job, and would do so again."""
+    """The service has started something that is not a job, and would do so again."""
 
 
 @frozen

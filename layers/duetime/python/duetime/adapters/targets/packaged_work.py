@@ -120,7 +120,7 @@ def ending_in(reply: Mapping[str, Any]) -> TargetEnding:
     """A phase's end in a reply.
 
     Raises:
-        LookupError, TypeError, AttributeError: it is no reply of a package's function.
+        LookupError, TypeError, AttributeError: it is not a reply of a package's function.
     """
     match reply["ended"]:
         case "succeeded":

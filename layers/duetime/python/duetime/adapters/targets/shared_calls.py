@@ -38,7 +38,7 @@ def share_call(
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
             returns their ends, in order. Must not raise.
         key: attempts with the same key and timeout share a call.
-        max_size: most attempts of a call.
+        max_size: maximum number of attempts in a call.
         max_wait_seconds: longest wait for others; at most half of the time left is used.
 
     Returns:

@@ -33,7 +33,7 @@ class BulkOperationResponse(TypedDict):
     kind: Annotated[
         BulkKind,
         Field(
-            description="The action on each task, or without a topology on each schedule: `pause`, `resume`. "
+            description="What is done to each task. `pause` and `resume` act on schedules if there is no topology. "
             "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one, `signal` wakes tasks "
             "that wait for an event."
         ),
@@ -44,7 +44,7 @@ class BulkOperationResponse(TypedDict):
     ]
     created_at: Instant
     created_by: Annotated[
-        str | None, Field(description="The owner who requested it; null for `end`, which nobody requests.")
+        str | None, Field(description="The owner who requested it; null for `end`, which the system starts.")
     ]
     finished_at: Instant | None
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]

@@ -74,7 +74,10 @@ class PurgeCreate(Body):
     ] = False
     owner: Annotated[
         str | None,
-        Field(pattern=f"^{OWNER_PATTERN}$", description="Whose data; the caller's if null. Others need an operator."),
+        Field(
+            pattern=f"^{OWNER_PATTERN}$",
+            description="Whose data; the caller's if null. Only operators can name another owner.",
+        ),
     ] = None
     open_tasks: Annotated[
         Literal["refuse", "cancel"],
@@ -111,12 +114,13 @@ class PurgeLeftover(TypedDict):
 
 
 class PurgeReceipt(TypedDict):
-    """The results of a purge, and the remains."""
+    """The results of a purge, and the data that remain."""
 
     owner: Annotated[str, Field(description="Whose data was purged.")]
     removed: Annotated[Mapping[Removed, int], Field(description="How much was removed, by kind.")]
     left: Annotated[
-        Sequence[PurgeLeftover], Field(description="The remaining data, with its expiry; empty before the end.")
+        Sequence[PurgeLeftover],
+        Field(description="The remaining data, with its expiry; empty until the purge has ended."),
     ]
 
 
@@ -153,7 +157,7 @@ def purge_of(document: Document, caller: str) -> PurgeRequest:
     body = read_body(PurgeCreate, document)
     chosen = [name for name in ("task_ids", "filter", "all") if getattr(body, name)]
     if len(chosen) != 1:
-        reason = "cannot be given together with another selection" if chosen else "is missing: or give filter, or all"
+        reason = "cannot be given together with another selection" if chosen else "is missing: give it, filter or all"
         raise _refused(
             chosen[-1] if chosen else "task_ids", reason, FaultCode.CONFLICT if chosen else FaultCode.REQUIRED
         )
@@ -180,7 +184,7 @@ class PurgeBodies:
     def is_meant(self, request: PurgeRequest, line: str) -> bool:
         """Whether a purge removes a line of the archive; an unreadable line stays."""
         if json.dumps(request.owner) not in line:
-            # Most lines are of others, and need not be parsed.
+            # Most lines belong to other owners, and need not be parsed.
             return False
         task = archived_task(line)
         if task is None or task.owner != request.owner:
@@ -217,5 +221,5 @@ READ = Operation(
     "GET /v1/purges/{operation_id}",
     "Get a purge with its receipt",
     Returns(PurgeResponse, "The purge."),
-    description="For its requester. It is stopped like any bulk operation.",
+    description="Only for the owner who requested it. It can be cancelled like any bulk operation.",
 )

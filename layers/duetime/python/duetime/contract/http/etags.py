@@ -1,6 +1,6 @@
 """Entity tags, quoted as in RFC 9110: a version of a record, or a version and a hash.
 
-A response composed of many records has no version by itself. Its tag consists of the version of its main record, and a
+A response composed of many records has no version of its own. Its tag consists of the version of its main record, and a
 hash of the response, so it changes whenever the response does. Requests that change only the main record use the
 version.
 """

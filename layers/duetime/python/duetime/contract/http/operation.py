@@ -212,9 +212,9 @@ KEY_LIFE = Header(
 )
 LEASE = Header(
     "X-Duetime-Lease",
-    "The lease under which a pull worker runs a task: the request is made for that task, whose owner owns what it "
-    "creates, and which is its parent. Each task has idempotency keys of its own. A worker that is not the owner can "
-    "only create tasks, batches and topologies with it.",
+    "The lease under which a pull worker runs a task. What the request creates belongs to the owner of that task, "
+    "and has the task as its parent. Each task has its own idempotency keys. With this header, a worker that is not "
+    "the owner can only create tasks, batches and topologies.",
     {"maxLength": MAX_LEASE_TOKEN_LENGTH},
 )
 TRACEPARENT = Header(
@@ -336,7 +336,7 @@ class Operation(Generic[Q]):
         is_public: whether unauthenticated callers are accepted.
         is_question: whether it is safe although its method is not GET.
         role: the role that it needs; `None` for a reader if it is safe, else a writer.
-        deprecated: since which day another operation should be used, which the description names.
+        deprecated: the day from which another operation, named in the description, should be used.
         sunset: the day of its removal.
     """
 

@@ -175,11 +175,11 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether a parsed text surely has no repeated keys, no numbers that parsing changes, and nothing redacted."""
+    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changes, and nothing redacted."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and those in texts are kept, so fewer are left only if keys were repeated.
+    # Each key has a colon, and colons within strings are kept: fewer are left only if keys were repeated.
     return text.count(":") == to_json(value).count(b":")
 
 

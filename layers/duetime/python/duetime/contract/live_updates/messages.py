@@ -250,7 +250,7 @@ class WatchedSchedule(TypedDict):
 
 
 class SnapshotFrame(TypedDict):
-    """The response to `subscribe`: the subject as it is now. Changes of it may come before or after."""
+    """The response to `subscribe`: the subject as it is now. Changes to it may come before or after."""
 
     kind: Literal["snapshot"]
     ref: str

@@ -145,7 +145,7 @@ _OF_THE_GATEWAY = {
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway also returns by itself: see `ApiError`."""
+"""Statuses that the gateway also returns on its own: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
     "Deprecation": "Since when the operation is deprecated.",
@@ -248,7 +248,7 @@ _SCHEMES: Mapping[str, Schema] = {
         "name": "Authorization",
         "in": "header",
         "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions. The "
-        "settings give the roles of the API to identities.",
+        "settings grant roles to identities.",
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
     "bearer": {
@@ -262,7 +262,7 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "API key",
-        "description": "An API key of the deployment, whose owner and roles the request has. The path begins with "
+        "description": "An API key of the deployment; the request has its owner and its roles. The path begins with "
         "`/key/v1` instead of `/v1`.",
     },
 }
@@ -280,7 +280,7 @@ class Access:
 
     Attributes:
         authentication: of a deployment: `iam`, `jwt` or `none`; `ANY` for all ways.
-        keys: whether the deployment accepts API keys besides.
+        keys: whether the deployment also accepts API keys.
     """
 
     authentication: str = ANY
@@ -400,7 +400,7 @@ def document(authentication: str = ANY, *, keys: bool = False) -> Schema:
 
     Args:
         authentication: of the deployment; by default, all supported ones.
-        keys: whether the deployment accepts API keys besides.
+        keys: whether the deployment also accepts API keys.
     """
     access = Access(authentication, keys)
     examples = recorded()

@@ -143,10 +143,10 @@ _TASK = (
     ("Duetime-Attempt", "Which attempt this is."),
     ("Duetime-Fence", "The fence of the attempt."),
     ("Duetime-Due-At", "When the task was due."),
-    ("Duetime-Schedule", "Name of the schedule that the task, or its topology, is a run of; only then."),
-    ("Duetime-Scheduled-At", "The time that this run stands for; only of a schedule's run."),
-    ("Duetime-Topology", "Id of the topology that the task is a node of; only then."),
-    ("Duetime-Node", "Name of the node; only of a node."),
+    ("Duetime-Schedule", "Name of the schedule that the task, or its topology, is a run of; absent otherwise."),
+    ("Duetime-Scheduled-At", "The nominal time of the run; only for a run of a schedule."),
+    ("Duetime-Topology", "Id of the topology that the task is a node of; absent otherwise."),
+    ("Duetime-Node", "Name of the node; only for a node."),
 )
 _WORK = (
     ("Duetime-Deadline", "When the attempt must have ended."),
@@ -210,7 +210,7 @@ def _target_batch() -> Schema:
     return {
         "operationId": "targetBatch",
         "summary": "Run several tasks",
-        "description": "Sent to the URL of an HTTP target with a `batch`, also for a single task.",
+        "description": "Sent to the URL of an HTTP target with a `batch`, even for a single task.",
         "tags": [WEBHOOKS],
         "security": [],
         "parameters": [_action([Phase.RUN], "The phase."), *_headers(_BATCH + _SIGNATURE)],
@@ -221,7 +221,9 @@ def _target_batch() -> Schema:
                 "content": outcomes,
             },
             "202": {"description": "All are accepted; their outcomes are reported later by `reportOutcome`."},
-            "4XX": {"description": "All attempts have failed, and are not retried, unless it is 408, 425 or 429."},
+            "4XX": {
+                "description": "All attempts have failed, and are not retried, unless the status is 408, 425 or 429."
+            },
             "5XX": {"description": "All attempts have failed, and may be retried after `Retry-After`."},
         },
     }

@@ -156,7 +156,7 @@ class TimingFields(Body):
         Field(
             min_length=1,
             max_length=MAX_TIMINGS,
-            description="Several timings; a time that more than one of them means is one occurrence.",
+            description="Several timings; a time that is in more than one of them is one occurrence.",
             examples=[[{"cron": "0 9 * * mon-fri"}, {"cron": "0 12 * * sat"}]],
         ),
     ] = None
@@ -180,8 +180,8 @@ class TimingFields(Body):
         Dialect,
         Field(
             strict=False,
-            description="The program whose cron expressions `cron` is written for; `cron` rejects what they read "
-            "differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+            description="The program whose cron expressions `cron` is written for; `cron` rejects expressions that "
+            "these programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
         ),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"
@@ -220,9 +220,9 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Delays all occurrences by the same part of this, in seconds: it follows from the schedule's "
-            "name, so that schedules of the same time are spread; less in proportion where the next occurrence "
-            "comes sooner.",
+            description="Spreads schedules that have the same times: all occurrences are delayed by the same part of "
+            "this many seconds, which follows from the schedule's name. The delay is proportionally shorter where "
+            "the next occurrence comes sooner.",
         ),
     ] = 0
     jitter_seconds: Annotated[
@@ -360,7 +360,10 @@ class ScheduleFields(TimingFields):
     ] = DEFAULT_CATCH_UP_SECONDS
     catch_up_mode: Annotated[
         CatchUpMode,
-        Field(strict=False, description="Whether the latest of the occurrences that may still run does, or all do."),
+        Field(
+            strict=False,
+            description="Whether only the latest of the occurrences that may still run is run, or all of them.",
+        ),
     ] = CatchUpMode.LATEST
     pause_on_failure: Annotated[
         bool, Field(description="Whether the schedule is paused when one of its tasks has failed for good.")
@@ -370,7 +373,7 @@ class ScheduleFields(TimingFields):
         Field(
             pattern=TIME_OF_DAY,
             description="A time of day in `timezone` by which a run since the day before must have succeeded, if there "
-            "was one to run. Missing it is logged, counted and an alarm; null for no expectation.",
+            "was one to run. Missing it is logged and counted, and raises an alarm; null for no expectation.",
             examples=["06:00"],
         ),
     ] = None
@@ -379,8 +382,8 @@ class ScheduleFields(TimingFields):
         Field(
             ge=MIN_EXPECT_EVERY_SECONDS,
             le=MAX_EXPECT_EVERY_SECONDS,
-            description="The longest time in which no run succeeds, in seconds. Missing it is logged, counted and an "
-            "alarm; null for no expectation.",
+            description="The longest time in which no run succeeds, in seconds. Missing it is logged and counted, "
+            "and raises an alarm; null for no expectation.",
             examples=[7200],
         ),
     ] = None
@@ -390,7 +393,7 @@ class ScheduleFields(TimingFields):
             ge=MIN_EXPECT_DURATION_FACTOR,
             le=MAX_EXPECT_DURATION_FACTOR,
             description="The longest duration of a run, as a multiple of the median of its latest successful runs. A "
-            "longer one is notified as `notify_on.running_seconds` of the task is; null for no expectation.",
+            "longer run is notified like `notify_on.running_seconds` of the task; null for no expectation.",
             examples=[3],
         ),
     ] = None
@@ -466,8 +469,8 @@ class ScheduleRunRequest(ScheduleActionRequest):
     payload: Annotated[
         Any,
         Field(
-            description=f"Payload of this run: any JSON of at most {MAX_PAYLOAD_BYTES} bytes; if left out, that of the "
-            "schedule. A schedule of topologies has its graph there, and accepts none.",
+            description=f"Payload of this run: any JSON of at most {MAX_PAYLOAD_BYTES} bytes; if left out, that of "
+            "the schedule. A schedule of topologies accepts none: its payload is the graph.",
             examples=[{"since": "2026-11-20"}],
         ),
     ] = None
@@ -520,8 +523,8 @@ class BackfillCreate(Body):
     only_missing: Annotated[
         bool,
         Field(
-            description="Whether occurrences that have a run already are passed over. A run is known while its task is "
-            "stored, if it was created since the tenth latest change of the schedule, or by a backfill in the list."
+            description="Whether occurrences that already have a run are passed over. A run is known while its task "
+            "is stored, if it was created since the tenth latest change of the schedule, or by a backfill in the list."
         ),
     ] = True
     overlap: Annotated[

@@ -131,8 +131,8 @@ class CalendarFields(Body):
     known_until: Annotated[
         Bound,
         Field(
-            description="From when on its times are not known; null if they always are. Schedules say so of later "
-            f"occurrences, and there is an event and an alarm {CALENDAR_NOTICE // DAY} days before."
+            description="From when on its times are not known; null if they always are. Schedules mark later "
+            f"occurrences, and an event and an alarm are raised {CALENDAR_NOTICE // DAY} days before."
         ),
     ] = None
 
@@ -212,7 +212,7 @@ def calendar_of(document: Document, name: str) -> Calendar:
         known_until=body.known_until,
     )
     if calendar.is_empty:
-        reason = f"has no times, nor has another field, {EMPTY_CALENDAR[calendar.mode]}"
+        reason = f"is empty, like the other fields, {EMPTY_CALENDAR[calendar.mode]}"
         raise FieldsInvalid([Fault("dates", reason, FaultCode.REQUIRED)])
     return calendar
 
@@ -270,7 +270,10 @@ class CalendarResponse(TypedDict):
     spans: Sequence[CalendarSpanResponse]
     known_until: Annotated[
         Instant | None,
-        Field(description="From when on its times are not known; null if they always are. Replace it before."),
+        Field(
+            description="From when on its times are not known; null if they always are. Replace the calendar "
+            "before then."
+        ),
     ]
 
 

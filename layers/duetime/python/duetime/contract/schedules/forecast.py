@@ -59,8 +59,8 @@ class ForecastResponse(TypedDict):
     collisions: Annotated[
         Sequence[ForecastCollision],
         Field(
-            description=f"The {_MAX_COLLISIONS} minutes in which most schedules begin, most first. Schedules with more "
-            f"than {MAX_LISTED_RUNS} runs do not count."
+            description=f"The {_MAX_COLLISIONS} minutes in which the most schedules begin a run, most first. "
+            f"Schedules with more than {MAX_LISTED_RUNS} runs do not count."
         ),
     ]
     is_complete: Annotated[
@@ -117,6 +117,6 @@ FORECAST = Operation(
     query=ForecastQuery,
     description="How many runs the active schedules plan in each half hour of the next hours (in each three hours if "
     f"`hours` is more than {FORECAST_LENGTH // HOUR}), and in which minutes several of them begin. Permanent schedules "
-    f"plan no times. Of a schedule with more than {MAX_LISTED_RUNS} runs in that time, also those are counted that a "
-    "calendar excludes.",
+    f"plan no times. For a schedule with more than {MAX_LISTED_RUNS} runs in that time, occurrences that a calendar "
+    "excludes are counted, too.",
 )

@@ -118,7 +118,7 @@ class OccurrencesQuery(Parameters):
         start = now if self.scheduled_after is None else self.scheduled_after
         end = LAST_INSTANT if self.scheduled_before is None else self.scheduled_before - 1
         if end < start:
-            reason = "should be in the future, where scheduled_after is left out: the list begins now"
+            reason = "should be in the future if scheduled_after is left out: the list begins now"
             raise ParametersInvalid.of("scheduled_before", reason, FaultCode.CONFLICT)
         return start, end
 
@@ -132,13 +132,13 @@ class RunListQuery(Parameters):
         tuple[RunStatus, ...],
         BeforeValidator(_statuses),
         WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [each.value for each in RunStatus]}}),
-        Field(description="Only runs of one of these; may be repeated."),
+        Field(description="Only runs with this status; may be repeated."),
     ] = ()
     scheduled_after: Annotated[
         _Instant,
         Field(
             description="Only runs that were scheduled for this time or later; the schedule's creation if left out. "
-            "Runs by request and of backfills by when they were due."
+            "For requested runs and backfills, their due time counts."
         ),
     ] = None
     scheduled_before: Annotated[
@@ -262,7 +262,7 @@ PAUSE_BY_TAG = filter_action(
     "pauseSchedulesByTag",
     "POST /v1/schedules/pause",
     "Pause all active schedules with some tags",
-    "Answered 200 if done within about a second; otherwise 202, and a bulk operation does the rest.",
+    "The response is 200 if all is done within about a second; otherwise 202, and a bulk operation does the rest.",
     bodies.SchedulesByTag,
 )
 RESUME_BY_TAG = filter_action(
@@ -278,7 +278,7 @@ RUN = Operation(
     "Run a schedule's task now",
     NEW_TASK,
     description="Creates one task at once, even if the schedule is paused; it may be due later, and have another "
-    "payload. Its timing does not change. Like any run, the task does not begin if the schedule is deleted before.",
+    "payload. Its timing does not change. Like any run, the task does not begin if the schedule is deleted first.",
     body=bodies.ScheduleRunRequest,
     headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
@@ -329,9 +329,9 @@ UPDATE_OCCURRENCE = Operation(
     "POST /v1/schedules/{name}/occurrences/update",
     "Skip, move or run early one occurrence",
     _SCHEDULE.but("The schedule after the change."),
-    description="Changes one occurrence that is to come, and nothing else. One that is due within seconds has a task: "
-    "change that. Another timing drops the changes of occurrences that it does not have. Repeating the request changes "
-    "nothing.",
+    description="Changes one occurrence that is to come, and nothing else. An occurrence that is due within seconds "
+    "already has a task: change that instead. A new timing drops the changes of occurrences that it does not have. "
+    "Repeating the request changes nothing.",
     body=bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),
     errors=_CHANGED,
@@ -353,7 +353,8 @@ LIST_EVENTS = Operation(
     "List the events of a schedule",
     Returns(responses.ScheduleEventList, "The events, oldest first."),
     description="Its creation, and what users and the system did to it since, by whom and why. The latest "
-    f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. What became of its occurrences are its runs.",
+    f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. The outcomes of its occurrences are listed "
+    "as its runs.",
 )
 LIST_CALENDARS = Operation(
     "listCalendars",

@@ -89,14 +89,14 @@ class OccurrenceList(TypedDict):
     complete_since: Annotated[
         Instant,
         Field(
-            description="When the schedule was last changed, paused or resumed: from there on, every occurrence is "
-            "listed. Of those before only the ones whose tasks are kept; `listScheduleRuns` has more, page by page."
+            description="When the schedule was last changed, paused or resumed: from then on, every occurrence is "
+            "listed. Earlier ones are listed only if their tasks are kept; `listScheduleRuns` has more, page by page."
         ),
     ]
 
 
 class ChangedOccurrenceResponse(TypedDict):
-    """An occurrence that was skipped or moved by itself."""
+    """An occurrence that was individually skipped or moved."""
 
     scheduled_at: Annotated[Instant, Field(description="The time that the timing gives.")]
     due_at: Annotated[Instant | None, Field(description="When it runs instead; null if it is skipped.")]
@@ -125,14 +125,14 @@ class BackfillResponse(TypedDict):
     scheduled_after: Annotated[Instant, Field(description="Start of the period, inclusive.")]
     scheduled_before: Annotated[Instant, Field(description="End of the period, exclusive.")]
     per_minute: int
-    only_missing: Annotated[bool, Field(description="Whether occurrences that have a run already are passed over.")]
+    only_missing: Annotated[bool, Field(description="Whether occurrences that already have a run are passed over.")]
     overlap: Annotated[
         Literal["allow_all", "buffer_all"], Field(description="Whether its runs wait for other runs of the schedule.")
     ]
     occurrences: Annotated[int, Field(description="Number of occurrences in the period, with those that do not run.")]
     runs_started: Annotated[int, Field(description="Number of runs that were started.")]
     runs_known: Annotated[
-        int, Field(description="Number of occurrences that were passed over, for they have a run already.")
+        int, Field(description="Number of occurrences that were passed over because they already have a run.")
     ]
     finished_at: Annotated[
         Instant | None,
@@ -200,7 +200,7 @@ class ScheduleSummary(TypedDict):
     ]
     expect_duration_factor: Annotated[
         float | None,
-        Field(description="Times the median that a run may take before it is notified; null for none."),
+        Field(description="How many times the median a run may take before a notice is sent; null for none."),
     ]
     expectation: Annotated[
         ExpectationResponse | None,
@@ -226,8 +226,8 @@ class ScheduleSummary(TypedDict):
     runs_started: Annotated[
         int,
         Field(
-            description="Number of runs that have started, without those of backfills. With `overlap` `allow_all` and "
-            "no `remaining_runs`: of runs whose time has come and that a pause or a change has not dropped."
+            description="Number of runs that have started, without those of backfills. With `overlap` `allow_all` "
+            "and no `remaining_runs`: number of runs that were due and that no pause or change has dropped."
         ),
     ]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
@@ -253,7 +253,9 @@ class ScheduleResponse(ScheduleSummary):
     ]
     changed_occurrences: Annotated[
         Sequence[ChangedOccurrenceResponse],
-        Field(description="Occurrences that were skipped or moved by themselves: those to come, and the latest past."),
+        Field(
+            description="Occurrences that were individually skipped or moved: those to come, and the latest past ones."
+        ),
     ]
     estimate: NotRequired[
         Annotated[
@@ -298,15 +300,15 @@ class AppliedRunsWindow(TypedDict):
     complete_since: Annotated[
         Instant,
         Field(
-            description="From there on, every occurrence is listed. Before it, when the schedule was another one, "
-            "occurrences without a task are listed only as far as `skipped_runs` of the schedule has them."
+            description="From then on, every occurrence is listed. Before that, when the schedule was different, "
+            "occurrences without a task are listed only if `skipped_runs` of the schedule has them."
         ),
     ]
     tasks_kept_since: Annotated[
         Instant,
         Field(
-            description="Tasks that ended before it may be gone: their runs are listed as `expired`, without task and "
-            "outcome, or from before `complete_since` not at all."
+            description="Tasks that ended before it may be gone: their runs are listed as `expired`, without task "
+            "and outcome; those from before `complete_since` are not listed."
         ),
     ]
     is_archived: Annotated[

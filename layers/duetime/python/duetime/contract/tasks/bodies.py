@@ -97,7 +97,7 @@ UniqueKey = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_UNIQUE_KEY_LENGTH}}}$",
-        description="The key, among the owner's; `unique` and `debounce` share them.",
+        description="The key, among the owner's unique keys; `unique` and `debounce` share them.",
         examples=["customer-17"],
     ),
 ]
@@ -188,7 +188,7 @@ class TaskUniqueness(Body):
         OrderKey | None,
         Field(
             description="Makes it wait for the outcome of the task that was created before it with the same key, "
-            "retries included, also if that is due later; null for none."
+            "retries included, even if that task is due later; null for none."
         ),
     ] = None
     parent_task_id: ParentTaskId | None = None

@@ -93,7 +93,7 @@ def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
         fields["due_at"] = body.due_at
     if "delay_seconds" in given:
         fields["delay"] = delay_of(body)
-    # Given options that have the value that they have anyway.
+    # Options that were explicitly given their default value.
     explicit = [name for name in _DEFAULTED & given if fields[name] == _DEFAULTS[name]]
     return TaskSpec(type=body.type, explicit=frozenset(explicit), **fields)
 
@@ -267,7 +267,7 @@ def _upload_of(body: TaskCreate, place: Place) -> str | None:
 
 
 def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
-    """A payload that represents bytes, in stored form; their content type is stored also if it is the default.
+    """A payload that represents bytes, in stored form; their content type is stored even if it is the default.
 
     Raises:
         FieldsInvalid: it has other fields, is not base64, or has too many bytes.

@@ -178,8 +178,8 @@ FairKey = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_FAIR_KEY_LENGTH}}}$",
-        description="When more tasks are due than workers are free, tasks of other keys do not wait behind those of a "
-        "key that has many. It limits nothing. Null for none: the tasks without a key count as one.",
+        description="When more tasks are due than workers are free, tasks of other keys do not wait behind a key "
+        "that has many tasks. It limits nothing. Null for none: all tasks without a key count as one key.",
         examples=["customer-17"],
     ),
 ]
@@ -189,7 +189,7 @@ FairWeight = Annotated[
         ge=1,
         le=MAX_FAIR_WEIGHT,
         description="While several keys have many tasks, one with weight 3 starts about three times as many as one "
-        "with weight 1. Without a `fair_key` it means nothing.",
+        "with weight 1. It has no effect without a `fair_key`.",
     ),
 ]
 MaxDurationSeconds = Annotated[
@@ -280,7 +280,7 @@ ParentTaskId = Annotated[
     AfterValidator(_task_id),
     Field(
         description="The task that starts it, one of the owner's: lists and cancellations can follow the reference. "
-        "Requests by `context.client` of a handler have it already.",
+        "Requests by `context.client` of a handler set it already.",
         examples=["01KB8Z4QYJ0000GH3V5TZK7M2P"],
     ),
 ]

@@ -72,7 +72,7 @@ class TaskHistoryEventResponse(TypedDict):
     ]
     bulk_operation_id: Annotated[
         str | None,
-        Field(description="The bulk operation that did it. One that was completed at once is not stored by itself."),
+        Field(description="The bulk operation that did it. One that was completed at once is not stored separately."),
     ]
     attempt: Annotated[int | None, Field(description="Number of the attempt.")]
     fence: Annotated[int | None, Field(description="Fence of the attempt.")]

@@ -1,4 +1,4 @@
-"""Events that create or cancel tasks, in EventBridge's format or brought to it; and tasks as their detail."""
+"""Events that create or cancel tasks, in EventBridge's format or converted to it; and tasks as their detail."""
 
 from __future__ import annotations
 

@@ -374,8 +374,8 @@ DELETE = Operation(
     Returns(None, "The task is deleted.", status=204),
     description="One that has not started is cancelled first. A task that runs, or whose end is not followed up "
     "yet, is a conflict: cancel it, and wait for its end. A topology is deleted with all of its nodes, as by "
-    "`deleteTopology`; a node by itself is a conflict. "
-    "Nothing makes a deleted task again, not even its creation repeated with its idempotency key.",
+    "`deleteTopology`; a single node is a conflict. "
+    "A deleted task is never created again, not even by repeating its creation with its idempotency key.",
     headers=(IF_MATCH,),
     errors=CHANGED,
 )

@@ -275,7 +275,8 @@ class ListedQuery(Parameters, TaskConditions):
         Args:
             examined: number of tasks that were read for the page.
             after: the last of them; `None` if there are no more.
-            changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
+            changed_at: when the latest change was made that the lists contain; `None` if the page was read from
+                records.
             count: how many tasks match; `None` if it was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
@@ -381,7 +382,7 @@ class UpdateQuery(Parameters):
 
 
 class EstimateQuery(Parameters):
-    """Parameters of requests that create many tasks, or will."""
+    """Parameters of requests that create many tasks, now or later."""
 
     estimate: Annotated[
         Flag,

@@ -56,7 +56,7 @@ class ResponseOptionsResponse(TypedDict):
 class CallBatchResponse(TypedDict):
     """How tasks share calls of an endpoint."""
 
-    max_size: Annotated[int, Field(description="Most tasks of one call.")]
+    max_size: Annotated[int, Field(description="Maximum number of tasks in one call.")]
     max_wait_seconds: Annotated[float, Field(description="How long the first task may wait for others.")]
 
 
@@ -118,7 +118,7 @@ class ApprovalTargetResponse(TypedDict):
     """A person who approves or rejects the task."""
 
     kind: Literal["approval"]
-    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    timeout_seconds: Annotated[int, Field(description="How long it waits after its due time.")]
     on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
 
 
@@ -128,7 +128,7 @@ class EventTargetResponse(TypedDict):
     kind: Literal["wait_for_event"]
     event: Annotated[str, Field(description="Name of the event.")]
     key: Annotated[str, Field(description="Distinguishes events with the same name; empty for none.")]
-    timeout_seconds: Annotated[int, Field(description="How long after it is due it waits.")]
+    timeout_seconds: Annotated[int, Field(description="How long it waits after its due time.")]
     lookback_seconds: Annotated[
         int, Field(description="How long before the creation of the task the signal may have been sent.")
     ]
@@ -350,8 +350,10 @@ class CostEstimateResponse(TypedDict):
     days: Annotated[int | None, Field(description="For a schedule, the number of counted days; otherwise null.")]
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
     left_out: Annotated[Sequence[str], Field(description="Parts of the request that cannot be estimated.")]
-    region: Annotated[str, Field(description="The region of the prices: `us-east-1` where the table lacks another.")]
-    prices_as_of: Annotated[str, Field(description="The day that the prices are of.")]
+    region: Annotated[
+        str, Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's.")
+    ]
+    prices_as_of: Annotated[str, Field(description="The date of the prices.")]
 
 
 Estimate = Annotated[
@@ -587,8 +589,8 @@ class AppliedList(TypedDict):
     last_change_at: Annotated[
         Instant | None,
         Field(
-            description="When the last change was made that the lists contain, to within ten seconds: they follow each "
-            "change of your tasks after some seconds. It stays the same while nothing changes. Null if the page was "
+            description="When the latest change was made that the lists contain, to within ten seconds: lists follow "
+            "changes of your tasks after some seconds. It stays the same while nothing changes. Null if the page was "
             "read from the tasks themselves."
         ),
     ]
@@ -611,8 +613,8 @@ class AttemptErrorResponse(TaskErrorResponse):
     traceback: Annotated[
         str | None,
         Field(
-            description="Traceback of what a Python handler raised, the last part of it and without what looks like a "
-            "secret; of the last failed attempt only, null for others."
+            description="The last part of the traceback of a Python handler, with what looks like a secret redacted; "
+            "only for the last failed attempt, null for others."
         ),
     ]
 

@@ -56,7 +56,7 @@ TargetKind = Literal[
     "glue",
 ]
 ApprovalSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for a decision.")
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long it waits for a decision after its due time.")
 ]
 EventName = Annotated[
     str,
@@ -74,7 +74,7 @@ EventKey = Annotated[
     AfterValidator(printable),
 ]
 EventSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long after it is due it waits for the event.")
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long it waits for the event after its due time.")
 ]
 LookbackSeconds = Annotated[
     int,
@@ -477,7 +477,7 @@ class ResponseOptions(Body):
     )
     when_larger: Annotated[
         Literal["fail", "truncate"],
-        Field(description="Whether a larger body fails the task, or is cut off, and is a text then."),
+        Field(description="Whether a larger body fails the task, or is cut off and becomes text."),
     ] = "fail"
 
 
@@ -494,7 +494,10 @@ class CallBatch(Body):
     """How tasks share calls: one request for several due tasks, and a response with an outcome for each."""
 
     max_size: Annotated[
-        int, Field(ge=1, le=MAX_HANDLER_BATCH, description="Most tasks of one call; all are of one delivery.")
+        int,
+        Field(
+            ge=1, le=MAX_HANDLER_BATCH, description="Maximum number of tasks in one call; all are from one delivery."
+        ),
     ] = DEFAULT_BATCH_SIZE
     max_wait_seconds: Annotated[
         float,
@@ -529,7 +532,9 @@ class HttpTarget(Body):
     ] = None
     batch: Annotated[
         CallBatch | None,
-        Field(description="How its tasks share calls, without `phases` and a request of your own; null: they do not."),
+        Field(
+            description="How its tasks share calls; null if they do not. Not with `phases` or a request of your own."
+        ),
     ] = None
 
 
@@ -553,7 +558,10 @@ class TopologyTarget(Body):
     kind: Literal["topology"]
     definition: Annotated[
         DefinitionRun | None,
-        Field(description="A topology definition, whose graph is run. The payload is left out then, and becomes it."),
+        Field(
+            description="A topology definition, whose graph is run. The payload is left out then, and becomes that "
+            "graph."
+        ),
     ] = None
 
 

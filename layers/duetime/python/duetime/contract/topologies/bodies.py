@@ -167,8 +167,8 @@ class TopologyRetry(TaskAction):
         Field(
             default_factory=list,
             max_length=MAX_RERUN_NODES,
-            description="Nodes that run again with all that depend on them, directly or not, besides what has failed; "
-            "also of a topology that has succeeded. Empty for what has failed only.",
+            description="Nodes to run again, with all that depend on them, directly or indirectly, in addition to "
+            "what has failed; possible even if the topology has succeeded. Empty: only what has failed.",
         ),
         AfterValidator(each_once),
     ]

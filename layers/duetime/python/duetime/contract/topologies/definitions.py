@@ -444,8 +444,8 @@ RUN = Operation(
     "POST /v1/topologies/definitions/{name}/runs",
     "Run a topology definition",
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph with the parameters."),
-    description="Creates a topology of the graph of the latest version, or of another one, with these values for its "
-    'parameters. A schedule, or any task, runs a definition by its target: `{"kind": "topology", '
+    description="Creates a topology from the graph of the latest version, or of another one, with these values for "
+    'its parameters. A schedule, or any task, runs a definition by its target: `{"kind": "topology", '
     '"definition": {"name": …, "parameters": {…}}}`.',
     kept=KEPT_TASK,
     body=TopologyRunCreate,

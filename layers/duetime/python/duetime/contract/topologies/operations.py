@@ -255,8 +255,8 @@ LIST_NODES = Operation(
     "GET /v1/topologies/{topology_id}/nodes",
     "List the nodes of a topology",
     Returns(TopologyNodePage, "A page of nodes, in the order of the graph."),
-    description="Only the nodes of the page are read: for large topologies, of which `getTopology` takes long, as its "
-    "progress, its counts and its critical path need all of them.",
+    description="Reads only the nodes of the page. Use it for large topologies, for which `getTopology` is slow, "
+    "because progress, counts and the critical path need all nodes.",
     query=NodeListQuery,
     errors=(errors.ContentExpired,),
 )
@@ -291,9 +291,9 @@ RETRY = replace(
         "retry",
         "Retry a topology",
         "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run "
-        "again as new tasks. With `nodes`, those run again, too, with all that depends on them, also if the topology "
-        "has succeeded. Repeating the request changes nothing while it runs; without `nodes` also later, unless it has "
-        "failed again. Repeat one with `nodes` under `If-Match`.",
+        "again as new tasks. With `nodes`, those run again, too, with all that depends on them, even if the topology "
+        "has succeeded. Repeating the request changes nothing while the topology runs; without `nodes`, it changes "
+        "nothing later either, unless it has failed again. Repeat a request with `nodes` under `If-Match`.",
         also=(errors.ContentExpired, errors.UniqueKeyHeld),
     ),
     body=TopologyRetry,
