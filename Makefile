@@ -164,7 +164,7 @@ lock: $(VENV)/.uv ## update the pinned versions in constraints.txt (UPGRADE=1: n
 		$(if $(UPGRADE),--upgrade) --quiet --output-file constraints.txt
 	@grep '^uv==' constraints.txt > /dev/null
 
-sbom: $(SUPPLY)/.installed ## write CycloneDX documents of what is deployed, with licences, to build/sbom (ENV=local)
+sbom: $(SUPPLY)/.installed ## write CycloneDX documents of what is deployed, with licenses, to build/sbom (ENV=local)
 	@$(BIN)/python -m infra.supply_chain $(if $(ENV),--env $(ENV))
 
 audit: $(SUPPLY)/.installed ## look up known vulnerabilities of what is deployed; needs PyPI (ENV=local)

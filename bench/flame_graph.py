@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _ROW, _LETTER, _LEAST, _SHORTEST = 1200, 17, 6.7, 2.0, 3
 _OTHERS = "#d5d9e0"
-_COLOURS = {"duetime": "#8ab4f8", "pydantic": "#c7a6f0", "botocore": "#e3c48b"}
+_COLORS = {"duetime": "#8ab4f8", "pydantic": "#c7a6f0", "botocore": "#e3c48b"}
 _LEGEND = {"duetime": "duetime", "pydantic": "pydantic", "botocore": "the AWS SDK", "": "Python and others"}
 
 
@@ -88,8 +88,8 @@ def _bars(at: Frame, left: float, row: int, scale: float) -> Iterator[_Bar]:
 def _legend() -> Iterator[str]:
     for number, (package, label) in enumerate(_LEGEND.items()):
         x = 4 + 180 * number
-        colour = _COLOURS.get(package, _OTHERS)
-        yield f'<rect x="{x}" y="{_ROW + 2}" width="12" height="12" fill="{colour}"/>'
+        color = _COLORS.get(package, _OTHERS)
+        yield f'<rect x="{x}" y="{_ROW + 2}" width="12" height="12" fill="{color}"/>'
         yield f'<text x="{x + 17}" y="{2 * _ROW - 5}">{label}</text>'
 
 
@@ -97,10 +97,10 @@ def _drawn(bar: _Bar, y: int) -> str:
     fits = bar.name[: int(bar.width / _LETTER)]
     text = f'<text x="{bar.left + 2:.0f}" y="{y + 12}">{escape(fits)}</text>' if len(fits) >= _SHORTEST else ""
     share = f"<title>{escape(bar.name)}: {bar.width / _WIDTH:.1%}</title>"
-    box = f'x="{bar.left:.1f}" y="{y}" width="{bar.width:.1f}" height="{_ROW - 1}" fill="{_colour(bar.name)}"'
+    box = f'x="{bar.left:.1f}" y="{y}" width="{bar.width:.1f}" height="{_ROW - 1}" fill="{_color(bar.name)}"'
     return f"<g>{share}<rect {box}/>{text}</g>"
 
 
-def _colour(name: str) -> str:
+def _color(name: str) -> str:
     path = name.rpartition("(")[2]
-    return next((colour for package, colour in _COLOURS.items() if path.startswith(package)), _OTHERS)
+    return next((color for package, color in _COLORS.items() if path.startswith(package)), _OTHERS)

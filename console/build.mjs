@@ -32,14 +32,14 @@ function finish({ metafile }) {
     .replace("main.css", cssBundle.split("/").pop());
   writeFileSync(join(output, "index.html"), page);
   writeFileSync(join(output, "icon.svg"), readFileSync(join(import.meta.dirname, "src", "icon.svg")));
-  writeFileSync(join(output, "licences.txt"), licences());
+  writeFileSync(join(output, "licenses.txt"), licenses());
   for (const name of readdirSync(output)) {
     if (!name.endsWith(".gz")) writeFileSync(join(output, `${name}.gz`), gzipSync(readFileSync(join(output, name)), { level: 9 }));
   }
 }
 
-/** The licences of the libraries that are in the bundle. */
-function licences() {
+/** The licenses of the libraries that are in the bundle. */
+function licenses() {
   const { dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8"));
   const texts = [...Object.keys(dependencies), "@preact/signals-core"].map(
     (name) => `${name}\n\n${readFileSync(join(import.meta.dirname, "node_modules", name, "LICENSE"), "utf8")}`,

@@ -1,1 +1,1 @@
-"""Load tests: the capacity of one machine's stack, and its behaviour under overload."""
+"""Load tests: the capacity of one machine's stack, and its behavior under overload."""

@@ -1,7 +1,7 @@
 """A cohort model: the tasks due in one step are represented by their number, and so are workers.
 
 In every step, the number of tasks that start is limited by due tasks, free workers and write units. Differences between
-tasks, partitions and workers are not modelled; every batch is full and takes the same time. The model shows which
+tasks, partitions and workers are not modeled; every batch is full and takes the same time. The model shows which
 resource is exhausted and when, but not the small delays of a quiet system, which are added from a measured
 distribution.
 """

@@ -3,7 +3,7 @@
 A group is noisy while it has more than a tenth of the messages in flight, and at least 30. Messages of other groups are
 delivered first, the oldest before the others; then those of the noisy group with the fewest in flight (Source: SQS
 Developer Guide, "How Amazon SQS fair queues work"). Real queues decide so approximately; they also consider the share
-of the processing time, and a group stays noisy until its backlog is gone, which both favour the other groups.
+of the processing time, and a group stays noisy until its backlog is gone, which both favor the other groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AWS Signature Version 4 for a deployment whose API authorises with IAM (extra `aws`)."""
+"""AWS Signature Version 4 for a deployment whose API authorizes with IAM (extra `aws`)."""
 
 from __future__ import annotations
 

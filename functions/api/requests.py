@@ -473,8 +473,8 @@ def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[An
     """Reject a condition that the operation does not check, as its sender relies on it."""
     if operation.is_safe:
         return
-    honoured = {header.name for header in operation.headers}
-    ignored = [name for name in declared.CONDITIONS if name not in honoured and header_of(event, name) is not None]
+    honored = {header.name for header in operation.headers}
+    ignored = [name for name in declared.CONDITIONS if name not in honored and header_of(event, name) is not None]
     if ignored:
         reason = f"is not supported by {operation.id}: it would not be checked, so the request was not carried out"
         raise ParametersInvalid(Fault(name, reason, FaultCode.UNSUPPORTED) for name in ignored)

@@ -1,1 +1,1 @@
-"""Versions, licences and known vulnerabilities of the deployed packages: `make sbom` and `make audit`."""
+"""Versions, licenses and known vulnerabilities of the deployed packages: `make sbom` and `make audit`."""

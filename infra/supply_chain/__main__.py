@@ -53,7 +53,7 @@ def pinned(folders: Sequence[Path]) -> list[str]:
 
 
 def write_python_sbom(folders: Sequence[Path], path: Path) -> None:
-    """Write a CycloneDX document of the distributions in folders, with their declared licences.
+    """Write a CycloneDX document of the distributions in folders, with their declared licenses.
 
     Raises:
         ToolFailed: the tool cannot read them.
@@ -97,13 +97,13 @@ def audit(requirements: Sequence[str]) -> None:
 
 
 def summary(path: Path) -> str:
-    """The components of a document with their licences, one a line."""
+    """The components of a document with their licenses, one a line."""
     document: dict[str, Any] = json.loads(path.read_text())
-    lines = (f"{each['name']} {each['version']}: {_licences(each)}" for each in document["components"])
+    lines = (f"{each['name']} {each['version']}: {_licenses(each)}" for each in document["components"])
     return "\n".join(sorted(lines, key=str.lower))
 
 
-def _licences(component: dict[str, Any]) -> str:
+def _licenses(component: dict[str, Any]) -> str:
     found = component.get("licenses", [])
     names = [each.get("expression") or each["license"].get("id") or each["license"]["name"] for each in found]
     return ", ".join(dict.fromkeys(names)) or "none declared"

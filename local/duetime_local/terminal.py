@@ -36,7 +36,7 @@ class Display:
     """Steps, a progress bar and the result, on one console."""
 
     def __init__(self, console: Console | None = None) -> None:
-        # Without highlighting, because rich would colour every number and path.
+        # Without highlighting, because rich would color every number and path.
         self._console = console or Console(highlight=False)
 
     @contextmanager

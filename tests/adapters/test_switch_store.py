@@ -49,7 +49,7 @@ def test_of_two_changes_of_one_version_one_is_refused(switch_store: SwitchStore)
 
 
 def test_a_save_that_is_sent_again_is_a_success(switch_store: SwitchStore) -> None:
-    """A repeated save is recognised by its nonce and written once."""
+    """A repeated save is recognized by its nonce and written once."""
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.save(Switches({STOP.key: STOP}), "one")
     assert switch_store.read(consistent=True).operators.version == 1

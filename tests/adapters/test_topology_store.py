@@ -42,7 +42,7 @@ def test_only_the_version_that_was_read_is_replaced(topology_store: TopologyStor
 
 
 def test_an_edge_counts_once_as_what_it_was_first(topology_store: TopologyStore) -> None:
-    """A repeated edge changes nothing, and is recognised by a stable chunk."""
+    """A repeated edge changes nothing, and is recognized by a stable chunk."""
     before, after = topology_store.add_edges(NODE, 3, {1: Outcome.FAILED}, LATER)
     assert (before, after) == (Chunk(3), Chunk(3, failed=frozenset({1})))
     assert topology_store.add_edges(NODE, 3, {1: Outcome.SUCCEEDED}, LATER) == (after, after)

@@ -171,8 +171,8 @@ def test_get_reads_a_task_with_its_version(client: Client) -> None:
 def test_a_field_of_a_newer_api_is_kept(client: Client, deployment: Deployment) -> None:
     """A task with an unknown field is read, and the field is in its document."""
     created = client.tasks.create("report")
-    deployment.tasks[created.id]["colour"] = "blue"
-    assert client.tasks.get(created.id).document["colour"] == "blue"
+    deployment.tasks[created.id]["color"] = "blue"
+    assert client.tasks.get(created.id).document["color"] == "blue"
 
 
 def test_an_id_stays_one_segment_of_the_address(client: Client, deployment: Deployment) -> None:

@@ -199,7 +199,7 @@ def test_sums_are_shown_as_a_table(duetime: Run, deployment: Deployment) -> None
     shown = duetime("cost", "sum").stdout
     assert ["report", "3", "4", "0.000024", "8.00"] in [line.split() for line in shown.splitlines()]
     assert "0.000027 dollars in all" in shown
-    result = duetime("cost", "sum", "--by", "colour")
+    result = duetime("cost", "sum", "--by", "color")
     assert result.exit_code == 2
-    assert "colour" in result.stderr
+    assert "color" in result.stderr
     assert len(deployment.received) == 1

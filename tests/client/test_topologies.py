@@ -85,7 +85,7 @@ def picture(nodes: Mapping[str, Mapping[str, Any]], width: int = 80, height: int
 
 
 def plain(text: str) -> str:
-    """The screen's text, without colours."""
+    """The screen's text, without colors."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
@@ -243,7 +243,7 @@ def test_an_answer_that_is_none_is_an_error(duetime: Run, deployment: GraphDeplo
         ),
         ({"nodes": {"a": {"type": "x", "depnds_on": []}}}, "nodes.a.depnds_on: is not a field"),
         ({"nodes": {"a": {"type": "x", "due_at": "2030-01-01T00:00:00Z"}}}, "nodes.a.due_at: is not a field"),
-        ({"nodes": {"a": {"type": "x"}}, "on_failure": "stop", "colour": 1}, "colour: is not a field"),
+        ({"nodes": {"a": {"type": "x"}}, "on_failure": "stop", "color": 1}, "color: is not a field"),
         ({"nodes": {"a": {"type": "x"}}, "\x1b[2J": 1}, "'\\x1b[2J': is not a field"),
         ({"nodes": {"a": {"type": "x", "\ud800": 1}}}, "nodes.a.'\\ud800': is not a field"),
         ({"nodes": {"\x1b]0;x\x07": {"type": "x"}}}, "nodes: the name '\\x1b]0;x\\x07' should be letters"),
@@ -324,7 +324,7 @@ def test_a_picture_fits_its_screen() -> None:
 
 
 def test_a_long_chain_is_shown_around_what_runs() -> None:
-    """Earlier and later levels are summarised."""
+    """Earlier and later levels are summarized."""
     states = ["succeeded"] * 150 + ["running"] + ["blocked"] * 149
     chain = {f"c{n}": {"depends_on": [f"c{n - 1}"] if n else [], "state": states[n]} for n in range(300)}
     lines = picture(chain)

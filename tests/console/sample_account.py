@@ -123,7 +123,7 @@ def _calendars(world: World) -> None:
         "2027-03-29": "Easter Monday",
         "2027-05-03": "Early May bank holiday",
     }
-    move = {"start": "2027-02-08T18:00:00Z", "end": "2027-02-12T06:00:00Z", "reason": "data centre move"}
+    move = {"start": "2027-02-08T18:00:00Z", "end": "2027-02-12T06:00:00Z", "reason": "data center move"}
     holidays = {"timezone": "Europe/London", "dates": dates, "weekdays": ["sat", "sun"], "spans": [move]}
     world.ask("PUT", "/v1/calendars/uk-holidays", holidays)
     trading = {"start": "09:30", "end": "16:00", "weekdays": ["mon", "tue", "wed", "thu", "fri"], "label": "open"}

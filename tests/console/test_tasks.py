@@ -93,7 +93,7 @@ def test_a_failed_task_is_run_again_with_another_payload(console: Console, faili
 
 
 def test_attempts_are_numbered_over_the_runs_of_a_task(console: Console, failing: World) -> None:
-    """A task that was run again has two first attempts, each labelled with its run."""
+    """A task that was run again has two first attempts, each labeled with its run."""
     task_id = failing.create(type=PLAIN, payload={"fail": True}, retry={"max_attempts": 1})
     failing.run(5 * SECOND)
     page = console.open(f"/tasks/{task_id}")

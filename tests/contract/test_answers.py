@@ -113,7 +113,7 @@ def test_contents_are_answered_as_they_are_stored(value: Any) -> None:  # noqa: 
 
 
 def test_a_task_of_a_schedule_says_which_occurrence_it_is() -> None:
-    """The response has the schedule's name and revision, the nominal and neighbouring times, and the cause."""
+    """The response has the schedule's name and revision, the nominal and neighboring times, and the cause."""
     occurrence = entry(
         task(schedule_ref=ScheduleRef("nightly", 3, NOW, Cause.BACKFILL, "abc", reports=True, previous=NOW - 1_000))
     )

@@ -156,7 +156,7 @@ def test_what_only_answers_have_is_read_only() -> None:
         ("Tags", "tags"),
         ("args", "payload"),
         ("timeout", "timeout_seconds"),
-        ("colour", None),
+        ("color", None),
         ("x", None),
         ("", None),
         ("k" * 500, None),

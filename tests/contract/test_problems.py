@@ -34,7 +34,7 @@ def test_codes_and_statuses_belong_together() -> None:
 
 
 def test_a_field_is_named_in_a_problem() -> None:
-    """Faults found by the domain are listed by field and reason, and summarised in the detail."""
+    """Faults found by the domain are listed by field and reason, and summarized in the detail."""
     problem = problem_of(FieldInvalid("due_at", "is more than ten years ahead"), INSTANCE)
     assert problem["status"] == 422
     assert problem["errors"] == [{"field": "due_at", "reason": "is more than ten years ahead", "code": "invalid"}]

@@ -66,7 +66,7 @@ def test_ids_are_given_as_one_list() -> None:
 @pytest.mark.parametrize(
     ("raw", "parameter"),
     [
-        ("colour=red", "colour"),
+        ("color=red", "color"),
         ("limit=5&limit=5", "limit"),
         ("limit=0", "limit"),
         ("limit=101", "limit"),

@@ -95,6 +95,6 @@ def test_the_pages_show_commands() -> None:
     """The check above finds commands, and can fail."""
     found = [line for page in COMMANDS_OF_PAGES for line in shown_in(page.read_text(encoding="utf-8"))]
     assert len(found) > 50
-    for wrong in ("tasks remove x", "schedules list --colour red", "tasks cancel --type", "schedules show"):
+    for wrong in ("tasks remove x", "schedules list --color red", "tasks cancel --type", "schedules show"):
         with pytest.raises(USAGE_ERROR):
             check(wrong.split(), whole=True)

@@ -17,7 +17,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize(("service", "arn"), EXAMPLES.items())
 def test_an_arn_has_the_form_of_its_service_only(service: AwsService, arn: str) -> None:
-    """The resources of each service are recognised by their names."""
+    """The resources of each service are recognized by their names."""
     assert service_of(arn) is service
     assert [each for each in AwsService if re.search(arn_pattern(each), arn)] == [service]
 

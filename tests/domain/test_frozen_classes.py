@@ -39,7 +39,7 @@ class Named:
 
 
 @frozen
-class Labelled(Point):
+class Labeled(Point):
     """A class with the fields of another one."""
 
     label: str = "none"
@@ -119,7 +119,7 @@ def test_equality_is_that_of_the_compared_fields_of_one_class() -> None:
     """Instances are equal if their class and all compared fields are, and then have the same hash."""
     assert Point(1, note="a") == Point(1, note="b")
     assert Point(1) != Point(2)
-    assert Point(1) != Labelled(1)
+    assert Point(1) != Labeled(1)
     assert Point(1) != object()
     assert hash(Named(second=3)) == hash(Named(second=3))
     assert len({Nothing(), Nothing(), Named(second=1), Named(second=2)}) == 3
@@ -148,22 +148,22 @@ def test_the_functions_of_dataclasses_accept_it() -> None:
     """`fields`, `replace`, `asdict`, `match` and `inspect.signature` work as with a dataclass."""
     assert replace(Point(1), x=4).total == 6
     assert asdict(Named(second=3)) == {"first": 1, "second": 3}
-    assert [each.name for each in fields(Labelled)][-1] == "label"
+    assert [each.name for each in fields(Labeled)][-1] == "label"
     assert list(inspect.signature(Named).parameters) == ["first", "second"]
-    match Labelled(1, label="a"):
-        case Labelled(x, y):
+    match Labeled(1, label="a"):
+        case Labeled(x, y):
             assert (x, y) == (1, 2)
 
 
-def _pickled(value: Labelled) -> Labelled:
-    read: Labelled = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own
+def _pickled(value: Labeled) -> Labeled:
+    read: Labeled = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own
     return read
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
-def test_it_is_copied_as_a_dataclass_is(copied: Callable[[Labelled], Labelled]) -> None:
+def test_it_is_copied_as_a_dataclass_is(copied: Callable[[Labeled], Labeled]) -> None:
     """Copies have all fields, those of the base class as well, and are as frozen as the original."""
-    original = Labelled(1, tags=["a"], label="b")
+    original = Labeled(1, tags=["a"], label="b")
     made = copied(original)
     assert (made, repr(made), made is original) == (original, repr(original), False)
     with pytest.raises(FrozenInstanceError):

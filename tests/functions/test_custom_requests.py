@@ -155,7 +155,7 @@ def test_the_statuses_of_success_decide(
         ({"Retry-After": "Mon, 23 Nov 2026 07:02:00 GMT", "Date": "Mon, 23 Nov 2026 07:00:30 GMT"}, 90),
     ],
 )
-def test_retry_after_is_honoured(stack: Stack, receiver: Receiver, headers: dict[str, str], seconds: int) -> None:
+def test_retry_after_is_honored(stack: Stack, receiver: Receiver, headers: dict[str, str], seconds: int) -> None:
     """In seconds or as a date, which counts from the response's own: no clock of ours has to agree."""
     receiver.judge = lambda _request: (429, b"")
     receiver.headers = headers

@@ -88,7 +88,7 @@ def event_of(*bodies: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("function", ["worker", "deadletter"])
 def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
-    """Any message is deleted, and its neighbours are processed."""
+    """Any message is deleted, and its neighbors are processed."""
     registered(monkeypatch)
     task = stack.create(TaskSpec("report"))
     good = stack.receive(Priority.NORMAL)
@@ -101,7 +101,7 @@ def test_garbage_among_good_messages_is_let_go(stack: Stack, monkeypatch: pytest
 
 @pytest.mark.parametrize("first", range(0, len(DAMAGES), 6))
 def test_damaged_records_do_not_keep_their_batch(stack: Stack, monkeypatch: pytest.MonkeyPatch, first: int) -> None:
-    """Their messages are kept or deleted; the neighbour runs, and the worker continues."""
+    """Their messages are kept or deleted; the neighbor runs, and the worker continues."""
     registered(monkeypatch)
     bad = [(stack.create(TaskSpec("report")), damage) for damage in DAMAGES[first : first + 6]]
     good = stack.create(TaskSpec("report"))
@@ -134,7 +134,7 @@ def test_an_unreadable_record_is_seldom_tried_again(stack: Stack, monkeypatch: p
 
 
 def test_damaged_records_do_not_stop_the_trigger(stack: Stack) -> None:
-    """Their neighbours in the same shards and minute are sent, and the cursor moves on."""
+    """Their neighbors in the same shards and minute are sent, and the cursor moves on."""
     tasks = [stack.create(TaskSpec("report", delay=8 * MINUTE)) for _ in range(len(DAMAGES) + 8)]
     for task, damage in zip(tasks, DAMAGES, strict=False):
         damaged(stack, task, damage)

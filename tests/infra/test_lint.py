@@ -38,6 +38,6 @@ def test_cloudformation_rules_find_nothing(synthesis_of: Callable[[str], Synthes
 @pytest.mark.slow
 def test_cloudformation_rules_are_checked() -> None:
     """The same check finds a property that does not exist."""
-    queue = {"Type": "AWS::SQS::Queue", "Properties": {"Colour": "red"}}
+    queue = {"Type": "AWS::SQS::Queue", "Properties": {"Color": "red"}}
     (finding,) = findings({"Resources": {"Queue": queue}})
-    assert "Colour" in finding
+    assert "Color" in finding

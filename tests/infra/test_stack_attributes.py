@@ -84,18 +84,18 @@ def test_a_permissions_boundary_holds_for_every_role(layers: Layers, tmp_path: P
 
 
 def test_tags_are_those_of_the_app_and_ours(layers: Layers, tmp_path: Path) -> None:
-    """A cost centre's tag is on billed resources, beside the tags of project and environment."""
+    """A cost center's tag is on billed resources, beside the tags of project and environment."""
     from aws_cdk import Tags
 
     app = new_app(tmp_path)
     stack = add_stack(app, PROD, layers)
-    Tags.of(stack).add("cost-centre", "4711")
+    Tags.of(stack).add("cost-center", "4711")
     template = app.synth().get_stack_artifact(stack.artifact_id).template
     for type_ in ("AWS::Lambda::Function", "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SQS::Queue"):
         made = [each["Properties"]["Tags"] for each in template["Resources"].values() if each["Type"] == type_]
         assert made
         for tags in made:
-            assert {"cost-centre", "project", "environment"} <= {tag["Key"] for tag in tags}
+            assert {"cost-center", "project", "environment"} <= {tag["Key"] for tag in tags}
 
 
 def test_the_api_has_its_own_domain(layers: Layers, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The deployed packages are the pinned ones: each version has hashes, and its licence can be listed."""
+"""The deployed packages are the pinned ones: each version has hashes, and its license can be listed."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_a_layer_takes_a_file_only_with_a_hash_that_was_pinned(wheel: Path, tmp_
     assert pinned([into]) == ["demo==1.0"]
 
 
-def test_a_document_is_summarised_by_licences(tmp_path: Path) -> None:
-    """By expression, id or name, each once; a component without a licence is listed separately."""
-    licences = [
+def test_a_document_is_summarized_by_licenses(tmp_path: Path) -> None:
+    """By expression, id or name, each once; a component without a license is listed separately."""
+    licenses = [
         [{"expression": "MIT OR Apache-2.0"}],
         [{"license": {"id": "MIT"}}, {"license": {"id": "MIT"}}, {"license": {"name": "Own"}}],
         [],
     ]
-    components = [{"name": name, "version": "1", "licenses": each} for name, each in zip("cab", licences, strict=True)]
+    components = [{"name": name, "version": "1", "licenses": each} for name, each in zip("cab", licenses, strict=True)]
     path = tmp_path / "sbom.json"
     path.write_text(json.dumps({"components": components}))
     assert summary(path).splitlines() == ["a 1: MIT, Own", "b 1: none declared", "c 1: MIT OR Apache-2.0"]

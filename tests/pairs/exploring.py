@@ -82,7 +82,7 @@ class Memory:
 
 
 class Exploration:
-    """All interleavings of one pair, except those that only exchange neighbouring calls without common data.
+    """All interleavings of one pair, except those that only exchange neighboring calls without common data.
 
     Attributes:
         runs: the number of interleavings run.

@@ -204,17 +204,17 @@ def _work(function: str, world: World) -> None:
 
 def _listening(world: World) -> None:
     """The same, with targets that run until they get a request."""
-    world.behaviour = "listens"
+    world.behavior = "listens"
     _work("worker", world)
 
 
 def _failing(world: World) -> None:
-    world.behaviour = "fails"
+    world.behavior = "fails"
     _work("worker", world)
 
 
 def _accepting(world: World) -> None:
-    world.behaviour = "accepts"
+    world.behavior = "accepts"
     _work("worker", world)
 
 

@@ -108,12 +108,12 @@ def asked(world: World, verb: str, body: object = None) -> None:
     world.about["version"] = reply.body["version"]
 
 
-def worked(world: World, behaviour: str = "done") -> None:
+def worked(world: World, behavior: str = "done") -> None:
     """Have a worker process due tasks."""
-    world.behaviour = behaviour
+    world.behavior = behavior
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.WORKER.act, world))
-    world.behaviour = "done"
+    world.behavior = "done"
     task = _task_now(world)
     world.about["fence"], world.about["version"] = task.fence, task.version
 
@@ -331,7 +331,7 @@ def worker_lost(world: World) -> None:
         if machine.strand is not None:
             machine.die()
     assert world.run_until(lambda: actor.is_done)
-    world.behaviour = "done"
+    world.behavior = "done"
     world.actors.clear()
     world.time.run_until(world.time.now() + 40 * SECOND)
     world.about["fence"] = _task_now(world).fence
@@ -455,7 +455,7 @@ def recurring_busy(world: World) -> None:
     """The same, with a running occurrence."""
     recurring_due(world)
     world.do(partial(operations.ACCEPTING.act, world))
-    world.behaviour = "done"
+    world.behavior = "done"
 
 
 def recurring_held(world: World) -> None:
@@ -477,7 +477,7 @@ def permanent(world: World) -> None:
     schedule_made(world, permanent={"gap_seconds": 45})
     world.time.run_until(world.time.now() + 2 * SECOND)
     world.do(partial(operations.ACCEPTING.act, world))
-    world.behaviour = "done"
+    world.behavior = "done"
 
 
 def with_calendar(world: World) -> None:
@@ -582,13 +582,13 @@ def topology_failed(world: World) -> None:
     """Its first node has failed, and so has it."""
     once = {"max_attempts": 1}
     topology_begun(world, a={"type": works.PLAIN, "retry": once}, b={"type": works.PLAIN, "depends_on": ["a"]})
-    world.behaviour = "fails"
+    world.behavior = "fails"
     for _ in range(20):
         world.do(partial(operations.WORKER.act, world))
         world.time.run_until(world.time.now() + 30 * SECOND)
         if _task_now(world).finished_at is not None:
             break
-    world.behaviour = "done"
+    world.behavior = "done"
     world.time.run_until(world.time.now() + MINUTE)
     world.do(partial(operations.TRIGGER.act, world))
     state_is(world, "failed")

@@ -198,7 +198,7 @@ class World(FaultSimulation):
 
     Attributes:
         about: ids and other facts of the subject; `ends` is how it must end unless a user ends it.
-        behaviour: the behaviour of targets, by the name of a method.
+        behavior: the behavior of targets, by the name of a method.
         actors: the two operations.
     """
 
@@ -215,7 +215,7 @@ class World(FaultSimulation):
         self.environ[Variable.SHARDS] = "1"
         self.before_call = self._before
         self.about: dict[str, Any] = {}
-        self.behaviour = "done"
+        self.behavior = "done"
         self.actors: list[Actor] = []
         self.leases: dict[str, Leased] = {}
         self._has_checked = False
@@ -389,7 +389,7 @@ class World(FaultSimulation):
 
     def settle(self) -> None:
         """Let everything end: ticks, workers, a pull worker; paused work continues."""
-        self.behaviour = "done"
+        self.behavior = "done"
         self.calm_at = self.time.now() if self.faulty else None
         self.received_from = self.time.now()
         # Work begun earlier began when the pair started it: it says nothing about usual delays.
@@ -596,11 +596,11 @@ class World(FaultSimulation):
             if not strand.done:
                 self.time.nudge(strand)
 
-    # The behaviour of targets.
+    # The behavior of targets.
 
     def _behave(self, phase: str, context: Context | Asked) -> object:
         if phase == "run":
-            return getattr(self, f"_{self.behaviour}")(context)
+            return getattr(self, f"_{self.behavior}")(context)
         return "done"
 
     def _done(self, _context: Context | Asked) -> object:

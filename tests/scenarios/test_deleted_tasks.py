@@ -72,7 +72,7 @@ def test_a_repeat_of_its_creation_does_not_make_it_again() -> None:
 
 
 def test_a_lost_answer_of_the_deletion_does_no_harm() -> None:
-    """The write was applied although its response was lost: it is sent again, and recognised."""
+    """The write was applied although its response was lost: it is sent again, and recognized."""
     with Scenario() as scenario:
         task = created(scenario)
         path = f"/v1/tasks/{task['id']}"

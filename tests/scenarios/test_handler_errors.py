@@ -70,7 +70,7 @@ BASE_ERRORS = [
 
 
 def raising(error: BaseException, phase: str = "run", times: int = 99) -> Callable[[str, Any], str]:
-    """The behaviour of a target that raises in one of its phases, at first this many times."""
+    """The behavior of a target that raises in one of its phases, at first this many times."""
     left = [times]
 
     def behave(called: str, _context: Any) -> str:  # noqa: ANN401 - a handler's or an endpoint's

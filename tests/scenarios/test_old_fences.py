@@ -92,9 +92,9 @@ STATES: dict[str, tuple[str, Callable[[Scenario], Callable[[Context], Any]], str
 @pytest.mark.parametrize("at", STATES)
 def test_an_old_fence_is_refused_at_every_state(at: str, told: str) -> None:
     """The first attempt of a deferred task reports again after the second has replaced it, or has ended."""
-    state, behaviour, asked = STATES[at]
+    state, behavior, asked = STATES[at]
     with Scenario() as scenario:
-        _Second(scenario, behaviour(scenario))
+        _Second(scenario, behavior(scenario))
         body: dict[str, Any] = {"type": UNDONE, "notify_within_seconds": 10, "timeout_seconds": 300}
         retry = {"max_attempts": 5, "initial_seconds": 600}
         task_id = scenario.ask("POST", "/v1/tasks", body | {"retry": retry}).body["id"]

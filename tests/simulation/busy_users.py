@@ -59,7 +59,7 @@ class BusyUsers:
         effects: every call of a target.
         created: ids of the tasks whose creation was acknowledged.
         is_busy: whether users create tasks.
-        behave: the behaviour of a target, by default random.
+        behave: the behavior of a target, by default random.
     """
 
     seed: int

@@ -682,7 +682,7 @@ class FaultSimulation(Account):
             self.environ[Variable.SHARDS] = str(self.shards)
         self.trace("deploy", self.code.value, "shards", self.shards)
 
-    # The behaviour of targets.
+    # The behavior of targets.
 
     def notified(self, notice_id: str, kind: str) -> int:
         """Note a notice posted to its address; return the status of the response."""

@@ -63,7 +63,7 @@ class RestoreSimulation(BusyUsers, Account):
     Attributes:
         violations: the promises that did not hold.
         effects: every call of a target.
-        behave: the behaviour of a target, by default random.
+        behave: the behavior of a target, by default random.
         snapshot: the items of the restore point, by their keys.
         reports: the reports of the last restore.
         is_busy: whether users create tasks.

@@ -31,7 +31,7 @@ LONGEST_JSON = 400
 
 
 def shown_state(task: Task) -> Text:
-    """A state in its colour."""
+    """A state in its color."""
     return printable(task.state, STATE_STYLES.get(task.state, ""))
 
 

@@ -133,7 +133,7 @@ def decision(occurrence: Occurrence) -> Text:
 
 
 def shown_state(schedule: Schedule) -> Text:
-    """A state in its colour, with a mark if an expectation was missed."""
+    """A state in its color, with a mark if an expectation was missed."""
     state = printable(schedule.state, SCHEDULE_STYLES.get(schedule.state, ""))
     if schedule.expectation is not None and schedule.expectation.is_missed:
         state.append(", missed", "red")

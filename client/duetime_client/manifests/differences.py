@@ -259,7 +259,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _canonical(name: str, value: object) -> object:
-    """A normalised value, so that equal meanings (such as a time in another notation) compare equal."""
+    """A normalized value, so that equal meanings (such as a time in another notation) compare equal."""
     if name in _INSTANTS and isinstance(value, str):
         try:
             return datetime.fromisoformat(value).timestamp()

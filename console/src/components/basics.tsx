@@ -6,7 +6,7 @@ import type { ApiProblem } from "../api/client";
 import { setQuery } from "../router";
 import { duration, relativeTime, shortTime, zonedTime } from "../time";
 
-/** A state as text, with a colour and a mark. */
+/** A state as text, with a color and a mark. */
 export function StateChip({ state }: { state: string }) {
   return (
     <span class={`chip state-${state}`}>

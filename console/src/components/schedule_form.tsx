@@ -22,7 +22,7 @@ export const OVERLAPS: Record<string, string> = {
   allow_all: "all run at the same time",
 };
 
-interface Behaviour {
+interface Behavior {
   overlap: string;
   catch_up_seconds: string;
   catch_up_mode: string;
@@ -39,7 +39,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
   const type = useSignal(schedule?.task.type ?? "");
   const payload = useSignal(JSON.stringify(schedule?.task.payload ?? null, null, 2));
   const timing = useSignal<TimingValues>(initialTiming(schedule));
-  const behaviour = useSignal<Behaviour>(initialBehaviour(schedule));
+  const behavior = useSignal<Behavior>(initialBehavior(schedule));
   const options = useSignal(initialOptions(schedule?.task));
   const reason = useSignal("");
   /** The request as JSON, once it is edited as such. */
@@ -56,7 +56,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
     const removed = Object.keys(before).some((field) => !(field in body));
     const task = { type: type.value, ...(keepsPayload ? {} : { payload: read.value }), ...patchOf(before, body) };
     const words = removed ? null : optionWords(options.value);
-    const call = withReason(callOf(timing.value, behaviour.value, task, words, name.value, schedule), reason.value.trim());
+    const call = withReason(callOf(timing.value, behavior.value, task, words, name.value, schedule), reason.value.trim());
     return { call, fault: read.fault ? `The payload is not valid JSON: ${read.fault}` : wrong };
   };
   const submit = async (event: Event) => {
@@ -87,7 +87,7 @@ export function ScheduleForm({ schedule: latest, close, done }: { schedule?: Sch
             </div>
             <TimingFields values={timing} />
             <LivePreview timing={timingBody(timing.value)} zone={timing.value.timezone} />
-            <BehaviourFields values={behaviour.value} set={(change) => (behaviour.value = { ...behaviour.value, ...change })} />
+            <BehaviorFields values={behavior.value} set={(change) => (behavior.value = { ...behavior.value, ...change })} />
             <TaskOptionFields values={options} ofSchedule />
             {!keepsPayload && (
               <Field label="Payload" hint="Any JSON.">
@@ -142,7 +142,7 @@ const shownValue = (value: unknown): string => (typeof value === "string" ? valu
 /** The old and new values of what the form changes. */
 function Changes({ schedule, body }: { schedule: Schedule; body: Record<string, unknown> }) {
   const { task: taskAfter, ...after } = body as Record<string, unknown> & { task: Record<string, unknown> };
-  const { task: _task, ...before } = callOf(initialTiming(schedule), initialBehaviour(schedule), { type: schedule.task.type }, null, schedule.name, schedule).body as Record<string, unknown>;
+  const { task: _task, ...before } = callOf(initialTiming(schedule), initialBehavior(schedule), { type: schedule.task.type }, null, schedule.name, schedule).body as Record<string, unknown>;
   const taskBefore = schedule.task as Record<string, unknown>;
   const changes: [string, unknown, unknown][] = [
     ...[...new Set([...Object.keys(before), ...Object.keys(after)])].map((field): [string, unknown, unknown] => [field, before[field], after[field]]),
@@ -160,7 +160,7 @@ function Changes({ schedule, body }: { schedule: Schedule; body: Record<string, 
   );
 }
 
-function initialBehaviour(schedule?: Schedule): Behaviour {
+function initialBehavior(schedule?: Schedule): Behavior {
   return {
     overlap: schedule?.overlap ?? "skip",
     catch_up_seconds: String(schedule?.catch_up_seconds ?? 3600),
@@ -173,7 +173,7 @@ function initialBehaviour(schedule?: Schedule): Behaviour {
 }
 
 /** Policies for overlapping, missed and failed runs. */
-function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Partial<Behaviour>) => void }) {
+function BehaviorFields({ values, set }: { values: Behavior; set: (change: Partial<Behavior>) => void }) {
   return (
     <>
       <div class="fields">
@@ -196,28 +196,28 @@ function BehaviourFields({ values, set }: { values: Behaviour; set: (change: Par
   );
 }
 
-function callOf(timing: TimingValues, behaviour: Behaviour, task: { type: string }, options: string[] | null, name: string, schedule?: Schedule): Call {
+function callOf(timing: TimingValues, behavior: Behavior, task: { type: string }, options: string[] | null, name: string, schedule?: Schedule): Call {
   const body = {
     ...timingBody(timing),
-    overlap: behaviour.overlap,
-    catch_up_seconds: Number(behaviour.catch_up_seconds || 0),
-    catch_up_mode: behaviour.catch_up_mode,
-    pause_on_failure: behaviour.pause_on_failure,
-    expect_success_by: behaviour.expect_success_by || null,
-    expect_every_seconds: behaviour.expect_every_seconds ? Number(behaviour.expect_every_seconds) : null,
-    expect_duration_factor: behaviour.expect_duration_factor ? Number(behaviour.expect_duration_factor) : null,
+    overlap: behavior.overlap,
+    catch_up_seconds: Number(behavior.catch_up_seconds || 0),
+    catch_up_mode: behavior.catch_up_mode,
+    pause_on_failure: behavior.pause_on_failure,
+    expect_success_by: behavior.expect_success_by || null,
+    expect_every_seconds: behavior.expect_every_seconds ? Number(behavior.expect_every_seconds) : null,
+    expect_duration_factor: behavior.expect_duration_factor ? Number(behavior.expect_duration_factor) : null,
     task,
   };
   const when = timingOptions(timing);
   const words = [
     ...(when ?? []),
-    ...(behaviour.overlap === "skip" ? [] : ["--overlap", behaviour.overlap]),
-    ...(behaviour.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behaviour.catch_up_seconds}s`]),
-    ...(behaviour.catch_up_mode === "latest" ? [] : ["--catch-up-mode", behaviour.catch_up_mode]),
-    ...(behaviour.pause_on_failure ? ["--pause-on-failure"] : []),
-    ...(behaviour.expect_success_by ? ["--expect-success-by", behaviour.expect_success_by] : []),
-    ...(behaviour.expect_every_seconds ? ["--expect-every", `${behaviour.expect_every_seconds}s`] : []),
-    ...(behaviour.expect_duration_factor ? ["--expect-duration-factor", behaviour.expect_duration_factor] : []),
+    ...(behavior.overlap === "skip" ? [] : ["--overlap", behavior.overlap]),
+    ...(behavior.catch_up_seconds === "3600" ? [] : ["--catch-up", `${behavior.catch_up_seconds}s`]),
+    ...(behavior.catch_up_mode === "latest" ? [] : ["--catch-up-mode", behavior.catch_up_mode]),
+    ...(behavior.pause_on_failure ? ["--pause-on-failure"] : []),
+    ...(behavior.expect_success_by ? ["--expect-success-by", behavior.expect_success_by] : []),
+    ...(behavior.expect_every_seconds ? ["--expect-every", `${behavior.expect_every_seconds}s`] : []),
+    ...(behavior.expect_duration_factor ? ["--expect-duration-factor", behavior.expect_duration_factor] : []),
   ];
   const said = (...first: string[]) => (options && when ? { command: command("schedules", ...first, ...words, ...options) } : {});
   if (!schedule) return { method: "POST", path: "/v1/schedules", body: { ...body, name }, ...said("create", name, task.type) };

@@ -1,7 +1,7 @@
 /** A canvas that shows a graph, controlled by pointer, wheel and keys; drawing happens in the next frame. */
 import { NODE_HEIGHT, NODE_WIDTH, type Layout } from "./layout";
 import { Painter, type Palette, type Scene } from "./painter";
-import { centred, fitted, moved, written, zoomed, type Size, type Viewport } from "./viewport";
+import { centered, fitted, moved, written, zoomed, type Size, type Viewport } from "./viewport";
 
 export interface GraphEvents {
   select: (node: number | null) => void;
@@ -66,7 +66,7 @@ export class GraphCanvas {
     this.#later();
   }
 
-  recolour(): void {
+  recolor(): void {
     this.#palette = null;
     this.#painter = null;
     this.#later();
@@ -103,7 +103,7 @@ export class GraphCanvas {
     if (first === undefined || nodes.some((node) => this.#isSeen(node))) return;
     const [x, y] = [(this.layout.x[first] ?? 0) + NODE_WIDTH / 2, (this.layout.y[first] ?? 0) + NODE_HEIGHT / 2];
     this.#isWhole = false;
-    this.#view = centred(this.#view, this.#screen, x, y, Math.max(this.#view.scale, FOLLOWED_SCALE));
+    this.#view = centered(this.#view, this.#screen, x, y, Math.max(this.#view.scale, FOLLOWED_SCALE));
     this.#later();
   }
 
@@ -206,23 +206,23 @@ export class GraphCanvas {
 
 const at = (event: MouseEvent): { x: number; y: number } => ({ x: event.offsetX, y: event.offsetY });
 
-/** The theme's colours; those of states are read from elements, because a canvas does not support custom properties. */
+/** The theme's colors; those of states are read from elements, because a canvas does not support custom properties. */
 function paletteOf(element: HTMLCanvasElement): Palette {
   const probe = document.createElement("span");
   probe.hidden = true;
   element.after(probe);
-  const colour = (name: string) => {
+  const color = (name: string) => {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
   };
   const states = new Map(
     STATUSES.map((status) => {
       probe.className = `state-${status}`;
-      return [status, colour(IDLE.has(status) ? "--idle" : "--state")] as const;
+      return [status, color(IDLE.has(status) ? "--idle" : "--state")] as const;
     }),
   );
   const { fontFamily: font } = getComputedStyle(element);
-  const palette = { states, text: colour("--text"), card: colour("--card"), line: colour("--edge"), accent: colour("--accent"), font };
+  const palette = { states, text: color("--text"), card: color("--card"), line: color("--edge"), accent: color("--accent"), font };
   probe.remove();
   return palette;
 }

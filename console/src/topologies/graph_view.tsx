@@ -149,12 +149,12 @@ function nextNode(key: string, graph: Graph, layout: Layout | null, from: number
   return column.reduce((best, node) => (best === from || distance(node) < distance(best) ? node : best), from);
 }
 
-/** Colours are re-read when the theme changes, by choice or by the system. */
+/** Colors are re-read when the theme changes, by choice or by the system. */
 function useRepaint(canvas: { current: GraphCanvas | null }, chosen: string): void {
   useEffect(() => {
-    canvas.current?.recolour();
+    canvas.current?.recolor();
     const system = matchMedia("(prefers-color-scheme: dark)");
-    const changed = () => canvas.current?.recolour();
+    const changed = () => canvas.current?.recolor();
     system.addEventListener("change", changed);
     return () => system.removeEventListener("change", changed);
   }, [chosen]);

@@ -100,20 +100,20 @@ function* brokenColumns(graph: Graph, column: readonly number[]): Generator<void
   return { columns: broken, isBroken };
 }
 
-function finished({ column, routes, nodes }: Vertices, columns: number, centre: Float64Array): Layout {
+function finished({ column, routes, nodes }: Vertices, columns: number, center: Float64Array): Layout {
   const x = new Float64Array(nodes);
   const y = new Float64Array(nodes);
   const step = NODE_WIDTH + COLUMN_GAP;
-  const top = centre.reduce((least, each) => Math.min(least, each), Infinity) - NODE_HEIGHT / 2;
-  const bottom = centre.reduce((most, each) => Math.max(most, each), -Infinity) + NODE_HEIGHT / 2;
+  const top = center.reduce((least, each) => Math.min(least, each), Infinity) - NODE_HEIGHT / 2;
+  const bottom = center.reduce((most, each) => Math.max(most, each), -Infinity) + NODE_HEIGHT / 2;
   for (let node = 0; node < nodes; node += 1) {
     x[node] = (column[node] ?? 0) * step;
-    y[node] = (centre[node] ?? 0) - NODE_HEIGHT / 2 - top;
+    y[node] = (center[node] ?? 0) - NODE_HEIGHT / 2 - top;
   }
   const edges = routes.map(({ from, to, corners }) => ({
     from,
     to,
-    corners: corners.flatMap((corner) => [(column[corner] ?? 0) * step, (centre[corner] ?? 0) - top]),
+    corners: corners.flatMap((corner) => [(column[corner] ?? 0) * step, (center[corner] ?? 0) - top]),
   }));
   return { x, y, edges, width: columns * step - COLUMN_GAP, height: bottom - top };
 }

@@ -4,10 +4,10 @@ import { NODE_HEIGHT, type Vertices } from "./layout_vertices";
 const ROW_GAP = 12;
 const LINE_GAP = 5;
 const SWEEPS = 8;
-/** Distance between centres. */
+/** Distance between centers. */
 export const ROW = NODE_HEIGHT + ROW_GAP;
 
-/** Vertical positions: each vertex as close to its neighbours as order and distances allow, with straight long lines.
+/** Vertical positions: each vertex as close to its neighbors as order and distances allow, with straight long lines.
  * */
 export function* positions(vertices: Vertices, layers: readonly number[][]): Generator<void, Float64Array> {
   const y = new Float64Array(vertices.column.length);
@@ -40,11 +40,11 @@ function distance(one: boolean, other: boolean): number {
   return one || other ? NODE_HEIGHT / 2 + ROW_GAP : ROW;
 }
 
-/** The target position of a vertex by its neighbours, with weight; corners keep lines straight. */
+/** The target position of a vertex by its neighbors, with weight; corners keep lines straight. */
 function pull(vertex: number, sides: readonly number[][][], y: Float64Array, isCorner: (vertex: number) => boolean): [number, number] {
   let [sum, weight] = [0, 0];
-  for (const neighbours of sides) {
-    for (const each of neighbours[vertex] ?? []) {
+  for (const neighbors of sides) {
+    for (const each of neighbors[vertex] ?? []) {
       const strength = isCorner(vertex) ? (isCorner(each) ? 8 : 2) : isCorner(each) ? 2 : 1;
       sum += strength * (y[each] ?? 0);
       weight += strength;
@@ -53,7 +53,7 @@ function pull(vertex: number, sides: readonly number[][][], y: Float64Array, isC
   return weight ? [sum / weight, weight] : [y[vertex] ?? 0, 0.01];
 }
 
-/** Least squares with minimum distances in a column: overlapping neighbours form a block (isotonic regression). */
+/** Least squares with minimum distances in a column: overlapping neighbors form a block (isotonic regression). */
 function settle(layer: readonly number[], offsets: readonly number[], y: Float64Array, wanted: (vertex: number) => [number, number]): void {
   const blocks: { at: number; weight: number; size: number }[] = [];
   layer.forEach((vertex, index) => {

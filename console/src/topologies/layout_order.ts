@@ -1,4 +1,4 @@
-/** Orders the nodes in each column: neighbours together, with few crossings. */
+/** Orders the nodes in each column: neighbors together, with few crossings. */
 import type { Vertices } from "./layout_vertices";
 import { grouped, mean } from "./layout_vertices";
 
@@ -16,7 +16,7 @@ export function layersOf({ column, left }: Vertices): number[][] {
   return layers;
 }
 
-/** Order each column by the mean of its neighbours, forwards and backwards, and keep the order with the fewest crossings. */
+/** Order each column by the mean of its neighbors, forwards and backwards, and keep the order with the fewest crossings. */
 export function* reduceCrossings(vertices: Vertices, layers: number[][]): Generator<void, void> {
   const place = new Float64Array(vertices.column.length);
   const number = (layer: readonly number[]) => layer.forEach((vertex, at) => (place[vertex] = at));
@@ -25,9 +25,9 @@ export function* reduceCrossings(vertices: Vertices, layers: number[][]): Genera
   let best = layers.map((layer) => [...layer]);
   for (let sweep = 0; sweep < SWEEPS && fewest > 0; sweep += 1) {
     const isForward = sweep % 2 === 0;
-    const neighbours = isForward ? vertices.left : vertices.right;
+    const neighbors = isForward ? vertices.left : vertices.right;
     for (const layer of isForward ? layers : [...layers].reverse()) {
-      const wanted = new Map(layer.map((vertex) => [vertex, mean(neighbours[vertex] ?? [], place, place[vertex] ?? 0)]));
+      const wanted = new Map(layer.map((vertex) => [vertex, mean(neighbors[vertex] ?? [], place, place[vertex] ?? 0)]));
       layer.sort((one, other) => (wanted.get(one) ?? 0) - (wanted.get(other) ?? 0));
       number(layer);
       yield;

@@ -1,4 +1,4 @@
-/** The panel of one node: why it is in its state, its rule, neighbours, task and actions. */
+/** The panel of one node: why it is in its state, its rule, neighbors, task and actions. */
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useResource } from "../api/resource";
@@ -13,7 +13,7 @@ import { RULES, decisive, whyOf } from "./explanation";
 import { statusOf, type Nodes } from "./live_topology";
 import { RunAgainFrom } from "./topology_actions";
 
-const MOST_NEIGHBOURS = 12;
+const MOST_NEIGHBORS = 12;
 
 interface NodePanelProps {
   topology: Topology;
@@ -47,8 +47,8 @@ export function NodePanel({ topology, name, nodes, done }: NodePanelProps) {
           </p>
           <Why node={node} nodes={nodes.value} task={task.data.value} />
           <About node={node} />
-          <Neighbours title="Depends on" keys={node.depends_on} nodes={nodes.value} decided={decisive(node, nodes.value)} />
-          <Neighbours title="Needed by" keys={children} nodes={nodes.value} decided={[]} />
+          <Neighbors title="Depends on" keys={node.depends_on} nodes={nodes.value} decided={decisive(node, nodes.value)} />
+          <Neighbors title="Needed by" keys={children} nodes={nodes.value} decided={[]} />
           {task.problem.value && <ProblemBox problem={task.problem.value} />}
           <div class="actions">
             {task.data.value && state !== "blocked" && (
@@ -103,7 +103,7 @@ function About({ node }: { node: TopologyNode }) {
 }
 
 /** Parents or children, deciding ones first. */
-function Neighbours({ title, keys, nodes, decided }: { title: string; keys: readonly string[]; nodes: Nodes; decided: readonly string[] }) {
+function Neighbors({ title, keys, nodes, decided }: { title: string; keys: readonly string[]; nodes: Nodes; decided: readonly string[] }) {
   const first = new Set(decided);
   const sorted = [...keys].sort((one, other) => Number(first.has(other)) - Number(first.has(one)));
   return (
@@ -111,8 +111,8 @@ function Neighbours({ title, keys, nodes, decided }: { title: string; keys: read
       <h3>
         {title} <span class="muted">{keys.length || "no node"}</span>
       </h3>
-      <ul class="neighbours">
-        {sorted.slice(0, MOST_NEIGHBOURS).map((key) => {
+      <ul class="neighbors">
+        {sorted.slice(0, MOST_NEIGHBORS).map((key) => {
           const node = nodes.get(key);
           return (
             <li key={key}>
@@ -125,7 +125,7 @@ function Neighbours({ title, keys, nodes, decided }: { title: string; keys: read
           );
         })}
       </ul>
-      {keys.length > MOST_NEIGHBOURS && <p class="muted">and {keys.length - MOST_NEIGHBOURS} more</p>}
+      {keys.length > MOST_NEIGHBORS && <p class="muted">and {keys.length - MOST_NEIGHBORS} more</p>}
     </section>
   );
 }

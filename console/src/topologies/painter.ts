@@ -108,15 +108,15 @@ export class Painter {
     }
     for (const [name, nodes] of groups) {
       this.context.globalAlpha = name.startsWith("-") ? DIMMED : 1;
-      const colour = this.palette.states.get(name.slice(1)) ?? this.palette.line;
-      if (view.scale >= READABLE) nodes.forEach((node) => this.#box(node, colour, view.scale));
-      else this.#blocks(nodes, colour, view);
+      const color = this.palette.states.get(name.slice(1)) ?? this.palette.line;
+      if (view.scale >= READABLE) nodes.forEach((node) => this.#box(node, color, view.scale));
+      else this.#blocks(nodes, color, view);
     }
     this.context.globalAlpha = 1;
   }
 
   /** A node with a readable name. */
-  #box(node: number, colour: string, viewScale: number): void {
+  #box(node: number, color: string, viewScale: number): void {
     const { context, palette, scene } = this;
     const [x, y] = [scene.layout.x[node] ?? 0, scene.layout.y[node] ?? 0];
     const isSelected = node === scene.selected;
@@ -127,13 +127,13 @@ export class Painter {
     context.fill();
     const alpha = context.globalAlpha;
     context.globalAlpha = alpha * 0.14;
-    context.fillStyle = colour;
+    context.fillStyle = color;
     context.fill();
     context.globalAlpha = alpha;
-    context.strokeStyle = isSelected ? palette.accent : colour;
+    context.strokeStyle = isSelected ? palette.accent : color;
     context.lineWidth = isSelected ? 3.5 : isCritical ? 2.5 : 1.2;
     context.stroke();
-    context.fillStyle = colour;
+    context.fillStyle = color;
     const isMarked = viewScale >= MARKED;
     if (isMarked) {
       context.beginPath();
@@ -150,12 +150,12 @@ export class Painter {
     context.fillText(this.#label(node, size, NODE_WIDTH - left - 6), x + left, y + NODE_HEIGHT / 2 + 1);
   }
 
-  /** Nodes as coloured blocks, drawn colour by colour. */
-  #blocks(nodes: readonly number[], colour: string, view: Viewport): void {
+  /** Nodes as colored blocks, drawn color by color. */
+  #blocks(nodes: readonly number[], color: string, view: Viewport): void {
     const { context, palette, scene } = this;
     const { x, y } = scene.layout;
     const height = Math.max(NODE_HEIGHT, 2 / view.scale);
-    context.fillStyle = colour;
+    context.fillStyle = color;
     for (const node of nodes) context.fillRect(x[node] ?? 0, y[node] ?? 0, NODE_WIDTH, height);
     for (const node of nodes) {
       const isSelected = node === scene.selected;
@@ -171,11 +171,11 @@ export class Painter {
     const { context, palette, scene } = this;
     const everything = { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity };
     context.globalCompositeOperation = "destination-over";
-    for (const [colour, width, isMarked] of [
+    for (const [color, width, isMarked] of [
       [palette.accent, 2.2, (from: number, to: number) => from === scene.selected || to === scene.selected],
       [palette.text, 2.2, (from: number, to: number) => this.#after.get(from) === to],
     ] as const) {
-      context.strokeStyle = colour;
+      context.strokeStyle = color;
       context.lineWidth = Math.max(width, 1.2 / view.scale);
       context.beginPath();
       scene.layout.edges.forEach(({ from, to }, at) => isMarked(from, to) && this.#edge(at, view, everything));

@@ -16,7 +16,7 @@ const MARGIN = 16;
 /** Buttons are above the picture. */
 const TOP = 46;
 
-/** The whole picture, centred; small ones are not enlarged. */
+/** The whole picture, centered; small ones are not enlarged. */
 export function fitted(picture: Size, screen: Size): Viewport {
   const [width, height] = [screen.width - 2 * MARGIN, screen.height - TOP - MARGIN];
   const scale = bounded(Math.min(1, width / picture.width, height / picture.height));
@@ -34,8 +34,8 @@ export function zoomed(view: Viewport, factor: number, at: { x: number; y: numbe
 
 export const moved = (view: Viewport, dx: number, dy: number): Viewport => ({ ...view, x: view.x + dx / view.scale, y: view.y + dy / view.scale });
 
-/** Centre a point. */
-export const centred = (view: Viewport, screen: Size, x: number, y: number, scale = view.scale): Viewport => ({
+/** Center a point. */
+export const centered = (view: Viewport, screen: Size, x: number, y: number, scale = view.scale): Viewport => ({
   x: x - screen.width / scale / 2,
   y: y - screen.height / scale / 2,
   scale,

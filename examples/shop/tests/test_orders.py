@@ -55,7 +55,7 @@ def test_an_order_that_is_sent_twice_is_one(duetime: Duetime) -> None:
 
 @pytest.mark.parametrize("fault", ["crash_before_finish", "lose_lease"])
 def test_a_worker_that_is_lost_charges_nobody_twice(duetime: Duetime, fault: str) -> None:
-    """The bank recognises the order."""
+    """The bank recognizes the order."""
     getattr(duetime.faults, fault)(type="order.charge")
     assert end_of(duetime, order()) == "succeeded"
     assert BANK.balance == 50

@@ -99,7 +99,7 @@ class Alarms(Construct):
         period = Duration.minutes(minutes)
         if isinstance(watched, Expression):
             return self._names.math(watched, period)
-        return self._names.unlabelled(watched, period)
+        return self._names.unlabeled(watched, period)
 
     def _description(self, says: str, section: str, page: str) -> str:
         shown = f"{self._console_url}#/{page} shows it. " if self._console_url else ""

@@ -50,9 +50,9 @@ class MetricNames:
 
     def metric(self, source: Source) -> cloudwatch.Metric:
         """A metric for a panel, with its label."""
-        return self.unlabelled(source, _PERIOD).with_(label=source.label)
+        return self.unlabeled(source, _PERIOD).with_(label=source.label)
 
-    def unlabelled(self, source: Source, period: Duration) -> cloudwatch.Metric:
+    def unlabeled(self, source: Source, period: Duration) -> cloudwatch.Metric:
         """A metric for an alarm; a label would turn it into metric math."""
         return cloudwatch.Metric(
             namespace=source.namespace or self._namespace,
@@ -66,7 +66,7 @@ class MetricNames:
         """A metric-math expression for CloudWatch."""
         return cloudwatch.MathExpression(
             expression=expression.formula,
-            using_metrics={name: self.unlabelled(source, period) for name, source in expression.sources.items()},
+            using_metrics={name: self.unlabeled(source, period) for name, source in expression.sources.items()},
             label=expression.label,
             period=period,
         )

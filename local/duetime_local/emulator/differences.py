@@ -62,7 +62,7 @@ By starting processes of the worker before they are needed (`lambda_warm_up.warm
 
 * A cold start takes a second of a core; many at once slow down everything else.
 
-Not handled, because it is harmless here, but tests must not rely on it as AWS's behaviour:
+Not handled, because it is harmless here, but tests must not rely on it as AWS's behavior:
 
 * IAM, memory limits, the queue-visibility-at-least-function-timeout rule and DelaySeconds <= 900 are not enforced:
   the template's tests assert them.

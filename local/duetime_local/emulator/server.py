@@ -166,7 +166,7 @@ def running(port: int | None = None, data_dir: Path | None = None) -> Iterator[E
     with (
         tempfile.TemporaryFile() as log,
         guarded(
-            # -P: keeps the neighbouring modules off the import path.
+            # -P: keeps the neighboring modules off the import path.
             [str(program), "-P", str(STARTER)],
             environ=_environment(port, folder, data_dir),
             cwd=folder,

@@ -92,7 +92,7 @@ def order(one: Value, other: Value) -> int | None:
 
 
 def checked(value: Value) -> Value:
-    """Validate and normalise a value for storage.
+    """Validate and normalize a value for storage.
 
     Raises:
         ValueInvalid: DynamoDB would reject it.

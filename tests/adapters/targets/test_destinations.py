@@ -93,7 +93,7 @@ def test_loopback_is_known_in_every_spelling(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["8.8.8.8", "100.63.255.255", "172.32.0.1", "[2606:4700::1111]", "[2a00::1]"])
-def test_neighbours_of_what_is_refused_are_public(host: str) -> None:
+def test_neighbors_of_what_is_refused_are_public(host: str) -> None:
     """Public addresses next to refused ranges are accepted."""
     assert find(f"http://{host}/", NOBODY).address
 

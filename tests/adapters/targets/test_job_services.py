@@ -56,7 +56,7 @@ def model_of(service: str) -> Any:  # noqa: ANN401 - botocore's own
     return botocore.session.get_session().get_service_model(service)
 
 
-class Modelled:
+class Modeled:
     """A fake whose requests, responses and errors are checked against botocore's model of the service."""
 
     def __init__(self, service: str, fake: Any) -> None:  # noqa: ANN401 - a fake of any service
@@ -92,9 +92,9 @@ class Services:
 
     def __init__(self, service: str) -> None:
         self.fake = FAKES[service]()
-        self._client = Modelled(service, self.fake)
+        self._client = Modeled(service, self.fake)
 
-    def jobs(self, _service: str, _arn: str) -> Modelled:
+    def jobs(self, _service: str, _arn: str) -> Modeled:
         """The client."""
         return self._client
 

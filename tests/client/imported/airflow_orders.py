@@ -33,7 +33,7 @@ with DAG(
     fetch = PythonOperator(
         task_id="fetch", python_callable=fetch_orders, op_kwargs={"region": "eu"}, execution_timeout=timedelta(minutes=5)
     )
-    left = BashOperator(task_id="left", bash_command="summarise --by day", retries=0)
+    left = BashOperator(task_id="left", bash_command="summarize --by day", retries=0)
     right = BashOperator(task_id="right", bash_command="export", pool="exports", retry_exponential_backoff=True)
     report = PythonOperator(task_id="report", python_callable=print, trigger_rule="all_done")
     wait >> fetch >> [left, right] >> report

@@ -33,7 +33,7 @@ class Column:
 
     @property
     def starred(self) -> bool:
-        """Whether it is a wildcard, which crons recognise by its first letter."""
+        """Whether it is a wildcard, which crons recognize by its first letter."""
         return self.text.startswith(("*", "?"))
 
 

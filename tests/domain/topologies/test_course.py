@@ -58,7 +58,7 @@ def test_a_stopped_whole_has_failed_once_all_have_ended() -> None:
 
 
 def test_a_rollback_goes_up_level_by_level_to_its_end() -> None:
-    """First the failed node and its neighbours, then their parents; then the whole is rolled back."""
+    """First the failed node and its neighbors, then their parents; then the whole is rolled back."""
     found = graph("a", "b: a", "c: b", on_failure=OnFailure.ROLLBACK)
     undoing, undone = replace(FAILED, state=State.ROLLING_BACK), replace(FAILED, state=State.ROLLED_BACK)
     at = {"a": SUCCEEDED, "b": FAILED, "c": STOPPED}

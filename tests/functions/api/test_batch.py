@@ -16,7 +16,7 @@ def test_each_task_has_its_own_result(api: Gateway) -> None:
     """Good tasks of a batch are created, bad ones get their error, each at its place."""
     tasks = [
         {"type": "a", "delay_seconds": 60, "payload": {"large": "x" * 3_000}},
-        {"type": "b", "colour": "red"},
+        {"type": "b", "color": "red"},
         {"type": "c", "due_at": "2999-01-01T00:00:00Z"},
         {"type": "d"},
     ]
@@ -25,7 +25,7 @@ def test_each_task_has_its_own_result(api: Gateway) -> None:
     assert (answer.status, [result["status"] for result in results]) == (200, [201, 422, 422, 201])
     assert [list(result) for result in results[1:3]] == [["status", "problem"]] * 2
     assert [result["problem"]["errors"][0]["field"] for result in results[1:3]] == [
-        "tasks[1].colour",
+        "tasks[1].color",
         "tasks[2].due_at",
     ]
     assert sorted(api.listed()) == sorted(results[at]["task"]["id"] for at in (0, 3))

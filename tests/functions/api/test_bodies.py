@@ -78,7 +78,7 @@ def test_a_body_that_is_not_packed_as_it_says_is_refused(api: Gateway) -> None:
     assert "without 'Content-Type'" in said
 
 
-def test_a_packed_body_that_does_not_say_so_is_recognised(api: Gateway) -> None:
+def test_a_packed_body_that_does_not_say_so_is_recognized(api: Gateway) -> None:
     """Without `Content-Encoding`, the error for a compressed body names the missing header."""
     whole = gzip.compress(json.dumps(GOOD).encode())
     for answer in (sent(api, whole), api.send("POST", "/v1/tasks", raw=whole.decode("utf-8", "replace"))):

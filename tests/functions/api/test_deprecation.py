@@ -36,7 +36,7 @@ def test_a_refusal_says_that_its_operation_goes(api: Gateway) -> None:
     answers = {
         200: api.send("GET", path),
         304: api.send("GET", path, headers={"If-None-Match": "*"}),
-        400: api.send("GET", path, query="colour=red"),
+        400: api.send("GET", path, query="color=red"),
         404: api.send("GET", "/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX"),
     }
     assert [answer.status for answer in answers.values()] == list(answers)

@@ -119,8 +119,8 @@ def test_an_id_may_be_written_in_lower_case(api: Gateway) -> None:
 
 
 @pytest.mark.parametrize("name", ["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])
-def test_a_condition_that_is_not_honoured_is_refused(api: Gateway, name: str) -> None:
-    """Every operation that changes something refuses the preconditions and keys that it does not honour, by name."""
+def test_a_condition_that_is_not_honored_is_refused(api: Gateway, name: str) -> None:
+    """Every operation that changes something refuses the preconditions and keys that it does not honor, by name."""
     for operation in changing(name):
         path = operation.path.format(**VALUES)
         answer = api.send(operation.method, path, {}, {name: '"7"'})
@@ -138,8 +138,8 @@ def test_what_changes_nothing_takes_any_condition(api: Gateway) -> None:
     assert (asked.status, asked.problem["code"]) == (409, "query_not_offered")
 
 
-def test_honoured_headers_are_declared() -> None:
-    """Each header has operations that honour it: otherwise the test above would pass without testing."""
+def test_honored_headers_are_declared() -> None:
+    """Each header has operations that honor it: otherwise the test above would pass without testing."""
     assert any(IF_MATCH in one.headers for one in OPERATIONS)
     assert any(KEY in one.headers for one in OPERATIONS)
 
@@ -263,9 +263,9 @@ def test_the_document_is_fetched_once(api: Gateway) -> None:
 
 def test_problems_have_no_other_form(api: Gateway) -> None:
     """Every fault of a problem has a field, a reason and a code."""
-    answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "colour": 1})
+    answer = api.send("POST", "/v1/tasks", {"delay_seconds": "5", "color": 1})
     assert json.loads(answer.text)["errors"] == [
         {"field": "delay_seconds", "reason": "should be a number, not text", "code": "wrong_type"},
         {"field": "type", "reason": "is required", "code": "required"},
-        {"field": "colour", "reason": "is not a known field", "code": "unknown_field"},
+        {"field": "color", "reason": "is not a known field", "code": "unknown_field"},
     ]

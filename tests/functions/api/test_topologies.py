@@ -65,7 +65,7 @@ def test_a_topology_is_a_task_whose_payload_is_the_graph(api: Gateway) -> None:
         ({"nodes": {"a": {"type": "x"}, "b": {"type": "x", "depends_on": ["a"], "when": 1}}}, "nodes.b.when"),
         ({"nodes": {"a": {"type": "x"}}, "on_failure": "panic"}, "on_failure"),
         ({"nodes": {"a": {"type": "x"}}, "timeout_seconds": 0}, "timeout_seconds"),
-        ({"nodes": {"a": {"type": "x"}}, "colour": "red"}, "colour"),
+        ({"nodes": {"a": {"type": "x"}}, "color": "red"}, "color"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(api: Gateway, body: dict[str, Any], field: str) -> None:

@@ -190,7 +190,7 @@ def test_a_repeated_run_is_the_first_one_whatever_the_definition_is_now(api: Gat
         ({"parameters": {"rows": "7"}}, 422, "parameters.rows"),
         ({"parameters": {"rows": True}}, 422, "parameters.rows"),
         ({"parameters": {"rows": 7, "region": "mars"}}, 422, "parameters.region"),
-        ({"parameters": {"rows": 7, "colour": "red"}}, 422, "parameters.colour"),
+        ({"parameters": {"rows": 7, "color": "red"}}, 422, "parameters.color"),
         ({"parameters": {"rows": 7}, "version": 9}, 422, "version"),
         ({"parameters": {"rows": 7}, "nodes": {}}, 422, "nodes"),
         ({"parameters": {"rows": 7}, "payload": 1}, 422, "payload"),
@@ -207,7 +207,7 @@ def test_a_run_that_does_not_fit_is_refused_by_name(api: Gateway, body: Any, sta
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"nodes": {"a": {"type": "report", "payload": "<duetime.parameters.colour>"}}}, "nodes.a.payload"),
+        ({"nodes": {"a": {"type": "report", "payload": "<duetime.parameters.color>"}}}, "nodes.a.payload"),
         ({"nodes": {"a": {"type": "report", "name": "<duetime.parameters.region>"}}}, "nodes.a.name"),
         ({"nodes": {"a": {"type": "report", "payload": {"<duetime.parameters.region>": 1}}}}, "nodes.a.payload"),
         ({"nodes": {"a": {"type": "report", "payload": "<duetime.other>"}}}, "nodes.a.payload"),

@@ -57,7 +57,7 @@ _Day = Annotated[str, Field(pattern=DATE_PATTERN)]
 _Weekdays = Annotated[list[Weekday], Field(json_schema_extra={"uniqueItems": True}), AfterValidator(each_once)]
 
 
-def _labelled(value: object) -> object:
+def _labeled(value: object) -> object:
     """Converts a list of dates to dates without labels."""
     return dict.fromkeys(value, "") if isinstance(value, list) and all(isinstance(x, str) for x in value) else value
 
@@ -99,7 +99,7 @@ class CalendarFields(Body):
     timezone: Annotated[Timezone, Field(description="IANA time zone of its days and windows.")] = "UTC"
     dates: Annotated[
         dict[_Day, _Label],
-        BeforeValidator(_labelled),
+        BeforeValidator(_labeled),
         Field(max_length=MAX_CALENDAR_DATES, description="Dates, each with a label; a list of dates is accepted, too."),
         WithJsonSchema(
             {

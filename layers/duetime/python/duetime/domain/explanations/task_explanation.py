@@ -187,7 +187,7 @@ def timeline(task: Task, older: Sequence[AttemptRecord], now: Millis) -> tuple[P
 
 
 def _parts(marks: Sequence[_Mark], begin: Millis, end: Millis) -> Iterator[Part]:
-    """The parts between marks. The last of several marks at one instant applies; equal neighbours are merged."""
+    """The parts between marks. The last of several marks at one instant applies; equal neighbors are merged."""
     bounds = [max(begin, min(mark.at, end)) for mark in marks]
     current: Part | None = None
     for mark, (since, until) in zip(marks, pairwise([*bounds, end]), strict=True):

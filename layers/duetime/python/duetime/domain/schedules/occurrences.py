@@ -94,7 +94,7 @@ def previous_nominal(schedule: Schedule, before: Millis) -> Millis | None:
     return None if found is None or found <= first else found
 
 
-def neighbours(schedule: Schedule, nominal: Millis) -> tuple[Millis | None, Millis | None]:
+def neighbors(schedule: Schedule, nominal: Millis) -> tuple[Millis | None, Millis | None]:
     """The previous and next instants of the timing, ignoring calendars."""
     return previous_nominal(schedule, nominal), next_nominal(schedule, nominal)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from duetime.domain.limits import MAX_BACKFILLS, MAX_REMARK_LENGTH, MAX_REMARKS
 from duetime.domain.operating_parameters import CALENDAR_NOTICE
 from duetime.domain.schedules.definition import Overlap, changed_of
-from duetime.domain.schedules.occurrences import may_mean, neighbours, unmoved_due_at
+from duetime.domain.schedules.occurrences import may_mean, neighbors, unmoved_due_at
 from duetime.domain.schedules.run_history import (
     NO_ACTIVITY,
     Activity,
@@ -284,7 +284,7 @@ class StoredSchedule:
     def schedule_ref(self, nominal: Millis, cause: Cause = Cause.SCHEDULE, by: Sequence[Calendar] = ()) -> ScheduleRef:
         """The reference to it that an occurrence's task carries."""
         reports = self.hears_of_ends and cause is not Cause.BACKFILL
-        before, after = neighbours(self.schedule(by), nominal)
+        before, after = neighbors(self.schedule(by), nominal)
         return ScheduleRef(self.name, self.revision_of(nominal), nominal, cause, self.mark, reports, before, after)
 
     def remarked(self, at: Millis, key: str, note: str) -> StoredSchedule:
