@@ -34,13 +34,13 @@ class QuotaBook:
         """The quotas of an owner as of a moment ago. Never raises."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= QUOTAS_LIFE:
-            # Set before the read: other threads continue with the known quotas. If none are known, they read as well.
-            self._asked_at = now
             try:
                 self._known = self.store.read(consistent=False)
             except (Unavailable, RecordUnreadable) as error:
                 self.runtime.telemetry.note("the quotas could not be read", error=str(error))
                 self._known = self._known or StoredQuotas()
+            # Set after the read: other threads read them as well, as those known may be old.
+            self._asked_at = now
         return self._known.limits(owner, self.defaults)
 
 
