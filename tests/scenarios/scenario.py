@@ -73,10 +73,14 @@ class Scenario(FaultSimulation):
         self.time.run_until(self.now + duration)
 
     def run_until(self, is_so: Callable[[], object], within: Millis = HOUR, step: Millis = 50) -> bool:
-        """Let time pass until a condition is true; return whether it became true in time."""
+        """Let time pass until a condition of the account is true; return whether it became true in time.
+
+        It is looked at after the steps in which something happened.
+        """
         end = self.now + within
         while not is_so() and self.now < end:
-            self.time.run_until(min(self.now + step, end))
+            steps = max(1, -((self.now - self.time.next_event()) // step))
+            self.time.run_until(min(self.now + steps * step, end))
         return bool(is_so())
 
     def ask(self, method: str, path: str, body: object = None, **more: Any) -> Reply:  # noqa: ANN401 - of `Users.ask`

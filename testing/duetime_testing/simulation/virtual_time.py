@@ -215,6 +215,10 @@ class VirtualTime:
         self.run_while(_always, end)
         self._now = max(self._now, end)
 
+    def next_event(self) -> Millis:
+        """The time before which nothing happens; now, if there is no event at all."""
+        return self._events[0][0] if self._events else self._now
+
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
         """Run events until a condition no longer holds; returns whether that was before `end`."""
         before, _RUNNING.time = _RUNNING.time, self
