@@ -86,8 +86,8 @@ class Usage:
 
 def usage(precision: Precision, count: int = 150) -> Usage:
     """The usage per task of a number of sparse tasks."""
-    busy, lateness = _metered(precision, count)
-    idle, _ = _metered(precision, 0, busy.now - busy.time_began)
+    busy = _metered(precision, count)
+    idle = _metered(precision, 0, busy.duration)
     spent = busy.spent - idle.spent
     sends = sum(busy.requests[name, "send_message_batch"] for name in _PATHS)
     visibility = busy.requests["worker", "change_message_visibility_batch"]
@@ -99,25 +99,33 @@ def usage(precision: Precision, count: int = 150) -> Usage:
         gigabyte_seconds={
             name: spent[name] / SECOND / count * SIZES[FunctionName(name)].memory_mb / 1024 for name in _PATHS
         },
-        lateness=sorted(lateness),
+        lateness=sorted(busy.lateness),
     )
 
 
-class _Metered(MeteredAccount):
-    time_began: Millis = 0
+@dataclass(frozen=True)
+class _Counted:
+    """What an account used."""
+
+    duration: Millis
+    spent: Counter[str]
+    requests: Counter[tuple[str, str]]
+    invocations: Counter[str]
+    lateness: list[Millis]
 
 
-def _metered(precision: Precision, count: int, duration: Millis | None = None) -> tuple[_Metered, list[Millis]]:
-    """An account after a number of tasks, or after the same time without any."""
+def _metered(precision: Precision, count: int, duration: Millis | None = None) -> _Counted:
+    """What an account used for a number of tasks, or in the same time without any."""
     chance = Random(7)  # noqa: S311 - repeatable on purpose
-    with _Metered(precision) as account:
-        account.time_began = account.now
-        first = account.now + _AHEAD
+    with MeteredAccount(precision) as account:
+        began = account.now
+        first = began + _AHEAD
         dues = [first + number * GAP + chance.randrange(SECOND) for number in range(count)]
         made = [account.create(due_at=to_iso(due)) for due in dues]
         account.run(duration or first + count * GAP + MINUTE - account.now)
         started = {each.task_id: each.at for each in account.effects}
-        return account, [started[task_id] - due for task_id, due in zip(made, dues, strict=True)]
+        lateness = [started[task_id] - due for task_id, due in zip(made, dues, strict=True)]
+        return _Counted(account.now - began, account.spent, account.requests, account.invocations, lateness)
 
 
 def dollars_per_million(used: Usage, writes: float, reads: float, *, region: str = DEFAULT_REGION) -> dict[str, float]:

@@ -1,22 +1,33 @@
-"""Tests create hundreds of botocore sessions; the service models are read once per process."""
+"""Tests create hundreds of botocore sessions: what they all read or work out alike is kept once per process."""
 
 from __future__ import annotations
 
 from functools import wraps
 from typing import Any
 
+from botocore.hooks import EventAliaser
 from botocore.loaders import Loader
 
 _READ: dict[Any, Any] = {}
-_init = Loader.__init__
+_ALIASES: dict[str, str] = {}
+_init_loader = Loader.__init__
+_init_aliaser = EventAliaser.__init__
 
 
 def share_service_models() -> None:
-    """Share the service models among all sessions that this process creates from now on."""
-    Loader.__init__ = _sharing  # type: ignore[method-assign, assignment]
+    """Share the service models, and the names of events, among all sessions that this process creates from now on."""
+    Loader.__init__ = _loader  # type: ignore[method-assign, assignment]
+    EventAliaser.__init__ = _aliaser  # type: ignore[method-assign, assignment]
 
 
-@wraps(_init)
-def _sharing(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
-    _init(loader, *arguments, **named)
+@wraps(_init_loader)
+def _loader(loader: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - as the original has them
+    _init_loader(loader, *arguments, **named)
     loader._cache = _READ
+
+
+@wraps(_init_aliaser)
+def _aliaser(aliaser: Any, *arguments: Any, **named: Any) -> None:  # noqa: ANN401 - same
+    _init_aliaser(aliaser, *arguments, **named)
+    # Every session has botocore's own aliases; copies of an aliaser, one for each client, would begin without these.
+    aliaser._alias_name_cache = _ALIASES

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from cfnlint import decode  # type: ignore[import-untyped]
-from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
 from duetime_client.commands.app import app
@@ -29,6 +27,15 @@ PROJECT = project_files("web-shop", Pipeline.GITHUB)
 OWN = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / FOLDER).glob("*.yml")}
 WORKFLOWS = OWN | {f"project/{path.name}": text for path, text in PROJECT.items() if str(path.parent) == FOLDER}
 ISSUES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+
+
+def roles_template() -> dict[str, Any]:
+    """The template of the roles of GitHub."""
+    # Not while every process of pytest-xdist collects these tests: the import takes half a second.
+    from cfnlint import decode  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    template: dict[str, Any] = decode.decode_str(PROJECT[ROLES])[0]
+    return template
 
 
 def jobs_of(text: str) -> dict[str, Any]:
@@ -118,12 +125,14 @@ def test_only_one_job_of_a_release_has_an_identity() -> None:
 @pytest.mark.slow
 def test_the_roles_are_a_valid_template() -> None:
     """CloudFormation's schemas accept it; remarks (I) are no errors."""
+    from cfnlint.api import lint_all  # type: ignore[import-untyped]  # noqa: PLC0415 - as in `roles_template`
+
     assert [found for found in lint_all(PROJECT[ROLES]) if not found.rule.id.startswith("I")] == []
 
 
 def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
     """The role that shows differences reads; the other one deploys by the roles of the CDK only."""
-    template, _ = decode.decode_str(PROJECT[ROLES])
+    template = roles_template()
     allowed = {
         name: {action for statement in _statements(template, name) for action in _listed(statement["Action"])}
         for name in ("DiffRole", "DeployRole")
@@ -144,7 +153,7 @@ def test_the_roles_may_do_what_the_commands_need_and_no_more() -> None:
 
 def test_the_roles_trust_one_repository_only() -> None:
     """Its environment, or its branch; compared as a whole, without wildcards."""
-    template, _ = decode.decode_str(PROJECT[ROLES])
+    template = roles_template()
     for name, subject in (
         ("DiffRole", "repo:${Repository}:ref:refs/heads/${Branch}"),
         ("DeployRole", "repo:${Repository}:environment:${Environment}"),

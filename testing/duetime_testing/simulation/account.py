@@ -347,7 +347,7 @@ class Account:
 
     def job_raised(self, machine: Machine, error: Exception) -> None:
         """Record an exception in a background job of a process, which must not happen."""
-        self.trace(machine, "raised", error)
+        self.trace(machine, "raised", str(error))
 
     def ends(self, machine: Machine) -> None:
         """Record that a process ends itself."""
@@ -421,7 +421,7 @@ class Account:
             invocation.answer = handler_of(invocation.function)(invocation.event, context)
             invocation.failed = False
         except Exception as error:  # noqa: BLE001 - Lambda reports whatever a function raises
-            self.trace(machine, "raised", error)
+            self.trace(machine, "raised", str(error))
         finally:
             machine.strand = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -163,7 +164,8 @@ class FaultyClient:
             request = self._machine.code.request(operation, request)
             answer = getattr(self._fake, operation)(**request)
         except Exception as error:
-            account.trace(self._machine, operation, request, error)
+            # Without its traceback, whose frames would live as long as the trace.
+            account.trace(self._machine, operation, request, copy(error))
             raise
         account.trace(self._machine, operation, request, answer)
         return answer

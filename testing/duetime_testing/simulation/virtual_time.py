@@ -48,6 +48,21 @@ class Strand:
     began: Millis = 0
     rank: int = 0
 
+    def end(self) -> None:
+        """Note that it has ended, and drop what would leave it to the garbage collector: a fifth of a test's time."""
+        self.done = True
+        self.run, self.green = _nothing, None
+        strand: Strand = self
+        # A strand that has ended remains in its family as long as what it started goes on.
+        while strand.done and not strand.children and (parent := strand.parent) is not None:
+            if strand in parent.children:
+                parent.children.remove(strand)
+            strand = parent
+
+
+def _nothing() -> None:
+    pass
+
 
 def family_of(strand: Strand) -> list[Strand]:
     """A strand and all its descendants, youngest first."""
@@ -185,6 +200,7 @@ class VirtualTime:
             if strand.green is not None and not strand.done:
                 strand.done = True
                 strand.green.throw(GreenletExit)
+                strand.end()
 
     def close(self) -> None:
         """End all waiting strands, because the garbage collector cannot see into greenlets and would leak them."""
@@ -198,6 +214,10 @@ class VirtualTime:
         """Run all events before `end`."""
         self.run_while(_always, end)
         self._now = max(self._now, end)
+
+    def next_event(self) -> Millis:
+        """The time before which nothing happens; now, if there is no event at all."""
+        return self._events[0][0] if self._events else self._now
 
     def run_while(self, goes_on: Callable[[], object], end: Millis) -> bool:
         """Run events until a condition no longer holds; returns whether that was before `end`."""
@@ -234,10 +254,11 @@ class VirtualTime:
         try:
             strand.run()
         finally:
-            strand.done = True
+            strand.end()
             self._alive.pop(strand, None)
             for waiter in strand.waiters:
                 self._wake(waiter, self._now)
+            strand.waiters.clear()
 
     def _wait(self, at: Millis) -> None:
         strand = self._current
