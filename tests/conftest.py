@@ -129,8 +129,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Freeze what lives on after a file, mostly its imports: each full collection would walk through it again."""
-    if nextitem is None or nextitem.path != item.path:
+    """Freeze what lives on after a file, mostly its imports: each full collection would walk through it again.
+
+    The last collection is of everything, so that an object that was never closed is reported.
+    """
+    if nextitem is None:
+        gc.unfreeze()
+        gc.collect()
+    elif nextitem.path != item.path:
         gc.collect()
         gc.freeze()
 
