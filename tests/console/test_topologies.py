@@ -157,6 +157,17 @@ def test_a_person_sends_the_signal_that_a_node_waits_for(console: Console, world
     expect(page.locator("h1 .chip")).to_have_text("succeeded")
 
 
+def test_an_approval_that_was_moved_to_later_offers_no_decision(console: Console, world: World) -> None:
+    """The API would refuse it until then; the page changes as soon as the task is moved."""
+    task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]
+    world.run(60 * SECOND)
+    page = console.open(f"/tasks/{task_id}")
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_visible()
+    world.ask("PATCH", f"/v1/tasks/{task_id}", {"delay_seconds": 3_600})
+    expect(approve).to_be_hidden()
+
+
 def test_a_person_without_credentials_approves_by_a_link(console: Console, world: World) -> None:
     """The dialog shows an address; its page, on a phone and in both themes, has no faults, and decides."""
     task_id = world.ask("POST", "/v1/tasks", {"type": "release", "target": {"kind": "approval"}})["id"]

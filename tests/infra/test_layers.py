@@ -107,7 +107,8 @@ def test_each_service_that_is_called_is_named() -> None:
     called: set[str] = set()
     for path in Path(adapters.__path__[0]).rglob("*.py"):
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
-        made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in {"client", "jobs"}]
+        named = {"_client", "jobs"}
+        made = [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in named]
         called |= {str(arg.value) for call in made for arg in call.args if isinstance(arg, ast.Constant)} & services
     # Roles, and the module with which handlers read their secrets.
     assert called | {"sts", "ssm"} == AWS_SERVICES

@@ -40,8 +40,11 @@ const OFFERS: readonly Offer[] = [
   },
 ];
 
+/** Whether a task can be decided now; one that was moved to a later time is decided from then on. */
+const awaitsApproval = (task: Task) => task.waiting_for?.reason === "approval" && task.next_at !== task.due_at;
+
 const isOffered = (task: Task) => (offer: Offer) =>
-  offer.states.includes(task.state) && (offer.approve === undefined || task.waiting_for?.reason === "approval");
+  offer.states.includes(task.state) && (offer.approve === undefined || awaitsApproval(task));
 
 /** The children of a task, as far as they are known. */
 export interface KnownChildren {

@@ -187,7 +187,7 @@ def _lease(task: Task) -> LeaseResponse | None:
 
 def _waiting_for(task: Task) -> WaitingForResponse | None:
     """Why the last check of a waiting task did not start an attempt."""
-    if task.state not in STARTABLE or task.waiting_for is None or not task.is_postponed:
+    if task.state not in STARTABLE or task.waiting_for is None:
         return None
     return WaitingForResponse(reason=wait_reason(task.waiting_for), text=task.waiting_for)
 
