@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from bench.large_topology import running_topology
 from bench.stored_tasks import FAILED_TASKS, RARE, REPORT, SUCCEEDING, TEAMS
 from duetime.composition import composed
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TopologyServices
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.tasks.type_defaults import TaskSpec
 from duetime.domain.times import MINUTE

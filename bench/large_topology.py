@@ -22,7 +22,7 @@ from bench.task_path import BareWrites, create_table
 from duetime import composition
 from duetime.composition import Platform, composed
 from duetime.composition.core import CoreServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TopologyServices
 from duetime.contract.http import request_json
 from duetime.contract.topologies.decoding import topology_request
 from duetime.contract.topologies.operations import node_page, topology_response

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.contract.signing_secrets import KEYS, LIST, SigningKey, SigningKeyList, SigningSecret, SigningSecretList
 from duetime.contract.tasks.encoding import json_text
 from duetime.domain.times import to_iso

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.contract.mapping import response_of
 from duetime.contract.tasks import history, operations
 from duetime.contract.tasks.encoding import json_text, target_reply_text

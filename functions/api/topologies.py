@@ -6,8 +6,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from duetime.composition import composed
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.contract.http import page_tokens
 from duetime.contract.http.etags import content_etag
 from duetime.contract.tasks.encoding import json_text

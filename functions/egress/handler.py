@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed, prepare
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed, prepare
-from duetime.composition.packages import PackageServices
+from duetime.composition.invoked_functions import PackageServices
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.utilities.typing import LambdaContext

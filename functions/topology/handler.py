@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from duetime.composition import composed, prepare
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TopologyServices
 from duetime.domain.ids import TaskId
 
 if TYPE_CHECKING:

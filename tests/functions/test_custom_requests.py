@@ -11,7 +11,7 @@ from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
 from duetime.composition.core import CoreServices
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_RESULT_BYTES
 from duetime.domain.tasks.states import State

@@ -10,7 +10,7 @@ import pytest
 from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.domain.tasks.states import State
 from duetime.domain.tasks.targets import HttpTarget
 from duetime.domain.tasks.task_options import Priority

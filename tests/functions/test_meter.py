@@ -24,9 +24,8 @@ from duetime.composition import composed
 from duetime.composition.api import ApiKeyServices, BulkExecutorServices, FilterActionServices, LinkServices
 from duetime.composition.attempts import SwitchServices
 from duetime.composition.core import BulkServices, CoreServices, QuotaServices
-from duetime.composition.http_calls import HttpServices
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.invoked_functions import HttpServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.composition.worker import TargetServices
 from duetime.contract.bulk.bodies import read_stored
 from duetime.contract.signals import request_of

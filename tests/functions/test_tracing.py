@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from duetime import composition
 from duetime.adapters.targets.egress import EgressCaller
 from duetime.composition import composed
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.domain.tasks.task_options import Priority
 from duetime.domain.times import MINUTE
 from duetime.environment_variables import Variable

@@ -11,12 +11,10 @@ from duetime.composition import Composition, Part, Platform
 from duetime.composition.api import ApiKeyServices, BulkExecutorServices, FilterActionServices, IntakeServices
 from duetime.composition.attempts import DeadLetterServices, LockServices, OutcomeServices, PullServices, SwitchServices
 from duetime.composition.core import BulkServices, CoreServices, DispatchStatusServices, SummaryServices
-from duetime.composition.http_calls import HttpServices
-from duetime.composition.packages import AttemptServices, PackageServices
+from duetime.composition.invoked_functions import AttemptServices, HttpServices, PackageServices
 from duetime.composition.schedules import ScheduleServices, TriggerServices
 from duetime.composition.stream import ArchiveServices, BroadcastServices, WatchServices
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.composition.worker import WorkerServices
 from duetime.environment_variables import Variable
 from duetime_cdk.environments import FunctionName

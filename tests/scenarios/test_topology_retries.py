@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TopologyServices
 from duetime.domain.operating_parameters import EDGES_PER_GROUP
 from duetime.handlers import Accepted, Unretriable
 from duetime_testing.simulation.machines import Machine

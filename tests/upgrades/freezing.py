@@ -14,8 +14,7 @@ from duetime.adapters.dynamodb.schema import SCHEMA_VERSION
 from duetime.composition import composed
 from duetime.composition.attempts import LockServices
 from duetime.composition.core import CoreServices
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.composition.worker import WorkerServices
 from duetime.domain.circuit_breakers import Circuit
 from duetime.domain.ids import TaskId

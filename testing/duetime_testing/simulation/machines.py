@@ -13,7 +13,7 @@ from duetime.adapters.targets import Targets
 from duetime.adapters.targets.job_calls import Resources
 from duetime.composition import Composition, Platform
 from duetime.composition.core import CoreServices
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.composition.worker import TargetServices
 from duetime_common.frozen_classes import frozen
 from duetime_testing.fakes.telemetry import FakeTelemetry

@@ -8,8 +8,7 @@ from uuid import uuid4
 import pytest
 
 from duetime.composition import composed
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.tasks.attempt_results import Succeeded
 from duetime.domain.topologies import inputs

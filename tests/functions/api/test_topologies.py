@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from duetime.composition import composed
-from duetime.composition.tasks import TaskServices
-from duetime.composition.topologies import TopologyServices
+from duetime.composition.tasks import TaskServices, TopologyServices
 from duetime.domain.ids import TaskId
 from duetime.domain.limits import MAX_DEADLINE_SECONDS, MAX_NODES
 from duetime.domain.tasks.attempt_results import Postponed, Succeeded

@@ -18,8 +18,7 @@ from duetime.services.api_keys import ApiKeyAdmin, ApiKeyCheck
 if TYPE_CHECKING:
     from duetime.adapters.dynamodb.links import DynamoLinkStore
     from duetime.composition.core import BulkServices, CoreServices, QuotaServices
-    from duetime.composition.tasks import TaskServices
-    from duetime.composition.topologies import TopologyServices
+    from duetime.composition.tasks import TaskServices, TopologyServices
     from duetime.domain.bulk import BulkKind, BulkRequest
     from duetime.ports.stores import AuditLog
     from duetime.services.bulk.executor import BulkExecutor
@@ -368,6 +367,6 @@ def _tasks(part: Part) -> TaskServices:
 
 
 def _topologies(part: Part) -> TopologyServices:
-    from duetime.composition.topologies import TopologyServices
+    from duetime.composition.tasks import TopologyServices
 
     return part.part(TopologyServices)

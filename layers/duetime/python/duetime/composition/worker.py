@@ -23,7 +23,7 @@ from duetime.composition.attempts import (
     SwitchServices,
 )
 from duetime.composition.core import CoreServices, QuotaServices
-from duetime.composition.http_calls import HttpServices
+from duetime.composition.invoked_functions import HttpServices
 from duetime.domain.tasks.notices import ConsolePages
 from duetime.handlers import REGISTRY
 from duetime.services.outcomes.completion_steps import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from duetime.adapters.targets.handler_client import HandlerClients
     from duetime.adapters.targets.packaged_work import PackagedHandlers
-    from duetime.composition.topologies import TopologyServices
+    from duetime.composition.tasks import TopologyServices
     from duetime.domain.tasks.task import Task
     from duetime.ports.targets import Work
     from duetime.services.job_watcher import JobWatcher
@@ -250,7 +250,7 @@ class TargetServices(Part):
 
 def _topologies(part: Part) -> TopologyServices:
     # Imported here: few tasks are topologies or nodes.
-    from duetime.composition.topologies import TopologyServices
+    from duetime.composition.tasks import TopologyServices
 
     return part.part(TopologyServices)
 
