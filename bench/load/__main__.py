@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def _warmed_up(url: str) -> Sequence[str]:
-    """Warm up the API's processes, because cold starts measure the emulator; returns ids of some tasks."""
+    """Warm up the API's processes, so that no result includes the emulator's cold starts; return ids of tasks."""
     return made(url, Offer("Creator", 32, 8)).accepted
 
 

@@ -1,4 +1,4 @@
-"""The compared schedulers, and how to run their programs."""
+"""The schedulers being compared, and how to run their programs."""
 
 from __future__ import annotations
 

@@ -59,16 +59,16 @@ TIMEOUT_SECONDS = 35.0
 
 
 class Client:
-    """A deployment. Close it, or use it as a context manager; threads may share it.
+    """The client of one deployment. Close it, or use it as a context manager; threads may share it.
 
     Args:
         url: The address of the API.
         auth: How requests are authenticated: `BearerToken`, or `SigV4` of `duetime_client.sigv4`.
         api_key: An API key of the deployment, instead of `auth`.
         owner: The owner to act for: a team of the caller; by default the caller itself.
-        timeout: Timeout of one request in seconds, of which at most 5 to connect.
+        timeout: Timeout of one request in seconds; connecting may take at most 5 of them.
         retries: How often requests are retried, where that is safe; three times by default.
-        codec: Encrypts payloads, results and texts of errors, so that only processes with the codec can read them.
+        codec: Encrypts payloads, results and error messages, so that only processes with the codec can read them.
         sleep: Waits for the given number of seconds.
         random_source: Returns a number in [0, 1).
         now: The time.

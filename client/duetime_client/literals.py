@@ -74,7 +74,7 @@ GateName: TypeAlias = Literal[
 ]
 """What a task waits for."""
 GateState: TypeAlias = Literal["passed", "waiting", "ahead", "unknown"]
-"""Whether the task has passed a gate, waits at it, or has it ahead."""
+"""Whether the task has passed a gate, is waiting at it, or has not reached it yet."""
 OccurrenceOutcome: TypeAlias = Literal[
     "ran",
     "open",

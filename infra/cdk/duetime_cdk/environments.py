@@ -442,9 +442,8 @@ class Environment:
     )
     """How long the audit log is kept: who controlled or administered what, why and from where; empty for none."""
     kms_key_arn: str = ""
-    """ARN of a KMS key of yours that encrypts the table, the queues, the buckets, the logs and the signing secret;
-    empty: keys of AWS do. It cannot be changed for existing messages and objects, which keep the key that they were
-    written with."""
+    """ARN of your KMS key for the table, the queues, the buckets, the logs and the signing secret; if empty, AWS's own
+    keys are used. A change does not re-encrypt existing messages and objects."""
     protected: bool = True
     """Whether the table and the bucket are protected from deletion and retained when the stack is deleted."""
     metric_owners: tuple[str, ...] = ()

@@ -60,4 +60,4 @@ class Ship:
         WAREHOUSE.ship(payload["order"], payload["address"])
 
     def rollback(self, context: Context, payload: Order) -> None:
-        """Nothing to undo: a parcel that is on its way is the last step."""
+        """Nothing to undo: shipping is the last step."""
