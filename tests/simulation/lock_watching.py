@@ -74,7 +74,7 @@ class LockWatching:
         """Without faults each hold was released by its own attempt, and did not have to expire.
 
         A call of a target that does not end in time ends its process, and its hold expires. So does that of a lost
-        worker whose task is cancelled: the next claim finds the request, and ends the task without the lock. So does a
+        worker whose task is cancelled or has no attempt left: the next claim ends the task without the lock. So does a
         lost worker's place under a limit of a switch that is deleted: the next attempt needs none.
         """
         overdue = self._account.watching.overdue
@@ -82,7 +82,7 @@ class LockWatching:
             for task_id, (fence, _until) in _holders(item).items():
                 task = self._account.watching.record(task_id)
                 is_over = task is None or task.finished_at is not None
-                if task is not None and task.state is State.CANCELLED and fence < task.fence:
+                if task is not None and fence < task.fence and _was_ended_by_claim(task):
                     continue
                 if (task_id, fence) in self._account.watching.lost and self._is_of_deleted_limit(partition):
                     continue
@@ -141,6 +141,12 @@ class LockWatching:
 
     def _violated(self, what: str) -> None:
         self._account.watching.check(False, what)  # noqa: FBT003 - it does not hold
+
+
+def _was_ended_by_claim(task: Task) -> bool:
+    """Whether a claim ended a task after its worker was lost, without another attempt."""
+    is_last = task.error is not None and task.error.type == "WorkerLost"
+    return task.state is State.CANCELLED or is_last
 
 
 def _holders(item: Mapping[str, Any] | None) -> dict[str, tuple[int, Millis]]:
