@@ -32,9 +32,9 @@ def document() -> Schema:
         "info": {
             "title": "duetime live updates",
             "version": CONTRACT_VERSION,
-            "description": "Changes of tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
-            "returns the URL and a ticket, which opens one connection. Later versions may add kinds of messages and "
-            "fields: ignore those that you do not know.",
+            "description": "Changes to tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
+            "returns the URL and a ticket, which opens one connection. Later versions may add message kinds and "
+            "fields: ignore unknown ones.",
             "license": {"name": "Apache-2.0"},
         },
         "servers": {

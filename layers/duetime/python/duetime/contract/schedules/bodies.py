@@ -450,7 +450,7 @@ class SchedulePause(Body):
     """Pauses a schedule, with an optional reason."""
 
     reason: Annotated[
-        Reason, Field(description="Why it is paused; shown as `paused_reason`.", examples=["the printer is broken"])
+        Reason, Field(description="Reason for the pause, shown as `paused_reason`.", examples=["the printer is broken"])
     ] = ""
 
 
