@@ -67,7 +67,7 @@ def document() -> Schema:
 
 
 def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
-    """An operation of the deployment on some messages: AsyncAPI is written from the server's side."""
+    """An operation on some messages, from the server's point of view as in AsyncAPI."""
     return {
         "action": action,
         "summary": summary,
