@@ -187,7 +187,7 @@ class Context:
         return self.ask()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Stop if the user requested a pause or cancellation; call this where the work can be interrupted and continued.
+        """Stop if the user requested a pause or cancellation. Call this where the work can be interrupted and resumed.
 
         Args:
             checkpoint: data for the attempt that continues after a pause, at most 4 KB of JSON.
@@ -238,7 +238,7 @@ class Context:
     def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any: ...  # noqa: ANN401 - any JSON
 
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call a function once across all attempts of the task: `receipt = context.step("charge", bank.charge, amount)`.
+        """Call a function once across all attempts: `receipt = context.step("charge", bank.charge, amount)`.
 
         The result is stored before this method returns; later attempts return the stored result without calling the
         function. If the function raises, nothing is stored, and the next attempt calls the function again, as after a

@@ -386,7 +386,7 @@ class Operation(Generic[Q]):
 
     @property
     def successes(self) -> tuple[Returns, ...]:
-        """All successful responses, including headers common to all."""
+        """All successful responses, with the headers that all operations share."""
         declared = (each for each in (self.returns, self.accepted, self.kept) if each is not None)
         return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
 
@@ -418,7 +418,7 @@ class Operation(Generic[Q]):
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
             *((errors.OperatorRequired,) if self.needs is Role.OPERATOR else ()),
-            # An operation without a body rejects one, so that no content is silently ignored.
+            # An operation without a body rejects any body, so that no content is silently ignored.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),
             *self.errors,
@@ -435,7 +435,7 @@ class Operation(Generic[Q]):
         return found
 
     def url(self, **parameters: object) -> str:
-        """Its path with parameters replaced by values."""
+        """The path with values in place of parameters."""
         return self.path.format(**parameters)
 
 
@@ -444,7 +444,7 @@ def _beginning(day: date) -> datetime:
 
 
 CONTRACT_VERSION = "1.0.0"
-"""Independent of the version of the package, which may change while the contract does not."""
+"""Independent of the package version, which may change without a change of the contract."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations"
@@ -485,7 +485,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "openapi.json": (_HEALTH,),
 }
 """The modules that declare the operations whose paths start with `/v1/` and this part. Modules in frequent use come
-first, but fixed paths come before patterns that match them too."""
+first, but fixed paths come before patterns that also match them."""
 _VERSION = "v1"
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -501,9 +501,10 @@ def subject_of(path: str) -> str:
 
 
 def path_within(path: str) -> str:
-    """The part of a request's path from the API's version on.
+    """The part of a request's path that starts with the API's version.
 
-    An API stage and the base path of a custom domain precede it (Source: API Gateway Developer Guide, "Create AWS
+    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "
+        ""Create AWS
     Lambda proxy integrations for HTTP APIs").
     """
     parts = path.split("/")
@@ -552,7 +553,7 @@ def methods_at(path: str) -> Sequence[str]:
     Raises:
         PathNotFound: the path does not exist.
     """
-    # Fixed paths take precedence over patterns that match them too.
+    # Fixed paths take precedence over patterns that also match them.
     found = sorted(_matches(path), key=lambda match: len(match[2]))
     if not found:
         raise PathNotFound
@@ -560,7 +561,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern has a fixed part where another first has a parameter: fixed parts are not taken for names."""
+    """Whether a pattern has a fixed part where another has its first parameter: fixed parts take precedence."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
@@ -570,7 +571,7 @@ def _is_fixed_where(one: str, other: str) -> bool:
 
 @cache
 def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
-    """The operations of each path by method; fixed paths come before patterns that match them too."""
+    """The operations for each path, by method; fixed paths come before patterns that also match them."""
     found: dict[str, dict[str, Operation[Any]]] = {}
     for operation in sorted(operations_of(module), key=lambda one: "{" in one.path):
         found.setdefault(operation.path, {})[operation.method] = operation
@@ -581,8 +582,7 @@ def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Map
     for module in DECLARED_IN.get(subject_of(path), ()):
         for pattern, operations in _by_path(module).items():
             wanted = pattern.split("/")
-            # A trailing slash is accepted, except in a name that may contain slashes, where it could be part of the
-            # name.
+            # A trailing slash is accepted, except after a name that may contain slashes.
             is_open = any(each.has_open_path for each in operations.values())
             parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
             parameters = _parameters(wanted, parts)

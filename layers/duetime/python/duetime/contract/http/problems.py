@@ -1,4 +1,4 @@
-"""Problems of RFC 9457 for all errors, and the table of their codes."""
+"""RFC 9457 problems for all errors, and the table of their codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemFault(TypedDict):
-    """A field, query parameter or header that cannot be accepted."""
+    """An invalid field, query parameter or header."""
 
     field: str
     reason: str
@@ -29,7 +29,7 @@ class ProblemFault(TypedDict):
 
 
 class Problem(TypedDict):
-    """Problem details (RFC 9457). `code` is stable, for programs; `instance` identifies the request, as in the logs."""
+    """Problem details (RFC 9457). `code` is stable, for programs; `instance` is the request's id, also in the logs."""
 
     type: str
     title: str
@@ -42,7 +42,7 @@ class Problem(TypedDict):
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """Converts an error to a problem. An unexpected error reveals nothing about the implementation.
+    """Converts an error to a problem. An unexpected error reveals no implementation details.
 
     Args:
         error: the error.

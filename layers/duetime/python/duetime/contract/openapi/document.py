@@ -57,7 +57,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "operation_id": ("The bulk operation's id.", _ID),
     "group_id": ("The group's id.", {"type": "string", "pattern": GROUP_ID_PATTERN}),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": LEASE_PATTERN}),
-    "key": ("The key of the {subject}.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "key": ("The {subject}'s key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "unique_key": (
         "The unique key, with every `/` as `%2F`.",
         {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
@@ -75,7 +75,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "step": ("The step's name.", {"type": "string", "pattern": STEP_NAME_PATTERN, "examples": ["charge"]}),
 }
 _SWITCH_NAME: tuple[str, Schema] = (
-    "The type or the owner, with every `/` as `%2F`; `all` for the scope `all`.",
+    "The type or owner, with every `/` as `%2F`; `all` for the scope `all`.",
     {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
 )
 _NAMED = {"schedules": "schedule", "calendars": "calendar", "locks": "lock", "rates": "rate"}
@@ -121,7 +121,7 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
     schema = schema["anyOf"][0] if "anyOf" in schema else schema
     parameter: Schema = {"name": name, "in": "query", "description": description, "schema": described(schema)}
     if schema.get("type") == "array":
-        # The default of all generators; commas are also accepted if the description says so.
+        # The default of all client generators; commas are also accepted if the description says so.
         parameter |= {"style": "form", "explode": True}
     return parameter | ({"required": True} if is_required else {})
 
@@ -138,22 +138,22 @@ def _header(header: Header) -> Schema:
 _COMPONENT = "#/components/responses/{name}"
 _OF_THE_GATEWAY = {
     "401": "The API gateway does not accept the credentials.",
-    "403": "The API gateway does not allow the caller this request.",
+    "403": "The API gateway does not allow the caller to make this request.",
     "413": "The API gateway does not accept a body of this size.",
-    "429": "Too many requests: repeat it later, with exponential backoff.",
-    "500": "The request failed with an internal error; it can be repeated.",
+    "429": "Too many requests: retry later, with exponential backoff.",
+    "500": "Internal error; the request can be repeated.",
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway also returns on its own: see `ApiError`."""
+"""Statuses that the gateway may return without calling the API: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
-    "Deprecation": "Since when the operation is deprecated.",
-    "Sunset": "When the operation will be removed.",
+    "Deprecation": "Date from which the operation is deprecated.",
+    "Sunset": "Date on which the operation will be removed.",
 }
 _RETRY_AFTER: Schema = {
     "Retry-After": {
-        "description": "Seconds to wait before the request is repeated. The gateway's own responses do not have it.",
+        "description": "Seconds to wait before repeating the request. Absent in the gateway's own responses.",
         "schema": {"type": "string"},
     }
 }
