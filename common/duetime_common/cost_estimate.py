@@ -28,7 +28,7 @@ BATCH = 10
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default batching window for task changes, in seconds: normally, and while clients watch for changes."""
+"""Default batching window for task changes, in seconds: normally, and if changes should arrive fast."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
@@ -222,7 +222,7 @@ class CostLine:
     """A line of the bill.
 
     Attributes:
-        part: what is billed.
+        part: the billed item.
         quantity: the billed quantity.
         unit: unit of the quantity.
         dollars: cost of the whole quantity.

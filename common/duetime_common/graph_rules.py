@@ -106,7 +106,7 @@ def _cycle_in(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     left = _without_order(parents)
     if not left:
         return ()
-    # Every remaining node has a remaining parent, so following parents must lead to a visited node.
+    # Every node that is left has a parent that is left, so following parents must lead to a visited node.
     key = next(iter(left))
     walked: dict[str, int] = {}
     while key not in walked:

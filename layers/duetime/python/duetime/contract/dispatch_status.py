@@ -56,8 +56,8 @@ class DispatchResponse(TypedDict):
     last_tick_at: Annotated[
         Instant | None,
         Field(
-            description="The last minute in which the trigger, which runs every minute, read all shards; null before "
-            "its first run."
+            description="The last minute in which the trigger, which runs every minute, completed all reads; null "
+            "before its first run."
         ),
     ]
     dispatched_until: Annotated[

@@ -319,7 +319,7 @@ PREVIEW_TASK = Operation(
     Returns(StartPreviewResponse, "When the task would start, and why."),
     description="Takes the body of `createTask` and creates nothing. The answer considers the current state: due "
     "time, unique key, quotas, switches, concurrency limits, lock, rate, the host's circuit breaker and the queue's "
-    "backlog. Other tasks can change the result in the meantime. Errors are those of `createTask`.",
+    "backlog. Other tasks can change the result in the meantime. Has the same errors as `createTask`.",
     body=TaskCreate,
     is_question=True,
     role=Role.WRITER,

@@ -89,7 +89,7 @@ class LeaseRequest(Body):
     ]
     max_tasks: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Maximum number of tasks.")] = 1
     wait_seconds: Annotated[
-        int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait for a task if none is due.")
+        int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait if no task is due.")
     ] = 0
     lease_seconds: Annotated[
         int,
@@ -215,7 +215,7 @@ class LeasedResponse(TypedDict):
         Instant,
         Field(description="When the lease ends unless it is renewed; afterwards another worker may get the task."),
     ]
-    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
+    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null for none.")]
     inputs: Annotated[
         Any,
         Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),

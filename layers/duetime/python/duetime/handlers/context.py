@@ -42,8 +42,8 @@ class RunSchedule:
     Attributes:
         name: name of the schedule.
         scheduled_at: the run's scheduled time before jitter and calendars, in UTC, also in a backfill.
-        previous_at: the previous scheduled time; `None` if there is none.
-        next_at: the next scheduled time; `None` if there is none.
+        previous_at: the previous scheduled time; `None` for none.
+        next_at: the next scheduled time; `None` for none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
     """
 

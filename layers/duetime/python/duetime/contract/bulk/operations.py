@@ -48,9 +48,13 @@ class BulkOperationResponse(TypedDict):
     ]
     finished_at: Instant | None
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
-    matched: Annotated[int, Field(description="How many of the examined ones match and can still be acted on.")]
+    matched: Annotated[
+        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+    ]
     affected: Annotated[int, Field(description="How many of the matched ones were acted on.")]
-    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    refused: Annotated[
+        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+    ]
     reason: Annotated[str | None, Field(description="Why the operation was cancelled, if not by a request.")]
 
 
@@ -84,11 +88,15 @@ class FilterActionResult(TypedDict):
     """The result of an action by filter."""
 
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
-    matched: Annotated[int, Field(description="How many of the examined ones match and can still be acted on.")]
+    matched: Annotated[
+        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+    ]
     affected: Annotated[
         int, Field(description="How many of the matched ones were updated, cancelled, asked to stop, or retried.")
     ]
-    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
+    refused: Annotated[
+        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+    ]
     next_token: Annotated[
         str | None, Field(description="Token to continue where this request stopped; null at the end.")
     ]

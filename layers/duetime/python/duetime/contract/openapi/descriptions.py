@@ -310,7 +310,7 @@ def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def default_in(description: str) -> tuple[str, str]:
-    """A description without the sentence about a default, and the default; empty if there is none."""
+    """A description without its sentence about a default, and the default; empty for no default."""
     found = _DEFAULT.search(description)
     return (description[: found.start()], found["text"]) if found else (description, "")
 

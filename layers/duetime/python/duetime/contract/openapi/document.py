@@ -512,7 +512,7 @@ def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
 
 
 def _name_codes(found: dict[str, Schema]) -> None:
-    """Limits the codes of problems to those of the REST API."""
+    """Limits problem codes to the codes of the REST API."""
     codes, known = found["ProblemCode"], {kind.code for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
     codes["enum"] = [code for code in codes["enum"] if code in known]
 

@@ -117,7 +117,7 @@ class Unique(Body):
         Field(
             strict=False,
             description="What happens if another task holds the key: that task is returned unchanged (`keep`), gets "
-            "the fields of this request if it has not started (`replace`), or this request is a conflict (`refuse`).",
+            "the fields of this request unless already started (`replace`), or this request is a conflict (`refuse`).",
         ),
     ] = OnConflict.KEEP
 

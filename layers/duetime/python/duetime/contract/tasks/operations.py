@@ -312,7 +312,7 @@ CREATE_MANY = Operation(
     "POST /v1/tasks/batch",
     "Create a batch of tasks",
     Returns(responses.TaskBatchResult, "The result of each task, in the order of the request."),
-    description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
+    description=f"Up to {MAX_BATCH} tasks, each with its own result: a rejected task does not affect the "
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,

@@ -42,7 +42,7 @@ def states_of(given: object) -> tuple[State, ...]:
     """Parses the names of states, without repeats.
 
     Raises:
-        ValueError: a name is invalid, or there is none.
+        ValueError: a name is invalid, or no state is given.
     """
     texts: list[Any] = given if isinstance(given, list) else [given]
     try:
@@ -267,7 +267,7 @@ class ListedQuery(Parameters, TaskConditions):
         changed_at: Millis | None = None,
         count: MatchCount | None = None,
     ) -> AppliedList:
-        """The filters of the list, and how much of it was read.
+        """The filters of the list, and how much of the list was read.
 
         Args:
             examined: number of tasks that were read for the page.

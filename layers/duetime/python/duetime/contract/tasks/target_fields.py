@@ -223,7 +223,7 @@ RunParameters = Annotated[
     dict[str, Any],
     Field(
         max_length=MAX_PARAMETERS,
-        description="Values of the parameters that the definition declares; those with a default may be left out.",
+        description="Values of the definition's parameters; parameters with a default may be left out.",
         examples=[{"region": "eu-west-1"}],
     ),
 ]

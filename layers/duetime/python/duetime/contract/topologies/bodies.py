@@ -195,7 +195,7 @@ class NodeListQuery(Parameters):
 
 
 class TopologyListQuery(ListedQuery):
-    """Parameters of `GET /v1/topologies`: those of a list of tasks, and the definition."""
+    """Parameters of `GET /v1/topologies`: the parameters of task lists, and the definition."""
 
     definition: Annotated[DefinitionName | None, Field(description="Only runs of the topology definition.")] = None
 
