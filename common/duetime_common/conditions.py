@@ -36,7 +36,7 @@ _SIDE_BY_SIDE = frozenset(
         *("multi_select_list", "multi_select_dict", "key_val_pair"),
     }
 )
-"""Expression types whose parts all refer to the same value; in others, later parts refer to the first part's result."""
+"""Expression types whose parts all apply to the same value; in others, later parts apply to the first part's result."""
 _Tree: TypeAlias = "Mapping[str, Any]"
 """A parsed expression of `jmespath`: `type`, `value` and `children`."""
 
@@ -93,7 +93,7 @@ class Budget:
 
 
 class _BoundedFunctions(Functions):
-    """The functions of JMESPath, which pay for the size of their arguments before they run."""
+    """JMESPath functions, which pay for the size of their arguments before they run."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget

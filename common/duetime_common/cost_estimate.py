@@ -28,7 +28,7 @@ BATCH = 10
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default batching window for task changes, in seconds: normally, and if changes should arrive fast."""
+"""Default batching window for task changes, in seconds: normally; with a console, event bus or quota."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
@@ -188,7 +188,7 @@ SWITCH_READS = 0.5
 OWN_SECONDS = 0.04
 """Assumed worker time for the claim, the outcome and message visibility."""
 API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
-"""Assumed time of the API's function, per request and per task in it."""
+"""Assumed duration of the API function, per request and per task in the request."""
 BROADCAST_SECONDS = 0.1
 """Assumed time per delivery of the table's stream."""
 LOG_BYTES, LOG_TASK_BYTES = 320, 12
@@ -275,7 +275,7 @@ FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
 
 
 def estimate(workload: Workload) -> CostEstimate:
-    """Estimates the monthly cost of a workload at the prices of its region."""
+    """Estimates the monthly cost of a workload at its region's prices."""
     return CostEstimate(workload, lines_of([workload]), idle_month(PRICES[workload.region]))
 
 

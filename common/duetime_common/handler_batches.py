@@ -1,4 +1,4 @@
-"""Batch handlers: one call of a function for several tasks of a type, each with its own outcome."""
+"""Batch handlers: one function call for several tasks of a type, each with its own outcome."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class BatchResultInvalid(TypeError):
 
 
 def batch_outcomes(items: Sequence[BatchItem[Any, Any]], returned: object) -> list[object]:
-    """The result of each item, or the exception that its attempt failed with."""
+    """The result of each item, or the exception with which the item's attempt failed."""
     results: Sequence[object] = [None] * len(items)
     if isinstance(returned, Sequence) and not isinstance(returned, str | bytes) and len(returned) == len(items):
         results = returned
@@ -136,5 +136,5 @@ def _is_error(value: object) -> bool:
 
 
 def error_of(outcome: object) -> BaseException | None:
-    """The exception that an item's attempt failed with; `None` for a result."""
+    """The exception with which an item's attempt failed; `None` for a result."""
     return outcome if _is_error(outcome) else None  # type: ignore[return-value]  # see `_is_error`

@@ -30,7 +30,7 @@ class LockSpec(TypedDict):
 
 
 class RateSpec(TypedDict):
-    """Rate limit for attempts of all tasks with the same key: `limit` in `per_seconds`, and `burst` more at once."""
+    """Rate limit for attempts of all tasks with the same key: `limit` per `per_seconds`, plus `burst` at once."""
 
     key: str
     limit: int

@@ -51,7 +51,7 @@ class WaitedTaskResponse(TypedDict):
     node: Annotated[str | None, Field(description="Name of the node; null if the task is not a node.")]
     since: Annotated[
         Instant | None,
-        Field(description="Approximate start of its current or last attempt; null for no attempt, or if unknown."),
+        Field(description="Approximate start of the current or last attempt; null for none, or if unknown."),
     ]
     expires_at: Annotated[
         Instant | None,
@@ -202,7 +202,7 @@ class GateResponse(TypedDict):
     until: Annotated[
         Instant | None,
         Field(
-            description="When the task passed the gate; while the task waits, the latest time at which it passes or "
+            description="When the task passed the gate; while waiting, the latest time at which the task passes or "
             "is checked again; null if unknown."
         ),
     ]
@@ -268,7 +268,7 @@ class ScheduleExplanationResponse(TypedDict):
 
 
 class StartPreviewResponse(TypedDict):
-    """When a task would start if it were created now."""
+    """When a task created now would start."""
 
     as_of: Annotated[Instant, Field(description="Time of this answer.")]
     due_at: Annotated[Instant, Field(description="When the task would be due.")]

@@ -126,11 +126,18 @@ class IntakeRuleResponse(TypedDict):
 
     name: Annotated[str, Field(description="Name of the rule.")]
     pattern: Annotated[Mapping[str, Any], Field(description="The EventBridge event pattern that selects events.")]
-    create: Annotated[Mapping[str, Any] | None, Field(description="The task that each event creates, and its fields.")]
-    cancel: Annotated[
-        Mapping[str, Any] | None, Field(description="The filter of the tasks that each event cancels, and its fields.")
+    create: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The task that each event creates, and the fields to set from the event."),
     ]
-    signal: Annotated[Mapping[str, Any] | None, Field(description="The signal that each event sends, and its fields.")]
+    cancel: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The filter for tasks that each event cancels, and the fields to set from the event."),
+    ]
+    signal: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The signal that each event sends, and the fields to set from the event."),
+    ]
     owner: Annotated[str, Field(description="Owner of the tasks.")]
     description: Annotated[str, Field(description="A description for people.")]
     updated_at: Annotated[Instant, Field(description="When the rule was last set.")]

@@ -104,7 +104,7 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease until its first heartbeat; at most, and by default, `lease_seconds`. A "
+            description="Length of the lease before the first heartbeat; at most, and by default, `lease_seconds`. A "
             "lease that a worker never received, because the worker was lost during the wait, ends after this time.",
         ),
     ] = None

@@ -1,4 +1,4 @@
-"""Errors of requests that are rejected before they reach a service."""
+"""Errors for requests that are rejected before they reach a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The AsyncAPI document of the WebSocket, generated from the models of its messages."""
+"""The AsyncAPI document for the WebSocket, generated from the message models."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def document() -> Schema:
             }
         },
         "operations": {
-            "send": _operation("receive", "What a client may send.", [model.__name__ for model in sent]),
-            "receive": _operation("send", "What a client receives.", [model.__name__ for model in FRAMES]),
+            "send": _operation("receive", "Messages that clients send.", [model.__name__ for model in sent]),
+            "receive": _operation("send", "Messages that clients receive.", [model.__name__ for model in FRAMES]),
         },
         "components": {
             "messages": {name: {"name": name, "payload": {"$ref": _SCHEMAS.format(model=name)}} for name in names},

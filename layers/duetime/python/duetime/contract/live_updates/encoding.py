@@ -1,6 +1,6 @@
 """Encodes messages to WebSocket clients as text.
 
-The models of messages are imported only for type checking: the function that pushes changes starts without pydantic.
+The message models are imported only for type checking, so that the function that pushes changes needs no pydantic.
 """
 
 from __future__ import annotations

@@ -302,7 +302,7 @@ def described(schema: Schema) -> Schema:
 
 
 def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
-    """The text of a docstring, and its description of each attribute."""
+    """A docstring's text, and its descriptions of attributes by name."""
     section = _SECTION.search(docstring)
     entries = _ENTRY.finditer(section["lines"]) if section else ()
     text = docstring[: section.start()] if section else docstring

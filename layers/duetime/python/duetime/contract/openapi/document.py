@@ -374,7 +374,7 @@ _OF_ANOTHER = {
 
 
 def tag_of(operation: Operation) -> str:
-    """The tag of an operation: the first part of its path after the version, unless it belongs to another tag."""
+    """An operation's tag: the first part of its path after the version, unless that part belongs to another tag."""
     parts = operation.path.split("/")
     subject = "links" if "links" in parts else [*parts[2:], ""][0]
     name = _OF_ANOTHER.get(subject, subject.replace("-", " "))

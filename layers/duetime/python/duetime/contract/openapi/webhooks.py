@@ -37,7 +37,7 @@ class TaskEvent(TypedDict):
 
 
 class RunSchedule(TypedDict):
-    """The schedule that a task, or its topology, is a run of."""
+    """The schedule that created a task or its topology."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     scheduled_at: Annotated[Instant, Field(description="The nominal time of this run.")]
@@ -139,9 +139,9 @@ _TASK = (
     ("Duetime-Attempt", "Number of the attempt."),
     ("Duetime-Fence", "The fence of the attempt."),
     ("Duetime-Due-At", "When the task was due."),
-    ("Duetime-Schedule", "Name of the schedule that the task, or its topology, is a run of; absent otherwise."),
+    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent for none."),
     ("Duetime-Scheduled-At", "The nominal time of the run; only for a run of a schedule."),
-    ("Duetime-Topology", "Id of the topology that the task is a node of; absent otherwise."),
+    ("Duetime-Topology", "Id of the topology that the task is a node of; absent for other tasks."),
     ("Duetime-Node", "Name of the node; only for a node."),
 )
 _WORK = (

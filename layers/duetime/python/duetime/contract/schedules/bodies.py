@@ -274,7 +274,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
+    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, "examples": [{"cron": "0 2 * * *", "task": {"timeout_seconds": 120}}]}

@@ -117,7 +117,7 @@ class Unique(Body):
         Field(
             strict=False,
             description="What happens if another task holds the key: that task is returned unchanged (`keep`), gets "
-            "the fields of this request unless already started (`replace`), or this request is a conflict (`refuse`).",
+            "this request's fields if not yet started (`replace`), or this request is a conflict (`refuse`).",
         ),
     ] = OnConflict.KEEP
 
@@ -351,7 +351,7 @@ class Lock(Body):
 
 
 def _without_repeats(locks: list[Lock]) -> list[Lock]:
-    """Rejects a key that is named twice."""
+    """Rejects a list that names a lock twice."""
     keys = [lock.key for lock in locks]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise ValueError(f"names the lock {twice} twice")
@@ -547,7 +547,7 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
+    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     # Generators only type maps that cannot be null; null is not needed to remove all tags.
@@ -561,7 +561,7 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_part(schema: dict[str, Any]) -> None:
-    """Omitted fields of a part are unchanged."""
+    """Adapts the schema of an update's part, in which omitted fields are unchanged."""
     for field in schema["properties"].values():
         field.pop("default", None)
 

@@ -421,7 +421,7 @@ class WaitingForResponse(TypedDict):
 
 
 class ScheduleReferenceResponse(TypedDict):
-    """The schedule that a task is a run of."""
+    """The schedule that created a task."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     revision: Annotated[int, Field(description="Revision of the schedule that created the task.")]
