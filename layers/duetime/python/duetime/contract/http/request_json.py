@@ -138,9 +138,9 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
     """Parses a body.
 
     Raises:
-        BodyTooLarge: it exceeds the maximum size.
-        BodyUnreadable: it is not JSON in UTF-8.
-        FieldsInvalid: it is nested too deeply.
+        BodyTooLarge: the body exceeds the maximum size.
+        BodyUnreadable: the body is not JSON in UTF-8.
+        FieldsInvalid: the body is nested too deeply.
     """
     return document_of(text_of(body or "", is_base64=is_base64), depth)
 
@@ -149,8 +149,8 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
     """Parses the text of a body.
 
     Raises:
-        BodyUnreadable: it is not JSON.
-        FieldsInvalid: it is nested too deeply.
+        BodyUnreadable: the text is not JSON.
+        FieldsInvalid: the text is nested too deeply.
     """
     try:
         # It rejects NaN, infinity and lone surrogates; a raw surrogate is a TypeError.
@@ -412,5 +412,5 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
 
 
 def compact(value: object) -> bytes:
-    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
+    """Encodes JSON in UTF-8 without spaces. The value, from a document, has limited depth and no NaN."""
     return to_json(value)

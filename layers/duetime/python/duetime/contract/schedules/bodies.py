@@ -156,7 +156,7 @@ class TimingFields(Body):
         Field(
             min_length=1,
             max_length=MAX_TIMINGS,
-            description="Several timings; a time that several of them share is one occurrence.",
+            description="Several timings; a time that several timings share is one occurrence.",
             examples=[[{"cron": "0 9 * * mon-fri"}, {"cron": "0 12 * * sat"}]],
         ),
     ] = None
@@ -187,13 +187,13 @@ class TimingFields(Body):
     timezone: Timezone = "UTC"
     dst_gap: Annotated[
         Gap,
-        Field(strict=False, description="What happens to a local time that the clock skips when it is set forward."),
+        Field(strict=False, description="What happens to a local time that is skipped when clocks go forward."),
     ] = Gap.SKIP
     dst_fold: Annotated[
         Fold,
         Field(
             strict=False,
-            description="Whether a local time that occurs twice, when the clock is set back, counts twice.",
+            description="Whether a local time that occurs twice, when clocks go back, counts twice.",
         ),
     ] = Fold.FIRST
     calendars: Annotated[
@@ -344,7 +344,7 @@ class TaskTemplateUpdate(TaskPatch):
 
 
 class ScheduleFields(TimingFields):
-    """All fields of a schedule except its name and its task."""
+    """All fields of a schedule except name and task."""
 
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(ScheduleResponse.__annotations__) - {"name"}
 
@@ -498,7 +498,8 @@ class OccurrenceUpdate(Body):
         OccurrenceAction,
         Field(
             strict=False,
-            description="Skip the occurrence, move it to `due_at`, run it now, or restore its scheduled time.",
+            description="Whether to skip the occurrence, move it to `due_at`, run it now, or restore its scheduled "
+            "time.",
         ),
     ]
     due_at: Annotated[

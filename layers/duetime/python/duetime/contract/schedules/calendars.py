@@ -94,7 +94,9 @@ class CalendarFields(Body):
 
     mode: Annotated[
         CalendarMode,
-        Field(strict=False, description="Whether schedules run outside the calendar's times, or only within them."),
+        Field(
+            strict=False, description="Whether schedules run outside the calendar's times, or only within these times."
+        ),
     ] = CalendarMode.EXCLUDES
     timezone: Annotated[Timezone, Field(description="IANA time zone of the calendar's days and windows.")] = "UTC"
     dates: Annotated[
@@ -151,11 +153,13 @@ class ICalendarQuery(Parameters):
         CalendarMode | None,
         Field(
             strict=False,
-            description="For an iCalendar file: whether schedules run outside its events, or only during them.",
+            description="For an iCalendar file: whether schedules run outside the file's events, or only during the "
+            "events.",
         ),
     ] = None
     timezone: Annotated[
-        Timezone | None, Field(description="For an iCalendar file: the time zone of its dates; UTC if left out.")
+        Timezone | None,
+        Field(description="For an iCalendar file: the time zone of dates in the file; UTC if left out."),
     ] = None
 
     def reject(self) -> None:

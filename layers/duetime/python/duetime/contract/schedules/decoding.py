@@ -201,7 +201,7 @@ def written_of(body: TimingFields) -> Written:
     """The timing in a body.
 
     Raises:
-        FieldInvalid: there is not exactly one timing, or it is invalid; the error has the reason.
+        FieldInvalid: there is not exactly one valid timing; the error has the reason.
     """
     given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
     if body.permanent is not None:
@@ -226,19 +226,19 @@ def readable(written: Written) -> Written:
     """Validates a timing before it is stored.
 
     Raises:
-        FieldInvalid: there is not exactly one timing, or it is invalid; the error has the reason.
+        FieldInvalid: there is not exactly one valid timing; the error has the reason.
     """
     _ = written.timing
     return written
 
 
 def clock_of(body: TimingFields) -> Clock:
-    """The time zone of a timing, and its rules for clock changes."""
+    """The time zone of a timing, and the rules for clock changes."""
     return Clock(zone_named(body.timezone), body.dst_gap, body.dst_fold)
 
 
 def template_of(task: TaskTemplate) -> TaskSpec:
-    """The template of an occurrence's task; the schedule determines its due time."""
+    """The template for an occurrence's task, whose due time the schedule determines."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(
             Fault(
@@ -267,7 +267,7 @@ class TimingPatch:
         """Returns the updated timing.
 
         Raises:
-            FieldInvalid: not exactly one timing is left, or it is invalid; the error has the reason.
+            FieldInvalid: not exactly one valid timing is left; the error has the reason.
         """
         body, given = self.body, self.body.model_fields_set
         fields: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in given}
@@ -286,7 +286,7 @@ class TimingPatch:
 
 @frozen
 class TaskPatch:
-    """The update of a schedule's task, which is merged; its payload is replaced as a whole."""
+    """A merge patch for a schedule's task; the payload is replaced as a whole."""
 
     patch: Mapping[str, Any]
 

@@ -220,7 +220,7 @@ UPDATE = Operation(
     "Update a schedule",
     _SCHEDULE.but("The schedule after the update."),
     description="A merge patch (RFC 7396); `task` is merged, too, and its `payload` is replaced as a whole. A new "
-    "timing replaces the previous timing of any kind. The update takes effect at once: queued occurrences are "
+    "timing replaces the previous timing, whatever its kind. The update takes effect at once: queued occurrences are "
     "dropped, and created again from now on.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,

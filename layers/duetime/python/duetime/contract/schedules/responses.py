@@ -242,8 +242,8 @@ class ScheduleSummary(TypedDict):
     revision: Annotated[
         int,
         Field(
-            description="Grows with every update; occurrences of an older revision are dropped unless they were due "
-            "before the update and the timing still includes them."
+            description="Grows with every update; an occurrence of an older revision is dropped unless it was due "
+            "before the update and is still part of the timing."
         ),
     ]
     tzdata: Annotated[str, Field(description="Version of the time zone data that the times were last computed with.")]
@@ -350,7 +350,7 @@ class ScheduleEventResponse(TypedDict):
     """An action on a schedule, or another event."""
 
     type: Annotated[ScheduleEventType, Field(description="What happened.")]
-    at: Annotated[Instant, Field(description="When it happened.")]
+    at: Annotated[Instant, Field(description="When the event happened.")]
     actor: Annotated[ActorResponse, Field(description="Who acted: a user, or the system.")]
     reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
     version: Annotated[int | None, Field(description="Version of the schedule after the event; null for its creation.")]

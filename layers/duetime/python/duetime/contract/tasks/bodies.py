@@ -148,7 +148,7 @@ class GroupMembership(Body):
 
 
 class AfterOccurrence(Body):
-    """An occurrence of a schedule that a task waits for; it may be in the future."""
+    """A past or future occurrence of a schedule that a task waits for."""
 
     schedule: Annotated[ScheduleName, Field(description="Name of the schedule.", examples=["nightly"])]
     occurrence: Annotated[
@@ -522,11 +522,11 @@ class TaskWork(_NullAsDefault):
 
 
 class TaskFields(TaskLabels, TaskWork):
-    """All fields of a task except its type."""
+    """All fields of a task except the type."""
 
 
 class TaskCreate(TaskFields, TaskUniqueness):
-    """A task to be created; without `due_at` and `delay_seconds` it is due now."""
+    """A task to be created, due now unless `due_at` or `delay_seconds` is given."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
@@ -567,7 +567,7 @@ def _as_part(schema: dict[str, Any]) -> None:
 
 
 class RetryPatch(Body):
-    """Update of a retry policy; null sets a field to its default."""
+    """Update of a retry policy; null resets a field to the default."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -713,7 +713,7 @@ class TaskPatch(Body):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight | None = None
-    name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
+    name: Annotated[TaskName | None, Field(description="A name for people; null removes the name.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,
         Field(

@@ -96,7 +96,7 @@ TaskType = Annotated[
     str,
     Field(
         pattern=TYPE_PATTERN,
-        description="Type of the task: the name of its Python handler, or of a kind of work.",
+        description="Type of the task: the name of a Python handler, or of a kind of work.",
         examples=["report"],
     ),
 ]

@@ -128,7 +128,7 @@ def _worker(part: AttemptPart | None) -> str | None:
 
 
 def _actor(by: Attribution, task: Task) -> ActorResponse:
-    """An actor with its name, which is read from the record's other fields if it is there."""
+    """An actor with its name, which is read from other fields of the record where possible."""
     match by.actor:
         case ActorType.USER:
             name: str | None = by.name or task.owner

@@ -102,7 +102,7 @@ class TaskQueryBody(Body):
 
     action: Annotated[
         Literal["status", "progress", "summary"],
-        Field(description="Query to send; the target must list it in its `queries`."),
+        Field(description="Query to send, which the target must list in `queries`."),
     ]
 
 

@@ -168,7 +168,7 @@ WaitSeconds = Annotated[
     int,
     BeforeValidator(_wait_seconds),
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
-    Field(description="How long to wait for the task to end, in seconds; the response is then sent in any case."),
+    Field(description="Maximum wait for the task to end, in seconds."),
 ]
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
@@ -207,7 +207,7 @@ class ListedQuery(Parameters, TaskConditions):
     ] = ()
     tag: Annotated[
         WantedTags,
-        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of them."),
+        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of the tags."),
     ] = Field(default_factory=dict)
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None

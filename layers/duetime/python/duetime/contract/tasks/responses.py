@@ -103,7 +103,7 @@ class DefinitionRunResponse(TypedDict):
         int | None,
         Field(description="Version of the definition; null in a schedule that always runs the latest version."),
     ]
-    parameters: Annotated[dict[str, Any], Field(description="The values of its parameters.")]
+    parameters: Annotated[dict[str, Any], Field(description="Values of the definition's parameters.")]
 
 
 class TopologyTargetResponse(TypedDict):
@@ -112,7 +112,7 @@ class TopologyTargetResponse(TypedDict):
     kind: Literal["topology"]
     definition: Annotated[
         NotRequired[DefinitionRunResponse],
-        Field(description="The definition that the topology is a run of; absent if it has none."),
+        Field(description="The definition that the topology is a run of; absent for none."),
     ]
 
 
@@ -396,7 +396,7 @@ class TopologyReferenceResponse(TypedDict):
     id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
+    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null for none.")]
 
 
 class JobResponse(TypedDict):
@@ -445,7 +445,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         UniqueResponse | None, Field(description="The task's unique key; null for none, or with `debounce`.")
     ]
     debounce: Annotated[
-        DebounceResponse | None, Field(description="How other creations delay the task; null if they do not.")
+        DebounceResponse | None, Field(description="How other creations delay the task; null for no debouncing.")
     ]
     order: Annotated[
         OrderKeyResponse | None,
@@ -470,7 +470,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     lease: Annotated[
         LeaseResponse | None,
-        Field(description="The lease of the worker that runs the task; null while it is not running."),
+        Field(description="The lease of the worker that runs the task; null while no worker does."),
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")

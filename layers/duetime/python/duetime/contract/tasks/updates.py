@@ -82,7 +82,7 @@ def update_of(body: TaskPatch, place: Place = ROOT) -> TaskUpdate:
     """Converts a body, or a part of one, to an update.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or has no fields.
+        FieldsInvalid: fields contradict each other, or none is given.
     """
     reject_two_due_times(body, place)
     if body.lock is not None and body.locks:

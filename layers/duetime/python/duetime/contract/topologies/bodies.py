@@ -154,7 +154,7 @@ def as_creation(schema: dict[str, Any]) -> None:
 
 
 class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
-    """A topology to be created; without `due_at` and `delay_seconds` it is due now."""
+    """A topology to be created, due now unless `due_at` or `delay_seconds` is given."""
 
     model_config = ConfigDict(json_schema_extra=as_creation)
 
