@@ -399,7 +399,7 @@ class Operation(Generic[Q]):
             "Request-Id": "Id of this request, also in the gateway's access log.",
             **({"Retry-After": "Seconds to wait before the next request."} if success.status == ACCEPTED else {}),
             **(
-                {REPLAYED: "`true` if the response is that of an earlier request with the same key."}
+                {REPLAYED: "`true` if an earlier request with the same key got this response."}
                 if KEY in self.headers
                 else {}
             ),

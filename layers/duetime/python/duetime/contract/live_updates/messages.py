@@ -268,7 +268,7 @@ class ChangeEntry(TypedDict):
     version: _Version
     refs: Annotated[_Refs, Field(description="Subscriptions that the record now belongs to.")]
     left: Annotated[_Refs, Field(description="Subscriptions that the record no longer belongs to.")]
-    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if it was deleted.")]
+    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if deleted.")]
 
 
 class ChangeFrame(TypedDict):

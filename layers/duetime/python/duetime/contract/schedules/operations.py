@@ -193,8 +193,8 @@ LIST = Operation(
     "GET /v1/schedules",
     "List schedules",
     Returns(responses.SchedulePage, "A page of schedules."),
-    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so it can be short or empty and "
-    "still have a next page, if an owner has many schedules that do not match.",
+    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so a page can be short or empty "
+    "and still have a next page, if an owner has many schedules that do not match.",
     query=ScheduleListQuery,
 )
 PREVIEW = Operation(
@@ -379,7 +379,7 @@ PUT_CALENDAR = Operation(
     _CALENDAR.but("The calendar after the replacement."),
     accepted=_CALENDAR.created("Path of the calendar."),
     description="The body is JSON, or an iCalendar file (`text/calendar`) whose events become days and spans. "
-    "Schedules that use the calendar apply it to every occurrence that has no task yet.",
+    "Schedules that use the calendar apply the change to every occurrence that has no task yet.",
     query=calendars.ICalendarQuery,
     body=calendars.CalendarFields,
     body_types=("text/calendar",),

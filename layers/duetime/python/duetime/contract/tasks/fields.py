@@ -245,7 +245,7 @@ ProgressMessage = Annotated[
     Field(
         pattern=PROGRESS_MESSAGE_PATTERN,
         description=f"A short text about the progress: at most {MAX_PROGRESS_MESSAGE_LENGTH} characters, or "
-        f"{MAX_ENCRYPTED_TEXT_LENGTH} if a codec has encrypted it.",
+        f"{MAX_ENCRYPTED_TEXT_LENGTH} if encrypted by a codec.",
     ),
     AfterValidator(printable),
 ]

@@ -410,8 +410,8 @@ PAUSE = _action(
     "pauseTask",
     "pause",
     "Pause a task",
-    "A paused task does not start until it is resumed. A running attempt is asked to pause at its next opportunity, "
-    "and may leave a checkpoint for the next attempt.",
+    "A paused task does not start until a user resumes the task. A running attempt is asked to pause at its next "
+    "opportunity, and may leave a checkpoint for the next attempt.",
     accepted=TASK.accepted("The running task has been asked to pause."),
 )
 RESUME = _action(

@@ -470,7 +470,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     ]
     lease: Annotated[
         LeaseResponse | None,
-        Field(description="The lease of the worker that runs the task; null while no worker does."),
+        Field(description="The lease of the current worker; null for none."),
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
@@ -516,7 +516,7 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
         str | None,
         Field(description="W3C trace context of the request that created the task; null if the request had none."),
     ]
-    version: Annotated[int, Field(description="Grows with every write; the ETag contains it.")]
+    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
 
 
 class CancelledChildrenResponse(TypedDict):
@@ -650,7 +650,7 @@ class AttemptResponse(TypedDict):
         int,
         Field(description="Number of the attempt. Paused attempts do not count, and a retried task starts again at 1."),
     ]
-    fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
+    fence: Annotated[int, Field(description="Fence of the attempt, which never repeats, unlike the number.")]
     worker: Annotated[str | None, Field(description="The worker that ran the attempt.")]
     function_version: Annotated[
         str | None,

@@ -184,7 +184,7 @@ def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stand
     return Field(
         max_length=MAX_ARN_LENGTH,
         pattern=arn_pattern(service),
-        description="ARN of the AWS resource; it must match a pattern in the deployment's settings.",
+        description="ARN of the AWS resource; must match a pattern in the deployment's settings.",
         examples=[example],
     )
 
@@ -233,7 +233,7 @@ ClusterArn = Annotated[
     Field(
         max_length=MAX_ARN_LENGTH,
         pattern=cluster_pattern(),
-        description="ARN of the cluster that the task runs on; it must match a pattern in the deployment's settings.",
+        description="ARN of the cluster that the task runs on; must match a pattern in the deployment's settings.",
         examples=["arn:aws:ecs:eu-west-1:123456789012:cluster/reports"],
     ),
 ]
@@ -243,7 +243,7 @@ JobQueueArn = Annotated[
     Field(
         max_length=MAX_ARN_LENGTH,
         pattern=job_queue_pattern(),
-        description="ARN of the job queue; it must match a pattern in the deployment's settings.",
+        description="ARN of the job queue; must match a pattern in the deployment's settings.",
         examples=["arn:aws:batch:eu-west-1:123456789012:job-queue/reports"],
     ),
 ]

@@ -213,7 +213,7 @@ CREATE = Operation(
     "POST /v1/topologies",
     "Create a topology",
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph."),
-    description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
+    description="A graph of tasks that runs as one task: each node starts as soon as its trigger rule is met. Cycles, "
     "unknown parents and duplicate names are rejected.",
     kept=KEPT_TASK,
     query=EstimateQuery,
