@@ -1,10 +1,10 @@
-"""Conditions of nodes and of waits for an event, in JMESPath.
+"""JMESPath conditions on nodes and on waits for an event.
 
-A node's condition is about the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
-value}}`, a wait's about the signal, `{"payload": value}`. The API and the client reject the same ones.
+A node's condition applies to the document `{"parents": {NAME: {"outcome", "result", "error"}}, "parameters": {NAME:
+value}}`, a wait's condition to the signal, `{"payload": value}`. The API and the client reject the same conditions.
 
-Owners write conditions, and workers that all owners share evaluate them, so an evaluation has a budget: a short
-expression such as `[@,@]|[@,@]|…` describes a value of any size.
+Owners write conditions, and workers that all owners share evaluate them, so each evaluation has a budget: even a short
+expression such as `[@,@]|[@,@]|…` can describe a huge value.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 STEPS = 1_000_000
-"""Maximum number of steps of an evaluation: about a second. A filter of a list with a megabyte needs a fifth of it."""
+"""Maximum steps of an evaluation, which take about a second. Filtering a 1 MB list needs a fifth of them."""
 _STEPS_AT_CREATION = 5_000
-"""Maximum number of steps on a document without results, which no useful condition of the maximum length needs."""
+"""Maximum steps on a document without results: more than any useful condition of the maximum length needs."""
 _CHARACTERS = 16
-"""Characters that take about as long as one step."""
+"""Number of characters that take about as long as one step."""
 PARENTS, PARAMETERS, PAYLOAD = "parents", "parameters", "payload"
 FIELDS = ("outcome", "result", "error")
 _CHAINS = frozenset({"subexpression", "index_expression"})
@@ -36,7 +36,7 @@ _SIDE_BY_SIDE = frozenset(
         *("multi_select_list", "multi_select_dict", "key_val_pair"),
     }
 )
-"""Expression types whose parts all refer to the same value; in others, later parts refer to the first part's result."""
+"""Expression types whose parts all apply to the same value; in others, later parts apply to the first part's result."""
 _Tree: TypeAlias = "Mapping[str, Any]"
 """A parsed expression of `jmespath`: `type`, `value` and `children`."""
 
@@ -55,30 +55,30 @@ class BudgetSpent(Exception):
 class Budget:
     """Counts the steps of one evaluation.
 
-    A value's size is that of its JSON, in elements and sixteenths of texts. Values share their parts, so it may be far
-    larger than the memory that the value takes.
+    A value's size is the size of its JSON: its elements, plus one per 16 characters of text. Values share their parts,
+    so the size may be far larger than the memory that the value takes.
 
     Attributes:
-        left: remaining steps; negative if it is spent.
+        left: steps left; negative if the budget is spent.
     """
 
     def __init__(self, steps: int) -> None:
         self.left = steps
-        # Stored with the values, which must stay alive: the id of a deleted one would be reused.
+        # Stored with the values to keep them alive: Python reuses the ids of deleted values.
         self._sizes: dict[int, tuple[object, int]] = {}
 
     def spend(self, steps: int) -> None:
         """Count steps.
 
         Raises:
-            BudgetSpent: there are not as many left.
+            BudgetSpent: not enough steps are left.
         """
         self.left -= steps
         if self.left < 0:
             raise BudgetSpent
 
     def size(self, value: object) -> int:
-        """The size of a value. Each part is visited once in an evaluation, however often it is used."""
+        """The size of a value. Each part is visited only once per evaluation."""
         if isinstance(value, str):
             return 1 + len(value) // _CHARACTERS
         if not isinstance(value, list | dict):
@@ -93,7 +93,7 @@ class Budget:
 
 
 class _BoundedFunctions(Functions):
-    """The functions of JMESPath, which pay for the size of their arguments before they run."""
+    """JMESPath functions, which pay for the size of their arguments before they run."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
@@ -113,7 +113,7 @@ class _BoundedInterpreter(TreeInterpreter):
     def __init__(self, budget: Budget) -> None:
         super().__init__(Options(custom_functions=_BoundedFunctions(budget)))
         self._budget = budget
-        # A table of this evaluation in place of the class's.
+        # Replaces the class's table for this evaluation.
         comparisons = {name: self._paying(each) for name, each in TreeInterpreter.COMPARATOR_FUNC.items()}
         self.COMPARATOR_FUNC = comparisons  # type: ignore[misc]
 
@@ -123,7 +123,7 @@ class _BoundedInterpreter(TreeInterpreter):
         return super().visit(node, *args, **kwargs)
 
     def _paying(self, compare: Callable[[Any, Any], object]) -> Callable[[Any, Any], object]:
-        """A comparison that pays for the size of its values, which are compared in depth."""
+        """A comparison that pays for the size of its values, because values are compared in depth."""
 
         def paid(left: object, right: object) -> object:
             self._budget.spend(min(self._budget.size(left), self._budget.size(right)))
@@ -149,12 +149,12 @@ def evaluate(expression: str, document: object, budget: Budget | None = None) ->
 
     Args:
         expression: the expression.
-        document: the document that it applies to.
-        budget: its maximum number of steps; `None` for the default.
+        document: the document to evaluate the expression on.
+        budget: maximum number of steps; `None` for the default.
 
     Raises:
         BudgetSpent: the evaluation takes too many steps, or its result is too large.
-        Exception: whatever `jmespath` and Python raise about values of another type.
+        Exception: any error that `jmespath` or Python raises about a value of the wrong type.
     """
     budget = budget or Budget(STEPS)
     value = _BoundedInterpreter(budget).visit(jmespath.compile(expression).parsed, document)
@@ -171,7 +171,7 @@ def reject_condition(expression: str, parents: Collection[str], parameters: Coll
         parameters: names of the run's parameters; `None` if the names in the condition were checked before.
 
     Raises:
-        ConditionInvalid: it is too long, not JMESPath, or refers to something that does not exist.
+        ConditionInvalid: the condition is too long, not JMESPath, or refers to something that does not exist.
     """
     ended = {"outcome": "succeeded", "result": None, "error": None}
 
@@ -186,7 +186,7 @@ def reject_signal_condition(expression: str) -> None:
     """Rejects a condition on a signal that is invalid regardless of the signal.
 
     Raises:
-        ConditionInvalid: it is too long, not JMESPath, or refers to something that does not exist.
+        ConditionInvalid: the condition is too long, not JMESPath, or refers to something that does not exist.
     """
 
     def reject_paths(tree: _Tree) -> None:
@@ -198,16 +198,16 @@ def reject_signal_condition(expression: str) -> None:
 
 
 def reject_expression(expression: str) -> None:
-    """Rejects an expression about any document that is invalid regardless of the document.
+    """Rejects an expression that is invalid for every document.
 
     Raises:
-        ConditionInvalid: it is too long, or not JMESPath.
+        ConditionInvalid: the expression is too long, or not JMESPath.
     """
     _reject(expression, {}, lambda _: None)
 
 
 def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], None]) -> None:
-    """Rejects an invalid expression, and one that takes too many steps on a small document."""
+    """Rejects an expression that is invalid, or takes too many steps on a small document."""
     if len(expression) > MAX_CONDITION_LENGTH:
         raise ConditionInvalid(f"should have at most {MAX_CONDITION_LENGTH} characters")
     try:
@@ -223,7 +223,7 @@ def _reject(expression: str, document: object, reject_paths: Callable[[_Tree], N
 
 
 def parents_in(expression: str, parents: Sequence[str]) -> tuple[str, ...]:
-    """The parents that a condition refers to, in the given order; all of them if it names none."""
+    """The parents that a condition refers to, in the given order; all parents if the condition names none."""
     paths = _paths(jmespath.compile(expression).parsed)
     named = {path[1] if len(path) > 1 else None for path in paths if path[:1] != (PARAMETERS,)}
     return tuple(name for name in parents if None in named or name in named)
@@ -249,7 +249,7 @@ def _reject_bomb(expression: str, document: object) -> None:
 
 
 def _reject_function(tree: _Tree) -> None:
-    """Rejects invalid function calls, which `jmespath` would only check when it evaluates them."""
+    """Rejects invalid function calls, which `jmespath` checks only during evaluation."""
     name, given = tree["value"], len(tree["children"])
     known = Functions.FUNCTION_TABLE.get(name)
     if known is None:

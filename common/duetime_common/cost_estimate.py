@@ -28,25 +28,25 @@ BATCH = 10
 LONGEST_SECONDS, LEAST_MB, MOST_MB = 900, 128, 10_240
 """Limits of Lambda functions (Source: AWS Lambda quotas)."""
 STREAM_SECONDS, WATCHED_STREAM_SECONDS = 30, 5
-"""Default time for which a deployment batches changes of tasks, in seconds: usually, and if they are waited for."""
+"""Default batching window for task changes, in seconds: normally; with a console, event bus or quota."""
 LONGEST_WINDOW_SECONDS = 300
 """Longest batching window of a stream (Source: AWS Lambda API Reference, "CreateEventSourceMapping")."""
 LISTED_FROM = 1_000
-"""Number of an owner's tasks from which lists by type, state and end are kept."""
+"""Number of tasks of an owner above which lists by type, state and end are kept."""
 LISTS, LIST_BLOCK = 2, 45
 """Lists of a plain task, by type and by end; and how many tasks of one list and batch share a write unit."""
 ALIGNED_HOLD, DIRECT_HOLD = 0.11, 0.56
-"""Average seconds that a lone worker holds a message of precision `normal`: sent by the trigger, or by the API."""
+"""Average seconds that a single worker holds a message with precision `normal`: sent by the trigger, or by the API."""
 EARLY_HOLD = 1.5
 """The same for precision `exact`."""
 FEWEST_ALIGNED, MOST_ALIGNED = 2, 100
-"""Number of messages per minute for which the trigger sends each at its best moment."""
+"""Range of messages per minute in which the trigger sends each message at its best moment."""
 STEPS = 10
 """Sending moments per second."""
 
 
 class WorkloadError(ValueError):
-    """A workload is invalid; names the field."""
+    """A workload is invalid; the error names the field."""
 
 
 @frozen
@@ -54,20 +54,20 @@ class Workload:
     """The tasks of a month.
 
     Attributes:
-        tasks: one-time tasks a month, spread evenly.
+        tasks: one-time tasks per month, spread evenly.
         seconds: how long an attempt occupies its worker, in seconds.
         together: how many tasks are due at the same moment.
         per_request: tasks that one API request creates (1 to 100); 0 if they are created without requests, as by
             schedules.
-        ahead: whether they are created more than four minutes before they are due; otherwise the API sends them.
+        ahead: whether tasks are created more than four minutes before they are due; otherwise the API sends them.
         precision: `normal`, `exact` or `relaxed`.
         memory_mb: memory of the worker.
         retries: fraction of tasks with one retry.
         keys: whether requests have an idempotency key.
-        heartbeats: number per task.
+        heartbeats: heartbeats per task.
         extra_writes: additional write units per task: four with a unique key, two with a lock.
         transitions: Step Functions state transitions per task, for topologies.
-        pulled: whether pull workers run them.
+        pulled: whether pull workers run the tasks.
         stream_seconds: batching window for changes of tasks (`broadcast_batch_seconds`, at least 1).
         has_lists: whether lists of tasks by state, type and end are kept (`task_lists` above 0).
         has_summary: whether tasks are counted (`summary_spread` above 0).
@@ -98,7 +98,7 @@ class Workload:
         """Reject invalid values.
 
         Raises:
-            WorkloadError: names the field.
+            WorkloadError: a field is invalid; the error names the field.
         """
         checks = {
             "tasks": self.tasks >= 0,
@@ -179,8 +179,8 @@ TASK_WRITES = 4
 """Write units per task: record, lease, outcome, and the entry in the owner's list."""
 RETRY_WRITES = 2
 SUMMARY_WRITES, SUMMARY_CHANGE_WRITES, SUMMARY_READS = 4, 0.03, 1
-"""Write units per delivery of the table's stream, for the counts of one minute; per change, because its mark is
-rewritten with later changes of the same minute; and read units per delivery for the current counts."""
+"""Write units per stream delivery, for the counts of one minute; write units per change, whose mark is rewritten with
+later changes in the same minute; and read units per stream delivery, for the current counts."""
 WATCHER_READS = 0.5
 """Read units per delivery, for the list of watchers."""
 SWITCH_READS = 0.5
@@ -188,33 +188,33 @@ SWITCH_READS = 0.5
 OWN_SECONDS = 0.04
 """Assumed worker time for the claim, the outcome and message visibility."""
 API_SECONDS, API_TASK_SECONDS = 0.013, 0.002
-"""Assumed time of the API's function, per request and per task in it."""
+"""Assumed duration of the API function, per request and per task in the request."""
 BROADCAST_SECONDS = 0.1
 """Assumed time per delivery of the table's stream."""
 LOG_BYTES, LOG_TASK_BYTES = 320, 12
-"""Bytes of the metrics line of a worker's invocation, and of each task in it. Other functions have nothing to write
+"""Size of the metrics line for a worker's invocation, and for each task in it, in bytes. Other functions log nothing
 about an ordinary task."""
 ACCESS_LOG_BYTES = 400
 """Assumed bytes per request in the API's access log."""
 IDLE_TICK_WRITES, IDLE_TICK_READS = 2, 57
-"""With 16 shards: one consistent reading of each, five that are not, and one of their number."""
+"""With 16 shards: one strongly and five eventually consistent reads of each shard, and one read of the shard count."""
 IDLE_POLLS, POLLED_QUEUES = MONTH_SECONDS // 20 * 5, 4
-"""Requests to an empty queue that invokes a function: five concurrent polls of 20 seconds."""
+"""Requests to an empty queue that invokes a function: five concurrent 20-second polls."""
 IDLE_SCHEDULES = TICKS + TICKS // 5
 """The tick, and the recount of the summary every five minutes."""
 
 ALARM_METRICS, IDLE_METRICS = 28, 1
-"""Metrics of the alarms of `prod`, and the metrics that an idle trigger writes."""
+"""Metrics for the alarms of `prod`, and metrics that an idle trigger writes."""
 ALARM_METRIC_DOLLARS, METRIC_DOLLARS, SECRET_DOLLARS = 0.10, 0.30, 0.40
 """Assumed monthly prices in all Regions (Source: CloudWatch and Secrets Manager price lists, not compared)."""
 IDLE_LOG_DOLLARS = 0.01
-"""Lines of an idle trigger in a month."""
+"""Monthly cost of an idle trigger's log lines."""
 STREAM_BATCH = 500
 """Maximum number of changes per delivery."""
 _CHANGES = 3
 """Changes per task: created, started, ended."""
 _MANY = 100
-"""Quantities from this size on are shown without a fraction."""
+"""Quantities of at least this size are shown without a fraction."""
 
 
 @frozen
@@ -222,7 +222,7 @@ class CostLine:
     """A line of the bill.
 
     Attributes:
-        part: what is billed.
+        part: the billed item.
         quantity: the billed quantity.
         unit: unit of the quantity.
         dollars: cost of the whole quantity.
@@ -247,7 +247,7 @@ class CostEstimate:
     """Monthly cost of a workload.
 
     Attributes:
-        lines: cost of its tasks by part.
+        lines: cost of the tasks by part.
         idle: cost of the deployment without any task, excluding CloudWatch alarms, metrics and dashboard.
     """
 
@@ -267,15 +267,15 @@ class CostEstimate:
 
 
 THIN_TRAFFIC = Workload(MILLION)
-"""A million tasks a month in the default deployment, created one by one, minutes before their distinct due times."""
+"""A million tasks per month in the default deployment, created singly, minutes before their distinct due times."""
 RELAXED_TRAFFIC = replace(THIN_TRAFFIC, precision="relaxed")
-"""The same with precision `relaxed`."""
+"""`THIN_TRAFFIC` with precision `relaxed`."""
 FULL_BATCHES = Workload(MILLION, together=1_000, per_request=100)
-"""A million tasks a month, created in requests of a hundred tasks, with a thousand due at the same moment."""
+"""A million tasks per month, created in requests of a hundred tasks, with a thousand due at the same moment."""
 
 
 def estimate(workload: Workload) -> CostEstimate:
-    """Estimates the monthly cost of a workload at the prices of its region."""
+    """Estimates the monthly cost of a workload at its region's prices."""
     return CostEstimate(workload, lines_of([workload]), idle_month(PRICES[workload.region]))
 
 
@@ -314,8 +314,8 @@ def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
     yield CostLine("table writes", writes, "units", writes * prices.write_unit)
     reads = SWITCH_READS * w.batches + w.attempts * w.pulled
     yield CostLine("table reads", reads, "units", reads * prices.read_unit)
-    # Each delivery is received and deleted; worker functions extend the visibility of theirs, pull workers of leased
-    # ones.
+    # Each delivery is received and deleted. Worker functions extend the visibility of each delivery, pull workers that
+    # of leased messages.
     hidden = w.tasks * w.heartbeats if w.pulled else w.batches
     messages = w.sends + 2 * w.deliveries + hidden
     yield CostLine("queues", messages, "requests", messages * prices.queue_request)
@@ -335,7 +335,7 @@ def _core(workload: Workload, prices: Prices) -> Iterator[CostLine]:
 
 
 def _tick_wait(workload: Workload) -> float:
-    """Average seconds that a tick waits for best moments: until the last but one, if they are evenly distributed."""
+    """Average seconds that a tick waits for best moments: until the last but one, if evenly distributed."""
     if not workload.is_aligned:
         return 0.0
     moments = workload.minute / workload.together
@@ -368,7 +368,7 @@ def _observability(workload: Workload, prices: Prices) -> Iterator[CostLine]:
 
 
 def _lists(workload: Workload, prices: Prices) -> CostLine:
-    """Lists of one owner: shared items, entries of tasks that run for longer than a batch, and a look at each task."""
+    """Cost of one owner's lists: shared items, entries for tasks that outlast a batch, and one read of each task."""
     batches = min(workload.tasks / workload.together, MONTH_SECONDS / workload.stream_seconds)
     shared = max(batches, workload.tasks / LIST_BLOCK)
     runs_longer = workload.seconds >= workload.stream_seconds
@@ -383,12 +383,12 @@ def _sampled(invocations: float) -> float:
 
 
 def _stream_deliveries(workload: Workload) -> float:
-    """Number of deliveries if the table's stream has one shard: one per change, or one per batching window."""
+    """Number of deliveries from a stream with one shard: one per change, or one per batching window."""
     full = ceil(workload.tasks * _CHANGES / STREAM_BATCH)
     return max(min(_alone(workload), MONTH_SECONDS / workload.stream_seconds), full)
 
 
 def _alone(workload: Workload) -> float:
-    """Number of deliveries if tasks that are created or run at different times never share one."""
+    """Number of deliveries if tasks that are created or run at different times never share a delivery."""
     runs = workload.tasks / workload.together
     return (workload.creations or runs) + runs * (1 if workload.seconds < workload.stream_seconds else 2)

@@ -1,4 +1,4 @@
-"""Names of request fields in other schedulers and in the first designs, for hints and for the reference.
+"""Request field names of other schedulers and of early designs, for hints and for the reference.
 
 Imported only when a request has an unknown field.
 
@@ -28,7 +28,7 @@ class Meaning:
 
     Attributes:
         fields: equivalent fields, most likely first; nested fields with a dot.
-        text: the hint if none of these fields is allowed in that place.
+        text: the hint if none of these fields is allowed at that place.
     """
 
     fields: tuple[str, ...] = ()
@@ -256,7 +256,7 @@ SYSTEMS: Mapping[str, Mapping[str, Meaning]] = {
     "Airflow": AIRFLOW,
     "QStash": QSTASH,
 }
-"""By system, names that duetime does not use."""
+"""Names that duetime does not use, by system."""
 _DUE_ALSO = _is("due_at", "start_at", "scheduled_at")
 USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("at", "run_at", "scheduled_for", "schedule_at", "when", "execute_at", "time"), _DUE_ALSO),
@@ -294,7 +294,7 @@ USUAL: Mapping[str, Meaning] = {
     **dict.fromkeys(("from", "since", "due_from"), _is("due_after", "scheduled_after")),
     **dict.fromkeys(("to", "until", "due_to"), _is("due_before", "scheduled_before")),
 }
-"""Common names of no particular system: suggested only if a field of duetime fits."""
+"""Common names that belong to no particular system: suggested only if a duetime field fits."""
 
 
 def plain_name(name: str) -> str:
@@ -303,7 +303,7 @@ def plain_name(name: str) -> str:
 
 
 def meanings_of(plain: str) -> Sequence[Meaning]:
-    """The meanings of a name, given in plain form, one for each system."""
+    """The meanings of a name in plain form, one for each system."""
     return _by_plain_name().get(plain, ())
 
 

@@ -1,7 +1,7 @@
-"""Frozen dataclasses that are cheap to create: a function that starts creates about two hundred.
+"""Frozen dataclasses that are cheap to define: each cold start defines about two hundred.
 
-For each class, `dataclass(frozen=True, slots=True)` compiles six methods, which is a third of a start. Here only
-`__init__` is compiled, and it writes to the slots directly, in half the time.
+For each class, `dataclass(frozen=True, slots=True)` compiles six methods, which takes a third of a cold start. This
+module compiles only `__init__`, which writes to the slots directly, in half the time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 C = TypeVar("C")
 
 _NOT_GIVEN = object()
-"""The argument of a field whose value its `default_factory` makes."""
+"""Default argument for a field with a `default_factory`."""
 
 
 @overload
@@ -33,8 +33,8 @@ def frozen(*, kw_only: bool = False, order: bool = False) -> Callable[[type[C]],
 def frozen(cls: Any = None, /, *, kw_only: bool = False, order: bool = False) -> Any:
     """Make a class a dataclass with slots whose fields cannot be assigned; equal fields make equal instances.
 
-    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` accept it like every dataclass. Methods that it defines
-    itself are kept.
+    `fields`, `replace`, `asdict`, `match`, `copy` and `pickle` work as for every dataclass. Methods that the class
+    defines are kept.
 
     Args:
         cls: the class.
@@ -90,7 +90,7 @@ def _init(cls: Any) -> Callable[..., None]:  # noqa: ANN401 - any class
     text = "\n".join([f"def __init__({', '.join(parameters)}):", *(lines or ["    pass"])])
     exec(text, names)  # noqa: S102 - as in `dataclasses`: the text has only names of fields
     init: Callable[..., None] = names["__init__"]
-    # Errors about arguments show it.
+    # Errors about arguments show this name.
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
 
@@ -102,7 +102,7 @@ def _parameter(each: Field[Any]) -> str:
 
 
 def _value(each: Field[Any]) -> str:
-    """The expression of a field's value; empty if `__post_init__` sets it."""
+    """The expression for a field's value; empty if `__post_init__` sets the field."""
     name = each.name
     if each.default_factory is not MISSING:
         return f"_make_{name}() if {name} is _NOT_GIVEN else {name}" if each.init else f"_make_{name}()"

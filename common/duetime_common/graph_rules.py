@@ -1,6 +1,6 @@
-"""The rules of a graph of tasks: names of nodes, dependencies, cycles. The API and the client apply the same ones.
+"""Rules for a graph of tasks, which the API and the client share: node names, dependencies, cycles.
 
-Faults name the node or the path of a cycle. Linear in nodes and edges.
+Faults name the node or the path of a cycle. Run time is linear in nodes and edges.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 NODE_KEY_PATTERN = rf"[A-Za-z0-9_][A-Za-z0-9_.:/-]{{0,{MAX_NODE_KEY_LENGTH - 1}}}"
 _KEY = re.compile(NODE_KEY_PATTERN)
 _SHOWN_AT_EACH_END = 5
-"""Nodes of a long cycle that are shown at its start, and at its end."""
+"""Number of nodes to show at the start and at the end of a long cycle."""
 
 
 class GraphNode(Protocol):
-    """The place of a node in its graph: its name, its parents, and those whose results it receives."""
+    """A node in a graph: its name, its parents, and the parents whose results it receives."""
 
     @property
     def key(self) -> str: ...  # noqa: D102 - see the class
@@ -37,9 +37,9 @@ class GraphFault:
     """A fault of a graph.
 
     Attributes:
-        field: its path in the request.
+        field: path of the fault in the request.
         reason: a sentence without its subject.
-        code: the API's code of the fault.
+        code: the API's code for the fault.
     """
 
     field: str
@@ -48,7 +48,7 @@ class GraphFault:
 
 
 def graph_faults(nodes: Sequence[GraphNode], outputs: Sequence[str] = ()) -> Iterator[GraphFault]:
-    """The faults of a graph, except cycles: sizes, names, dependencies, inputs and outputs."""
+    """The faults in a graph, except cycles: sizes, names, dependencies, inputs and outputs."""
     if not 1 <= len(nodes) <= MAX_NODES:
         yield GraphFault("nodes", f"should be 1 to {MAX_NODES}, not {len(nodes)}", "out_of_range")
     if (edges := sum(len(node.depends_on) for node in nodes)) > MAX_EDGES:
@@ -89,7 +89,7 @@ def _reference_faults(
 
 
 def cycle_fault(parents: Mapping[str, Sequence[str]]) -> GraphFault | None:
-    """The cycle in a graph without other faults; `None` if there is none.
+    """A cycle in a graph without other faults; `None` for no cycle.
 
     Args:
         parents: names of the parents of each node.
@@ -99,14 +99,14 @@ def cycle_fault(parents: Mapping[str, Sequence[str]]) -> GraphFault | None:
 
 
 def _cycle_in(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The nodes of a cycle, each followed by one that depends on it; empty if there is none.
+    """The nodes of a cycle, each followed by a node that depends on it; empty for no cycle.
 
-    The result is deterministic. The cycle starts with its node that comes first in the graph.
+    The result is deterministic: the cycle starts with the node that comes first in the graph.
     """
     left = _without_order(parents)
     if not left:
         return ()
-    # Every remaining node has a remaining parent, so following parents must lead to a visited node.
+    # Every node that is left has a parent that is left, so following parents must lead to a visited node.
     key = next(iter(left))
     walked: dict[str, int] = {}
     while key not in walked:
@@ -119,7 +119,7 @@ def _cycle_in(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def _without_order(parents: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
-    """The nodes, in the given order, that no order can put behind all of their parents."""
+    """The nodes, in the given order, that no topological order can contain."""
     open_parents = {key: len(names) for key, names in parents.items()}
     children: dict[str, list[str]] = {key: [] for key in parents}
     for key, names in parents.items():
@@ -141,7 +141,7 @@ def _short(name: str) -> str:
 
 
 def _shown(cycle: Sequence[str]) -> str:
-    """Formats a cycle: `a -> b -> c -> a`; the middle of a long one is left out."""
+    """Formats a cycle: `a -> b -> c -> a`; the middle of a long cycle is left out."""
     path = [*cycle, cycle[0]]
     hidden = len(path) - 2 * _SHOWN_AT_EACH_END
     if hidden > 1:

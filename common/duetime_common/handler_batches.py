@@ -1,4 +1,4 @@
-"""Batch handlers: one call of a function for several tasks of a type, each with its own outcome."""
+"""Batch handlers: one function call for several tasks of a type, each with its own outcome."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Batch:
     """How tasks of a type are batched into calls of a handler.
 
     Attributes:
-        max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot call with more tasks than it holds: a
-            worker function has those of one delivery of its queue, a pull worker as many as its `concurrency`.
-        max_wait_seconds: how long the first task may wait for others, 0 to 60. The time counts towards its timeout, of
-            which at most half is used. A worker function does not wait if it holds no task that could still join.
-        key: only tasks with the same key share a call: a function of the payload, or the name of one of its fields;
-            `None` for all.
+        max_size: maximum number of tasks in one call, 1 to 1 000. A worker cannot pass more tasks than it holds: a
+            worker function holds the tasks of one queue delivery, a pull worker as many as its `concurrency`.
+        max_wait_seconds: how long the first task may wait for others, 0 to 60. The wait counts towards the task's
+            timeout, and uses at most half of it. A worker function does not wait if no other task could still join.
+        key: a function of the payload, or the name of a payload field: only tasks with the same key share a call;
+            `None` lets all tasks share calls.
 
     Raises:
         TypeError: a value has a wrong type.
@@ -42,14 +42,14 @@ class Batch:
     key: Callable[[Any], Hashable] | str | None = None
 
     def __post_init__(self) -> None:
-        """Check the values, which a user wrote."""
+        """Check the values, which users write."""
         if isinstance(self.max_size, bool) or not isinstance(self.max_size, int):
             raise TypeError(f"max_size takes a whole number, not {self.max_size!r}")
         if not 1 <= self.max_size <= MAX_HANDLER_BATCH:
             raise ValueError(f"max_size takes 1 to {MAX_HANDLER_BATCH}, not {self.max_size}")
         if isinstance(self.max_wait_seconds, bool) or not isinstance(self.max_wait_seconds, int | float):
             raise TypeError(f"max_wait_seconds takes a number of seconds, not {self.max_wait_seconds!r}")
-        # A comparison that NaN fails, too.
+        # Written so that NaN fails the comparison, too.
         if not 0 <= self.max_wait_seconds <= MAX_HANDLER_BATCH_WAIT_SECONDS:
             raise ValueError(
                 f"max_wait_seconds takes 0 to {MAX_HANDLER_BATCH_WAIT_SECONDS}, not {self.max_wait_seconds}"
@@ -61,7 +61,7 @@ class Batch:
         """The key of a payload.
 
         Raises:
-            Exception: the key's function raises it, or the payload has no such field.
+            Exception: the key function raises an exception, or the payload has no such field.
             TypeError: the key is not hashable.
         """
         if self.key is None:
@@ -78,7 +78,7 @@ def check_batch(value: object) -> None:
     """Check the keyword `batch` of a registration.
 
     Raises:
-        TypeError: it is not a `Batch`.
+        TypeError: the value is not a `Batch`.
     """
     if value is not None and not isinstance(value, Batch):
         raise TypeError(f"batch takes a Batch, such as Batch(max_size=100), not {value!r}")
@@ -88,9 +88,9 @@ class BatchItem(Generic[C, P]):
     """One task of a batch.
 
     Attributes:
-        context: the context of its attempt.
-        payload: its payload.
-        error: the error passed to `fail`; `None` if there was none.
+        context: the context of the task's attempt.
+        payload: the task's payload.
+        error: the error passed to `fail`; `None` for none.
     """
 
     __slots__ = ("context", "error", "payload")
@@ -101,10 +101,10 @@ class BatchItem(Generic[C, P]):
         self.error: BaseException | None = None
 
     def fail(self, error: BaseException) -> None:
-        """Fail only this task's attempt, as if its own handler had raised the error; the last call counts.
+        """Fail only this task's attempt, as if its handler had raised the error; the last call counts.
 
         Raises:
-            TypeError: it is not an exception.
+            TypeError: `error` is not an exception.
         """
         if not _is_error(error):
             raise TypeError(f"fail takes an exception, not {error!r}")
@@ -121,7 +121,7 @@ class BatchResultInvalid(TypeError):
 
 
 def batch_outcomes(items: Sequence[BatchItem[Any, Any]], returned: object) -> list[object]:
-    """The result of each item, or the exception that its attempt failed with."""
+    """The result of each item, or the exception with which the item's attempt failed."""
     results: Sequence[object] = [None] * len(items)
     if isinstance(returned, Sequence) and not isinstance(returned, str | bytes) and len(returned) == len(items):
         results = returned
@@ -131,10 +131,10 @@ def batch_outcomes(items: Sequence[BatchItem[Any, Any]], returned: object) -> li
 
 
 def _is_error(value: object) -> bool:
-    # By its real class: an object may return anything as its `__class__`.
+    # Uses the real class: an object's `__class__` may return anything.
     return issubclass(type(value), BaseException)
 
 
 def error_of(outcome: object) -> BaseException | None:
-    """The exception that an item's attempt failed with; `None` for a result."""
+    """The exception with which an item's attempt failed; `None` for a result."""
     return outcome if _is_error(outcome) else None  # type: ignore[return-value]  # see `_is_error`

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _CALLERS = ("duetime.handlers.", "duetime_client.", "asyncio.")
-"""Prefixes of the names of modules that call handlers."""
+"""Name prefixes of modules that call handlers."""
 
 
 def frames_of_handler(frames: TracebackType | None) -> TracebackType | None:
-    """The frames of a traceback without the leading ones of duetime and of the event loop, but at least one."""
+    """A traceback's frames without the leading frames of duetime and the event loop, but at least one frame."""
     frames = frames.tb_next if frames else None
     while frames and frames.tb_next and frames.tb_frame.f_globals.get("__name__", "").startswith(_CALLERS):
         frames = frames.tb_next

@@ -1,4 +1,4 @@
-"""A handler's rules for its retries: which exceptions are retried, and when."""
+"""A handler's retry rules: which exceptions are retried, and when."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from duetime_common.limits import MAX_RETRY_WAIT_SECONDS
 
 Classes = tuple[type[BaseException], ...]
 HANDLER_DEFINITION = "_duetime_definition"
-"""Attribute of a handler's class with its task type, by which the client creates tasks for it."""
+"""Attribute of a handler class with its task type, which the client uses to create tasks for the handler."""
 
 
 class RetryIn(Exception):
-    """Raise it to fail the attempt and start the next one after a given time instead of the retry policy's wait.
+    """Raise this to fail the attempt and start the next one after a given time instead of the retry policy's wait.
 
     The attempt counts: `max_attempts` and `max_duration_seconds` of the retry policy apply.
 
@@ -66,11 +66,11 @@ def requested_wait(error: BaseException) -> float | None:
 
 @frozen
 class RetryRule:
-    """Which exceptions of a handler are retried; by default all. A `RetryIn` always is.
+    """Which of a handler's exceptions are retried; by default all. `RetryIn` is always retried.
 
     Attributes:
-        retry_on: only these and their subclasses are retried; `None` for all.
-        no_retry_on: these and their subclasses are not retried, even if `retry_on` includes them.
+        retry_on: only these exceptions and their subclasses are retried; `None` for all.
+        no_retry_on: these exceptions and their subclasses are not retried, even if `retry_on` includes them.
 
     Raises:
         TypeError: a value is not a tuple of exception classes.
@@ -80,7 +80,7 @@ class RetryRule:
     no_retry_on: Classes = ()
 
     def __post_init__(self) -> None:
-        """Check the values, which a user wrote."""
+        """Check the values, which users write."""
         if self.retry_on is not None:
             _check_classes("retry_on", self.retry_on)
         _check_classes("no_retry_on", self.no_retry_on)

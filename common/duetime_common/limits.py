@@ -1,16 +1,16 @@
-"""Limits of requests and responses that the client also applies; the others are in `duetime.domain.limits`."""
+"""Request and response limits that the client also applies; all others are in `duetime.domain.limits`."""
 
 from __future__ import annotations
 
 MAX_BODY_BYTES = 5_242_880
-"""Size of a request's body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
+"""Size of a request body, in bytes. API Gateway passes on 10 MB, Lambda accepts 6 MB (Source: AWS Lambda quotas)."""
 MAX_PAYLOAD_BYTES = 1_048_576
-"""Size of a payload's JSON, in bytes of UTF-8, or of the bytes of a binary payload; an uploaded one can be larger."""
+"""Size of a payload's JSON, in bytes of UTF-8, or of a binary payload; an uploaded payload can be larger."""
 MAX_UPLOAD_BYTES = 5_000_000
-"""Size of an uploaded payload, in bytes: one invocation of Lambda, at most 6 MB, carries it as text (Source: AWS Lambda
+"""Size of an uploaded payload, in bytes: its text form must fit into one Lambda invocation of 6 MB (Source: AWS Lambda
 quotas)."""
 MAX_UPLOAD_ID_LENGTH = 64
-"""Characters of the id of an upload."""
+"""Characters of an upload's id."""
 MAX_JSON_DEPTH = 64
 """Levels of nesting in a request's JSON."""
 MAX_RESULT_BYTES = 262_144
@@ -25,14 +25,14 @@ MAX_STEPS = 100
 """Steps of one phase of a task's handler, as in `context.step`."""
 MAX_STEP_NAME_LENGTH = 64
 MAX_STEP_RESULT_BYTES = 32_768
-"""Size of the result of a step, in bytes of JSON. The results of all steps fit into one response."""
+"""Size of a step's result, in bytes of JSON. The results of all steps fit into one response."""
 MAX_NODES = 10_000
-"""Nodes of one topology, with those of its sub-topologies."""
+"""Nodes of one topology, including nodes of its sub-topologies."""
 MAX_EDGES = 50_000
-"""Dependencies among the nodes of one topology; each is a write of its own."""
+"""Dependencies among the nodes of one topology; each is a separate write."""
 MAX_NODE_KEY_LENGTH = 128
 MAX_CONDITION_LENGTH = 1_000
-"""Length of the condition of a node, or on a signal."""
+"""Length of a condition on a node or a signal."""
 MAX_ERROR_MESSAGE_LENGTH = 256
 """Characters of a stored error message; a longer one is truncated."""
 MAX_ERROR_TYPE_LENGTH = 64
@@ -40,14 +40,14 @@ MAX_TRACEBACK_LENGTH = 4_000
 """Characters of a stored traceback: the last ones, or fewer if they do not compress to `MAX_TRACEBACK_BYTES`."""
 MAX_PROGRESS_MESSAGE_LENGTH = 64
 MAX_ENCRYPTED_TEXT_LENGTH = 512
-"""Characters of a stored message, of an error or of progress, that a codec has encrypted."""
+"""Characters of a stored error or progress message that a codec has encrypted."""
 MAX_HANDLER_BATCH = 1_000
 """Largest `max_size` of a batch handler, and of an HTTP target's `batch`."""
 MAX_HANDLER_BATCH_WAIT_SECONDS = 60
 """Largest `max_wait_seconds` of a batch."""
 DEFAULT_BATCH_SIZE = 100
-"""`max_size` of a batch, if it is not given."""
+"""Default `max_size` of a batch."""
 DEFAULT_BATCH_WAIT_SECONDS = 1.0
-"""`max_wait_seconds` of a batch, if it is not given."""
+"""Default `max_wait_seconds` of a batch."""
 MAX_RETRY_WAIT_SECONDS = 86_400
-"""Longest wait between two attempts in a retry policy, and the longest that a handler can request."""
+"""Longest wait between two attempts in a retry policy, and longest wait that a handler can request."""

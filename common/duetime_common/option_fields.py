@@ -1,4 +1,4 @@
-"""Options of tasks as typed dictionaries, in the form of the API's requests."""
+"""Task options as typed dictionaries, as in API requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypedDict
 
 
 class RetryPolicy(TypedDict, total=False):
-    """How often a failed task is retried, and how long it waits before each retry."""
+    """How often a failed task is retried, and the wait before each retry."""
 
     max_attempts: int
     initial_seconds: float
@@ -19,7 +19,7 @@ class RetryPolicy(TypedDict, total=False):
 class LockSpec(TypedDict):
     """A named resource that at most `max_holders` tasks hold, in all phases (`task`) or only in `run`.
 
-    Tasks whose `mode` is `shared` hold it together, an `exclusive` one only without them.
+    `shared` tasks hold the lock together; an `exclusive` task excludes all shared ones.
     """
 
     key: str
@@ -30,7 +30,7 @@ class LockSpec(TypedDict):
 
 
 class RateSpec(TypedDict):
-    """Rate limit for attempts of all tasks with the same key: `limit` in `per_seconds`, and `burst` more at once."""
+    """Rate limit for attempts of all tasks with the same key: `limit` per `per_seconds`, plus `burst` at once."""
 
     key: str
     limit: int
@@ -39,7 +39,7 @@ class RateSpec(TypedDict):
 
 
 class UniqueKey(TypedDict):
-    """Makes a task the only one with its key until it starts or has ended.
+    """Allows only one task per key until the task starts or ends.
 
     `on_conflict` decides what happens if another task holds the key.
     """
@@ -50,9 +50,10 @@ class UniqueKey(TypedDict):
 
 
 class OrderedKey(TypedDict):
-    """Makes the tasks with the same key run one after another, in the order of their creation.
+    """Runs tasks with the same key one after another, in creation order.
 
-    After a final failure the next one runs (`continue`), or waits until the failed one is retried or deleted (`stop`).
+    After a final failure, the next task runs (`continue`), or waits until the failed task is retried or deleted
+    (`stop`).
     """
 
     key: str
@@ -60,9 +61,9 @@ class OrderedKey(TypedDict):
 
 
 class NotifyOn(TypedDict, total=False):
-    """Where to send notices of a final failure, a late start or a long run.
+    """Where to send notices about a final failure, a late start or a long run.
 
-    `to` is a URL, or the ARN of an SNS topic or of an event bus.
+    `to` is a URL, or the ARN of an SNS topic or event bus.
     """
 
     to: str
@@ -72,7 +73,7 @@ class NotifyOn(TypedDict, total=False):
 
 
 class TypeOptions(TypedDict, total=False):
-    """The options that a type can have defaults for; `None` disables a default of the handler."""
+    """Task options that can have type defaults; `None` disables the handler's default."""
 
     priority: Literal["high", "normal", "low"] | None
     retry: RetryPolicy | None

@@ -1,9 +1,9 @@
-"""Payloads of bytes in JSON, and codecs, which encrypt what users send before it leaves their process.
+"""Binary payloads in JSON, and codecs, which encrypt users' data before it leaves their process.
 
 Bytes with a content type are `{"$binary": {"base64": "…", "content_type": "…"}}`. An encrypted value is such a payload
-of the content type `ENCRYPTED`: its bytes are the JSON text as encrypted by the codec. An encrypted text, such as the
-message of an error, is `$encrypted:` with the base64 of the text in JSON, as encrypted by the codec. duetime stores and
-passes both on, and cannot read them.
+with the content type `ENCRYPTED`, whose bytes are the encrypted JSON text. An encrypted text, such as an error message,
+is `$encrypted:` followed by the base64 of the text's encrypted JSON. duetime stores both and passes them on, but cannot
+read them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol, Self
 from duetime_common.limits import MAX_ENCRYPTED_TEXT_LENGTH
 
 BINARY = "$binary"
-"""Name of the only field of a JSON object that stands for bytes."""
+"""Name of the only field in a JSON object that stands for bytes."""
 BASE64, CONTENT_TYPE = "base64", "content_type"
 OCTET_STREAM = "application/octet-stream"
 CONTENT_TYPE_PATTERN = r"^[a-zA-Z0-9_.+-]+/[a-zA-Z0-9_.+-]+( ?; ?[a-zA-Z0-9_-]+=[a-zA-Z0-9_.:+-]+)*$"
@@ -29,7 +29,7 @@ class Binary(bytes):
     """A binary payload: bytes with a content type.
 
     Attributes:
-        content_type: such as `image/png`.
+        content_type: content type, such as `image/png`.
     """
 
     content_type: str
@@ -41,30 +41,30 @@ class Binary(bytes):
         return made
 
     def __getnewargs__(self) -> tuple[bytes, str]:  # type: ignore[override]  # its constructor takes one more
-        """The arguments that make an equal value, for copies and pickles."""
+        """The constructor arguments, for copies and pickles."""
         return bytes(self), self.content_type
 
 
 def json_of_bytes(data: bytes) -> dict[str, dict[str, str]]:
-    """Bytes as JSON; their content type is that of a `Binary`, by default `application/octet-stream`."""
+    """Bytes as JSON, with the content type of a `Binary`, by default `application/octet-stream`."""
     content_type = data.content_type if isinstance(data, Binary) else OCTET_STREAM
     return {BINARY: {BASE64: base64.b64encode(data).decode(), CONTENT_TYPE: content_type}}
 
 
 def value_of(payload: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A payload's JSON as handlers get it: bytes if it stands for them, anything else unchanged."""
+    """A payload as handlers receive it: JSON that stands for bytes becomes bytes, all other JSON is unchanged."""
     match payload:
         case {"$binary": {"base64": str(text), "content_type": str(content_type)}} if len(payload) == 1:
             try:
                 return Binary(base64.b64decode(text, validate=True), content_type)
             except binascii.Error:
-                # Not stored by a creation, which would have checked it.
+                # Not from a creation, which validates base64.
                 return payload
     return payload
 
 
 def value_in(payload: bytes) -> Any:  # noqa: ANN401 - any JSON
-    """A stored payload as handlers get it.
+    """A stored payload as handlers receive it.
 
     Args:
         payload: JSON text in UTF-8 without spaces.
@@ -91,14 +91,14 @@ _NOT_ENCRYPTED = "the text could not be encrypted"
 
 
 class PayloadCodec(Protocol):
-    """Encrypts and decrypts bytes, like `cryptography.fernet.Fernet`, whose two methods have other names."""
+    """Encrypts and decrypts bytes, like `cryptography.fernet.Fernet`, whose two methods are named differently."""
 
     def encode(self, data: bytes, /) -> bytes:
         """Encrypt bytes."""
         ...
 
     def decode(self, data: bytes, /) -> bytes:
-        """Decrypt what `encode` has returned."""
+        """Decrypt bytes that `encode` returned."""
         ...
 
 
@@ -110,16 +110,16 @@ class CodecMissing(ValueError):
 
 
 def is_encrypted(value: object) -> bool:
-    """Whether a JSON value, or one that was read as bytes, is encrypted."""
+    """Whether a value, as JSON or as bytes, is encrypted."""
     found = value if isinstance(value, Binary) else value_of(value)
     return isinstance(found, Binary) and found.content_type == ENCRYPTED
 
 
 def encrypted(codec: PayloadCodec, value: object) -> Binary:
-    """A value, JSON or bytes, as encrypted bytes.
+    """A value (JSON or bytes) as encrypted bytes.
 
     Raises:
-        TypeError, ValueError: It is not JSON.
+        TypeError, ValueError: The value is not JSON.
     """
     plain = json_of_bytes(value) if isinstance(value, bytes) else value
     text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -127,10 +127,10 @@ def encrypted(codec: PayloadCodec, value: object) -> Binary:
 
 
 def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A value as it was before it was encrypted; one that is not encrypted is unchanged.
+    """A value after decryption; an unencrypted value is unchanged.
 
     Raises:
-        CodecMissing: It is encrypted, and there is no codec.
+        CodecMissing: The value is encrypted, and there is no codec.
     """
     if not is_encrypted(value):
         return value
@@ -140,17 +140,17 @@ def decrypted(codec: PayloadCodec | None, value: Any) -> Any:  # noqa: ANN401 - 
 
 
 def encrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
-    """A value's JSON text as that of the encrypted value; unchanged for `null`, and without a codec."""
+    """The JSON text of the encrypted value; unchanged for `null`, and without a codec."""
     if codec is None or data == b"null":
         return data
     return json.dumps(json_of_bytes(Binary(codec.encode(data), ENCRYPTED)), separators=(",", ":")).encode()
 
 
 def decrypted_json(codec: PayloadCodec | None, data: bytes) -> bytes:
-    """A stored value's JSON text as it was before it was encrypted; one that is not encrypted is unchanged.
+    """A stored value's JSON text after decryption; an unencrypted value is unchanged.
 
     Raises:
-        CodecMissing: It is encrypted, and there is no codec.
+        CodecMissing: The value is encrypted, and there is no codec.
     """
     found = binary_in(data)
     if found is None or found.content_type != ENCRYPTED:
@@ -168,13 +168,13 @@ def is_encrypted_text(text: str) -> bool:
 def encrypted_text(
     codec: PayloadCodec | None, text: str, most: int = MAX_ENCRYPTED_TEXT_LENGTH, *, keeps_end: bool = False
 ) -> str:
-    """A text as an encrypted one; unchanged if it is empty, and without a codec. Never raises.
+    """Encrypt a text; an empty text is unchanged, as is any text without a codec. Never raises.
 
     Args:
-        codec: encrypts it.
+        codec: the codec; `None` for none.
         text: the text.
-        most: maximum length of the encrypted text in characters; a longer text is cut before it is encrypted.
-        keeps_end: whether the end of a text that is too long is kept, instead of its beginning.
+        most: maximum length of the encrypted text in characters; longer texts are truncated before encryption.
+        keeps_end: whether truncation keeps the end of the text instead of its beginning.
     """
     if codec is None or not text:
         return text
@@ -193,7 +193,7 @@ def encrypted_text(
 
 
 def decrypted_text(codec: PayloadCodec, text: str) -> str:
-    """A text in which encrypted texts are decrypted; those encrypted with another key stay."""
+    """A text with all encrypted texts in it decrypted, except those with another key."""
 
     def plain(found: re.Match[str]) -> str:
         try:
@@ -205,7 +205,7 @@ def decrypted_text(codec: PayloadCodec, text: str) -> str:
 
 
 def hidden_text(text: str) -> str:
-    """A text for people without the codec: `[encrypted]` for each encrypted one in it."""
+    """A text for people without the codec, with `[encrypted]` in place of each encrypted text."""
     return _TEXTS.sub("[encrypted]", text)
 
 

@@ -1,6 +1,6 @@
-"""Converts payloads and results from and to classes: pydantic models and dataclasses.
+"""Converts payloads and results from and to pydantic models and dataclasses.
 
-pydantic, which parses both, is imported at first use.
+Pydantic, which parses both, is imported on first use.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ def check_model(model: object) -> None:
     """Check the value of a handler's keyword `payload`.
 
     Raises:
-        TypeError: It is neither a pydantic model nor a dataclass, nor `bytes`.
+        TypeError: The value is not a pydantic model, a dataclass or `bytes`.
     """
     if not (isinstance(model, type) and (_is_model(model) or _is_bytes(model))):
         raise TypeError(f"payload takes a class that is a pydantic model or a dataclass, or bytes, not {model!r}")
 
 
 def from_json(model: type[M], document: object) -> M:
-    """Parse JSON into a value of a class.
+    """Parse JSON into an instance of a class.
 
     Raises:
-        ValueError: It is invalid. The message names the fields, and quotes no value.
+        ValueError: The JSON is invalid. The message names the fields, and quotes no values.
     """
     if _is_bytes(model):
         if not isinstance(document, model):
@@ -43,15 +43,15 @@ def from_json(model: type[M], document: object) -> M:
     try:
         return _adapter(model).validate_json(json.dumps(document))
     except ValidationError as error:
-        # Not `from error`: its message quotes the values.
+        # Not `from error`, whose message quotes values.
         raise ValueError(_faults(model, error)) from None
 
 
 def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
-    """Encode a value as JSON from which an equal value can be parsed; bytes stay as they are.
+    """Encode a value as JSON from which an equal value can be parsed; bytes are unchanged.
 
     Raises:
-        ValueError: It cannot be parsed again. The message names the fields, and quotes no value.
+        ValueError: The JSON cannot be parsed again. The message names the fields, and quotes no values.
     """
     if _is_bytes(model):
         return from_json(model, value)
@@ -61,7 +61,7 @@ def to_json(model: type[M], value: M) -> Any:  # noqa: ANN401 - any JSON
 
 
 def schema_of(model: type) -> str | None:
-    """The JSON Schema of a class as JSON text; `None` if it has none, as bytes or a field of an arbitrary class."""
+    """The JSON Schema of a class as JSON text; `None` for none, as for bytes or a field of arbitrary type."""
     if _is_bytes(model):
         return None
     from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415 - as above
@@ -80,8 +80,7 @@ def plain(value: object) -> object:
     """
     model = type(value)
     if _is_model(model):
-        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document has only the last
-        # one.
+        # The text contains both of two keys that are equal in JSON, such as 1 and "1"; the document only the last.
         json.loads(_adapter(model).dump_json(value), object_pairs_hook=_checked)
         return _adapter(model).dump_python(value, mode="json")
     return value

@@ -1,7 +1,7 @@
 """The price table: assumed AWS prices in three regions. All cost calculations use these figures.
 
-Public on-demand list prices without free tiers, volume tiers, savings plans and taxes. Only those of DynamoDB and the
-HTTP API in us-east-1 were compared with a published list; all others are assumptions. Check the prices of your account.
+Public on-demand list prices without free tiers, volume tiers, savings plans or taxes. Only the prices of DynamoDB and
+HTTP APIs in us-east-1 were compared with a published list; all others are assumptions. Check your account's prices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MILLION = 1_000_000
 AS_OF = "2026-11-21"
-"""Date of the prices."""
+"""Date of the price table."""
 WORKER_MB = 512
 """Default memory of a worker, in MB."""
 

@@ -1,11 +1,11 @@
-"""Environment variables with the values of handlers' secrets in processes outside AWS."""
+"""Environment variables with the values of handler secrets, for processes outside AWS."""
 
 from __future__ import annotations
 
 import re
 
 VARIABLE_PREFIX = "DUETIME_SECRET_"
-"""Prefix of the environment variables with values of secrets outside AWS."""
+"""Prefix of environment variables with secret values outside AWS."""
 
 
 class SecretMissing(LookupError):

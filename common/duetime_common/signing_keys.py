@@ -1,9 +1,9 @@
-"""The keys of a deployment that sign HTTP calls, as stored in Secrets Manager, and how they are rotated.
+"""The deployment's keys for signing HTTP calls, as stored in Secrets Manager, and their rotation.
 
 Each owner's secret is derived from the deployment's key, the owner, and two numbers: how often the owner's secret was
-rotated under this key, and how many periods of a scheduled rotation have passed since. So no secret is stored for an
-owner, and a scheduled rotation needs no process that performs it. Two secrets are live at any time: the current one,
-and the one before the last rotation of any kind.
+rotated under this key, and how many scheduled rotation periods have passed since. So no owner's secret is stored, and
+a scheduled rotation needs no process. Two secrets are active at any time: the current one, and the one before the last
+rotation of any kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIVE_KEYS = 2
 
 
 class SigningKeysFull(Exception):
-    """Too many owners' secrets were rotated one by one for the secret of the deployment."""
+    """Too many owners' secrets were rotated individually to fit into the deployment's secret."""
 
     def __init__(self) -> None:
         super().__init__("too many owners were rotated one by one; rotate the secrets of all owners")
@@ -32,12 +32,12 @@ class SigningKeysFull(Exception):
 
 @frozen
 class SecretVersion:
-    """Identifies a secret of an owner.
+    """Identifies an owner's secret.
 
     Attributes:
-        key: key of the deployment, in base64.
+        key: the deployment's key, in base64.
         turn: how often the owner's secret was rotated under this key.
-        period: how many periods of the scheduled rotation have passed since.
+        period: how many scheduled rotation periods have passed since.
     """
 
     key: str
@@ -51,9 +51,9 @@ class SigningKey:
 
     Attributes:
         key: 24 to 64 random bytes in base64.
-        since: when it became the current one, in milliseconds since 1970; 0 if unknown.
+        since: when the key became current, in milliseconds since 1970; 0 if unknown.
         days: days from one scheduled rotation to the next; 0 for none.
-        owners: when the secrets of single owners were rotated under this key, in milliseconds since 1970, in order.
+        owners: when individual owners' secrets were rotated under this key, in milliseconds since 1970, in order.
     """
 
     key: str
@@ -73,7 +73,7 @@ class SigningKey:
 
 @frozen
 class SigningKeys:
-    """The keys of a deployment, the current one first, then the one before."""
+    """A deployment's keys: the current key first, then the previous one."""
 
     keys: tuple[SigningKey, ...]
 
@@ -82,7 +82,7 @@ class SigningKeys:
         """Keys from the stored text: JSON, or the bare key that CloudFormation generates.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: the text is neither.
         """
         if not text.startswith("{"):
             return cls((SigningKey(text.removeprefix("whsec_")),))
@@ -106,7 +106,7 @@ class SigningKeys:
         """The text to store.
 
         Raises:
-            SigningKeysFull: it is too large for Secrets Manager.
+            SigningKeysFull: the text is too large for Secrets Manager.
         """
         keys = [{"key": one.key, "since": one.since, "days": one.days, "owners": {**one.owners}} for one in self.keys]
         text = json.dumps({"keys": keys}, separators=(",", ":"))
@@ -115,11 +115,11 @@ class SigningKeys:
         return text
 
     def live(self, owner: str, now: int) -> tuple[SecretVersion, ...]:
-        """The versions of an owner's secret that sign at a time: the current one, and the one before if there is one.
+        """The versions of an owner's secret that sign at a given time: the current one, and the previous one if any.
 
         Args:
             owner: the owner.
-            now: in milliseconds since 1970.
+            now: the time, in milliseconds since 1970.
         """
         (key, turn, since), *older = self._turns(owner)
         current = key.version(turn, since, now)
@@ -138,8 +138,8 @@ class SigningKeys:
 
         Args:
             key: the new key, in base64.
-            now: in milliseconds since 1970.
-            days: days until the next scheduled rotation, and from each to the next; 0 for none; `None` as before.
+            now: the time, in milliseconds since 1970.
+            days: days between scheduled rotations, from now on; 0 for none; `None` for no change.
         """
         new = SigningKey(key, now, self.keys[0].days if days is None else days)
         return SigningKeys((new, *self.keys[: _LIVE_KEYS - 1]))

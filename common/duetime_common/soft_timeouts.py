@@ -1,4 +1,4 @@
-"""A soft time limit: an exception in a function that is late, so that it can clean up before its attempt is ended."""
+"""A soft time limit: raises an exception in a late function, which can clean up before its attempt is ended."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class soft_timeout:  # noqa: N801 - used like a function
         @soft_timeout(50)
         def make_report(context, payload): ...
 
-    The exception is raised between two instructions of Python, in the thread that entered the block. A call that waits
-    outside Python, such as `time.sleep` or a read from a socket, is not interrupted: give it a timeout of its own. In a
-    coroutine, use `asyncio.timeout`. An exception that is not caught fails the attempt, which is retried as any other.
+    The exception is raised between two Python instructions, in the thread that entered the block. A call that waits
+    outside Python, such as `time.sleep` or a socket read, is not interrupted: give such a call its own timeout. In a
+    coroutine, use `asyncio.timeout`. An uncaught exception fails the attempt, which is retried like any other.
 
     Args:
         seconds: More than 0. Choose less than the task's `timeout_seconds`, after which the attempt fails anyway.
 
     Raises:
-        TypeError: `seconds` is not a number, or it decorates a coroutine function.
+        TypeError: `seconds` is not a number, or the decorated function is a coroutine function.
         ValueError: `seconds` is not positive.
     """
 
     def __init__(self, seconds: float) -> None:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise TypeError(f"soft_timeout takes a number of seconds, not {seconds!r}")
-        # A comparison that NaN fails, too.
+        # Written so that NaN fails the comparison, too.
         if not seconds > 0:
             raise ValueError(f"soft_timeout takes more than 0 seconds, not {seconds!r}")
         self._seconds = seconds
@@ -100,12 +100,12 @@ class _Limit:
         with self._lock:
             self._has_ended = True
         if self._was_raised:
-            # It must not reach the code after the block, if the block ended just before it.
+            # If the block ended just before the exception, the exception must not reach the code after the block.
             _raise_in(self._thread, None)
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raise an exception in a thread; `None` withdraws one that was not raised yet (Source: Python/C API docs)."""
+    """Raise an exception in a thread; `None` withdraws a pending exception (Source: Python/C API docs)."""
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread), None if error is None else ctypes.py_object(error)
     )

@@ -1,6 +1,6 @@
-"""Steps of a handler: functions that run once over all attempts of a task, because their results are stored.
+"""Handler steps: functions that run once across all attempts of a task, because their results are stored.
 
-Worker functions and pull workers use the same rules; they differ in where results are stored.
+Worker functions and pull workers use the same rules, but store results in different places.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class StepKeeper(Protocol):
         ...
 
     def begin(self) -> Millis | None:
-        """The time at which a step begins; `None` if the attempt has lost its lease, so that it must not begin."""
+        """The start time of a step; `None` if the attempt has lost its lease and the step must not start."""
         ...
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one: another attempt's, if that stored it first."""
+        """Store a result, and return the stored result, which another attempt may have stored first."""
         ...
 
 
 class MemorySteps:
-    """Keeps the results of steps in memory, for unit tests of a handler.
+    """Keeps step results in memory, for unit tests of a handler.
 
     Args:
-        results: results of steps by name, as an earlier attempt left them; new ones are added.
+        results: an earlier attempt's step results, by name; new results are added.
     """
 
     def __init__(self, results: MutableMapping[str, Any]) -> None:
@@ -75,13 +75,13 @@ class MemorySteps:
 
 
 class Steps:
-    """The steps of one phase of an attempt. Threads and coroutines may share it.
+    """The steps of one phase of an attempt. Threads and coroutines may share an instance.
 
     Args:
         task_id: id of the task.
         phase: name of the phase.
         keeper: stores the results.
-        encode: encodes a result as it is stored; raises `ValueError` if it is not JSON.
+        encode: encodes a result for storage; raises `ValueError` if the result is not JSON.
         decode: returns the JSON of a stored result.
         invalid: creates the error for an invalid call of a step.
         lost: creates the error for an attempt that has lost its lease.
@@ -110,7 +110,7 @@ class Steps:
         self._used: set[str] = set()
 
     def call(self, name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON, or a coroutine
-        """Run a step, or return its stored result; for a coroutine function, an awaitable of that."""
+        """Run a step, or return its stored result; for a coroutine function, return an awaitable."""
         if _is_coroutine_function(function):
             return self._awaited(name, function, args, kwargs)
         with self._once(name):
@@ -142,7 +142,7 @@ class Steps:
 
     @contextmanager
     def _once(self, name: str) -> Iterator[None]:
-        """Use a name in this attempt; it may be used again if the step raises."""
+        """Reserve a name for this attempt; if the step raises, the name can be used again."""
         if not isinstance(name, str) or _NAME.fullmatch(name) is None:
             raise self._invalid(
                 f"{name!r} is not a valid name of a step: 1 to {MAX_STEP_NAME_LENGTH} letters, digits, _, . and -; "
@@ -197,7 +197,7 @@ class Steps:
 
 
 def idempotency_key(task_id: str) -> str:
-    """The key of the step of a task that runs in this thread or coroutine; the task's id outside of its steps."""
+    """The idempotency key of the step that runs in this thread or coroutine; the task's id outside of steps."""
     step = _STEP.get()
     return step[1] if step is not None and step[0] == task_id else task_id
 

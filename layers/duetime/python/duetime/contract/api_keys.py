@@ -41,14 +41,19 @@ class ApiKeyCreate(Body):
         Field(
             min_length=1,
             max_length=MAX_API_KEY_NAME_LENGTH,
-            description="Its purpose, in words; not necessarily unique.",
+            description="Purpose of the key, in words; not necessarily unique.",
             examples=["billing worker"],
         ),
         AfterValidator(printable),
     ]
     roles: Annotated[
         list[Annotated[Role, Field(strict=False)]],
-        Field(min_length=1, max_length=len(Role), description="The permissions that it grants.", examples=[["writer"]]),
+        Field(
+            min_length=1,
+            max_length=len(Role),
+            description="The permissions that the key grants.",
+            examples=[["writer"]],
+        ),
     ]
     owner: Annotated[
         str | None,
@@ -61,7 +66,7 @@ class ApiKeyCreate(Body):
         Millis | None,
         BeforeValidator(_instant_or_none),
         WithJsonSchema({"anyOf": [TIME_SCHEMA, {"type": "null"}]}),
-        Field(description="When it expires; null for never."),
+        Field(description="When the key expires; null for never."),
     ] = None
 
 
@@ -75,18 +80,18 @@ class ApiKeyListQuery(Parameters):
 class ApiKeyResponse(TypedDict):
     """An API key, without its secret."""
 
-    id: Annotated[str, Field(description="Its id, which is the part of the key that is not secret.")]
-    name: Annotated[str, Field(description="Its purpose, in words.")]
-    owner: Annotated[str, Field(description="The owner that requests with it act for.")]
-    roles: Annotated[Sequence[Role], Field(description="The permissions that it grants.")]
+    id: Annotated[str, Field(description="Id of the key: its non-secret part.")]
+    name: Annotated[str, Field(description="Purpose of the key, in words.")]
+    owner: Annotated[str, Field(description="The owner that requests with the key act for.")]
+    roles: Annotated[Sequence[Role], Field(description="The permissions that the key grants.")]
     state: ApiKeyState
-    created_at: Annotated[Instant, Field(description="When it was created.")]
-    created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant | None, Field(description="When it expires; null for never.")]
-    revoked_at: Annotated[Instant | None, Field(description="When it was revoked; null for never.")]
+    created_at: Annotated[Instant, Field(description="When the key was created.")]
+    created_by: Annotated[str, Field(description="Who created the key.")]
+    expires_at: Annotated[Instant | None, Field(description="When the key expires; null for never.")]
+    revoked_at: Annotated[Instant | None, Field(description="When the key was revoked; null for never.")]
     used_at: Annotated[
         Instant | None,
-        Field(description="When it was last used, exact to the hour; null for never."),
+        Field(description="When the key was last used, to within an hour; null for never."),
     ]
 
 
@@ -94,7 +99,10 @@ class CreatedApiKey(ApiKeyResponse):
     """A new API key, with its secret."""
 
     key: Annotated[
-        str, Field(description="The key, for `Authorization: Bearer`. It is not stored, so it cannot be read again.")
+        str,
+        Field(
+            description="The key, for `Authorization: Bearer`. It is not stored, so this is the only time it is shown."
+        ),
     ]
 
 
@@ -132,10 +140,10 @@ CREATE = Operation(
     "createApiKey",
     "POST /v1/keys",
     "Create an API key",
-    Returns(CreatedApiKey, "The key, with its secret, which is shown only now.", status=201),
-    description="Programs send it as `Authorization: Bearer KEY` to the same paths with `/key` before `/v1`, such as "
-    "`/key/v1/tasks`. To replace a key, create another one, and revoke the first when nobody uses it any more: "
-    "any number can be active at once. Repeating the request creates another key.",
+    Returns(CreatedApiKey, "The key with its secret, which is never shown again.", status=201),
+    description="Programs send the key as `Authorization: Bearer KEY` to the same paths with `/key` before `/v1`, "
+    "such as `/key/v1/tasks`. To replace a key, create another one, and revoke the old one when it is no longer used: "
+    "any number of keys can be active at once. Repeating the request creates another key.",
     body=ApiKeyCreate,
     role=Role.ADMIN,
     errors=(ApiKeysOff,),
@@ -146,7 +154,7 @@ LIST = Operation(
     "List API keys",
     Returns(ApiKeyPage, "A page of keys."),
     description="Keys of all owners, in order of creation. An expired or revoked key is listed for "
-    f"{API_KEY_KEPT // DAY} days more. A new key is listed within seconds. Use is recorded at most once in "
+    f"another {API_KEY_KEPT // DAY} days. A new key is listed within seconds. Use is recorded at most once per "
     f"{API_KEY_USE_PRECISION // HOUR} hour.",
     query=ApiKeyListQuery,
     role=Role.ADMIN,
@@ -155,9 +163,9 @@ REVOKE = Operation(
     "revokeApiKey",
     "DELETE /v1/keys/{key_id}",
     "Revoke an API key",
-    Returns(ApiKeyResponse, "The key as it is now."),
-    description="Requests with the key are refused as soon as this request has returned, or, if the deployment "
-    "caches its authorizer's decisions (`key_cache_seconds`), after that time. A key that is already revoked does not "
+    Returns(ApiKeyResponse, "The revoked key."),
+    description="Requests with the key are rejected as soon as this request has returned, or after "
+    "`key_cache_seconds` if the deployment caches its authorizer's decisions. A key that is already revoked does not "
     "change.",
     role=Role.ADMIN,
 )

@@ -1,4 +1,4 @@
-"""The archive: its columns, its lines (tasks as in API responses, with owner, attempts and events), and filters."""
+"""The archive: columns, lines (tasks as in API responses, with owner, attempts and events), and filters."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 
 def kind_of(hint: Any) -> Kind:  # noqa: ANN401 - a type hint
-    """The kind of a field by its type; fields that may be null have the same kind."""
+    """The kind for a field's type; nullability makes no difference."""
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
@@ -78,7 +78,7 @@ class JsonLines:
     """`duetime.ports.change_consumers.ArchiveEncoder`: lines of JSON.
 
     Attributes:
-        redaction: the parts of payloads and results that are left out.
+        redaction: the parts of payloads and results to leave out.
     """
 
     redaction: Redaction = field(default_factory=Redaction)
@@ -97,7 +97,7 @@ class JsonLines:
             "events_dropped": history["dropped"],
             "archive_format": FORMAT,
         }
-        # A payload is its creator's JSON, in which line breaks can occur only between tokens.
+        # In the payload's JSON, which is stored as it was sent, line breaks can occur only between tokens.
         line = f"{task_text(task)[:-1]},{json_text(more)[1:]}".replace("\n", " ").replace("\r", " ")
         _require_json(line)
         if not self.redaction.by_pattern:
@@ -118,7 +118,7 @@ def _require_json(text: str) -> None:
 
 
 def _reject_constant(name: str) -> None:
-    """Rejects constants that Python accepts as JSON, but others do not."""
+    """Rejects constants that Python accepts although they are not JSON."""
     raise ValueError(f"{name} is not JSON")
 
 

@@ -1,4 +1,4 @@
-"""Records of the audit log: caller, operation, owner, reason, address and outcome of requests."""
+"""Audit log records: caller, operation, owner, reason, address and outcome of each request."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @frozen
 class AuditRecord:
-    """One request that controls or administers something.
+    """One control or administration request.
 
     Attributes:
-        at: when it was answered.
-        owner: the owner that it acted for; empty if the caller was not identified.
-        caller: the identity that sent it: the owner, with the session of a role; a handler names its task.
+        at: time of the response.
+        owner: the owner that the request acted for; empty if the caller was not identified.
+        caller: the identity that sent the request: the owner, with a role's session name; for a handler, its task.
         operation: id of the operation, such as `cancelTask`.
         subject: path of the resource, such as `/v1/tasks/01M7XZ8CGJ0013P2ZBN3YDT3DX/cancel`.
-        reason: why, in the caller's words; empty for none.
+        reason: the reason that the caller gave; empty for none.
         status: HTTP status of the response.
         code: code of the problem; empty for a success.
         location: path of the created or started object, such as a bulk operation; empty for nothing.
-        source_ip: address of the sender, as the gateway saw it; empty if the request did not come through it.
-        user_agent: program that sent it, as it names itself.
+        source_ip: address of the sender, as seen by the gateway; empty for requests that bypassed the gateway.
+        user_agent: the `User-Agent` of the request.
         request_id: id of the request, as in the gateway's access log.
     """
 
@@ -49,17 +49,17 @@ class AuditRecord:
 
 NOT_RECORDED = frozenset(
     {
-        # The task's record and the stream of changes have its creator; there may be thousands of creations a second.
+        # The task's record and the change stream contain the creator; there may be thousands of creations per second.
         *("createTask", "createTaskBatch", "createTopology", "runTopologyDefinition"),
         # Reports of attempts, which the task's attempts and events show.
         *("reportOutcome", "reportHeartbeat", "reportProgress"),
         *("acquireLeases", "renewLease", "completeLease", "failLease", "putLeaseStep", "releaseLease"),
         *("acknowledgeLeasePause", "acknowledgeLeaseCancel"),
-        # It gives access only to data that the caller may read anyway.
+        # Gives access only to data that the caller may read anyway.
         "createWatchTicket",
     }
 )
-"""Operations that change something without controlling or administering it."""
+"""Operations that change something, but neither control nor administer anything."""
 
 
 def is_recorded(operation: Operation[Any]) -> bool:
@@ -68,5 +68,5 @@ def is_recorded(operation: Operation[Any]) -> bool:
 
 
 def record_text(record: AuditRecord) -> str:
-    """The line of a record: JSON with its fields; `at` is RFC 3339."""
+    """A record's log line: its fields as JSON, with `at` as RFC 3339."""
     return json.dumps({**asdict(record), "at": to_iso(record.at)}, separators=(",", ":"))

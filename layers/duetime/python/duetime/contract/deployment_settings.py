@@ -1,4 +1,4 @@
-"""Settings of the deployment over REST: what callers may do, and retention times."""
+"""Deployment settings over REST: callers' permissions, and retention times."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ class PulledType(TypedDict):
     """A type whose tasks are leased by pull workers."""
 
     type: str
-    may_lease: Annotated[bool, Field(description="Whether the caller may lease its tasks.")]
+    may_lease: Annotated[bool, Field(description="Whether the caller may lease tasks of this type.")]
 
 
 class UsableSecret(TypedDict):
-    """A secret that HTTP targets may be called with."""
+    """A secret that HTTP targets may use."""
 
-    name: Annotated[str, Field(description="Its name in `auth` of a target.")]
-    hosts: Annotated[Sequence[str], Field(description="Hosts that it is sent to.")]
+    name: Annotated[str, Field(description="Name of the secret, for `auth` of a target.")]
+    hosts: Annotated[Sequence[str], Field(description="Hosts that the secret may be sent to.")]
 
 
 class TypeRetention(TypedDict):
-    """How long ended tasks of some types are kept."""
+    """How long ended tasks of certain types are kept."""
 
     types: Annotated[str, Field(description="A pattern of types; `*` stands for any characters, `?` for one.")]
     days: Annotated[float, Field(description="How long an ended task of these types can be read, in days.")]
 
 
 class LogLocation(TypedDict):
-    """The place of the workers' logs."""
+    """Location of the workers' logs."""
 
     stack: Annotated[str, Field(description="Name of the CloudFormation stack, for `duetime logs --stack`.")]
     region: Annotated[str | None, Field(description="AWS region of the log group; null on the local stack.")]
@@ -47,48 +47,46 @@ class LogLocation(TypedDict):
 class OwnQuota(TypedDict):
     """A quota of the caller."""
 
-    quota: Annotated[str, Field(description="Its name, such as `creates_per_second`.")]
-    limit: Annotated[int, Field(description="The most that the caller may use.")]
-    used: Annotated[float, Field(description="What the caller uses: in a second, averaged over five, or at once.")]
+    quota: Annotated[str, Field(description="Name of the quota, such as `creates_per_second`.")]
+    limit: Annotated[int, Field(description="The caller's limit.")]
+    used: Annotated[
+        float, Field(description="The caller's current use: per second, averaged over five seconds, or at once.")
+    ]
 
 
 class DeploymentSettings(TypedDict):
-    """The rights of the deployment's callers, and its configuration."""
+    """The caller's permissions, and the deployment's configuration."""
 
-    owner: Annotated[str, Field(description="The owner that the caller acts for; by default, its own identity.")]
+    owner: Annotated[str, Field(description="The owner that the caller acts for; by default, the caller's identity.")]
     owners: Annotated[Sequence[str], Field(description="All owners that the caller may act for, in order of name.")]
-    roles: Annotated[
-        Sequence[Role], Field(description="What the caller may do: its roles, with those that they include.")
-    ]
+    roles: Annotated[Sequence[Role], Field(description="The caller's roles, including roles that they imply.")]
     is_operator: Annotated[bool, Field(description="Whether the caller may use switches for all owners.")]
     authentication: Annotated[Literal["iam", "jwt", "none"], Field(description="How callers are authenticated.")]
     handler_types: Annotated[
-        Sequence[str] | None, Field(description="Task types that have a Python handler; null if they are not known.")
+        Sequence[str] | None, Field(description="Task types that have a Python handler; null if unknown.")
     ]
     pulled_types: Annotated[Sequence[PulledType], Field(description="Task types that pull workers lease.")]
     aws_targets: Annotated[
         Sequence[str], Field(description="Patterns of the ARNs of the AWS resources that tasks may call.")
     ]
-    private_http_hosts: Annotated[
-        Sequence[str], Field(description="Hosts that HTTP targets may call although they are not public.")
-    ]
+    private_http_hosts: Annotated[Sequence[str], Field(description="Non-public hosts that HTTP targets may call.")]
     http_secrets: Annotated[
-        Sequence[UsableSecret], Field(description="Secrets that the caller's HTTP targets may be called with.")
+        Sequence[UsableSecret], Field(description="Secrets that the caller's HTTP targets may use.")
     ]
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     retention_by_type: Annotated[
         Sequence[TypeRetention],
-        Field(description="The same for some types; the first matching pattern applies."),
+        Field(description="Different retention times for some types; the first matching pattern applies."),
     ]
-    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 after that.")]
-    is_counted: Annotated[bool, Field(description="Whether there is a summary of the numbers of tasks.")]
+    is_archived: Annotated[bool, Field(description="Whether ended tasks are archived in S3 afterwards.")]
+    is_counted: Annotated[bool, Field(description="Whether tasks are counted for `getSummary`.")]
     precision: Annotated[Precision, Field(description="How long workers hold tasks to start them exactly on time.")]
-    shards: Annotated[int, Field(description="Number of parts that the tasks of a minute are spread over.")]
+    shards: Annotated[int, Field(description="Number of partitions per minute of due times.")]
     look_ahead_seconds: Annotated[
-        float, Field(description="How long before its due time a task is put on a queue, in seconds.")
+        float, Field(description="How many seconds before its due time a task is put on a queue.")
     ]
     requests_per_second: Annotated[
-        int | None, Field(description="Steady rate of requests, of all callers together; null if it is not known.")
+        int | None, Field(description="Steady-state request rate, for all callers together; null if unknown.")
     ]
     waiting_requests: Annotated[
         int | None,
@@ -98,16 +96,14 @@ class DeploymentSettings(TypedDict):
         Sequence[OwnQuota] | None,
         Field(description="The quotas that limit the caller; null if the deployment has no quotas."),
     ]
-    logs: Annotated[
-        LogLocation | None, Field(description="Where the logs of the workers are; null if it is not known.")
-    ]
+    logs: Annotated[LogLocation | None, Field(description="Location of the workers' logs; null if unknown.")]
 
 
 GET = Operation(
     "getSettings",
     "GET /v1/settings",
-    "Get the settings of the deployment",
+    "Get the deployment's settings",
     Returns(DeploymentSettings, "The settings."),
-    description="What the deployment allows, how long it keeps tasks, and who the caller is. Values of secrets and "
+    description="What the deployment allows, how long tasks are kept, and who the caller is. Secret values and "
     "identities of other callers are not included.",
 )

@@ -19,33 +19,34 @@ if TYPE_CHECKING:
 
 
 class QueueResponse(TypedDict):
-    """A queue between the trigger and the workers. SQS counts approximately."""
+    """A queue between the trigger and the workers. The counts are approximate."""
 
     priority: Annotated[
-        Priority | None, Field(description="Priority of its tasks; null for the queue of a pulled type.")
+        Priority | None, Field(description="Priority of the queue's tasks; null for a pulled type's queue.")
     ]
     pulled_type: Annotated[
-        str | None, Field(description="Type whose tasks pull workers lease from it; null for the queue of a priority.")
+        str | None,
+        Field(description="Type whose tasks pull workers lease from the queue; null for a priority's queue."),
     ]
     waiting: Annotated[int, Field(description="Messages that can be received now.")]
-    delayed: Annotated[int, Field(description="Messages that can be received later: their tasks are not due yet.")]
-    in_flight: Annotated[int, Field(description="Messages that a worker has received and not deleted yet.")]
+    delayed: Annotated[int, Field(description="Messages that cannot be received yet, because their tasks are not due.")]
+    in_flight: Annotated[int, Field(description="Messages that a worker has received but not yet deleted.")]
 
 
 class ShardGroupResponse(TypedDict):
-    """A group of shards, which one invocation of the trigger reads at a time."""
+    """A group of shards that a single invocation of the trigger reads at a time."""
 
-    group: Annotated[int, Field(description="Its number.")]
-    first_shard: Annotated[int, Field(description="The first of its shards.")]
-    last_shard: Annotated[int, Field(description="The last of its shards.")]
+    group: Annotated[int, Field(description="Number of the group.")]
+    first_shard: Annotated[int, Field(description="First shard of the group.")]
+    last_shard: Annotated[int, Field(description="Last shard of the group.")]
     read_by: Annotated[
         str | None,
-        Field(description="Id of the invocation that reads it, or read it last; null before the first one."),
+        Field(description="Id of the current or last invocation that reads the group; null before the first."),
     ]
-    epoch: Annotated[int, Field(description="How often it has passed from one invocation to another.")]
+    epoch: Annotated[int, Field(description="How often the group has passed from one invocation to another.")]
     dispatched_until: Annotated[
         Instant | None,
-        Field(description="All of its tasks that were due before this are on queues; null if it was not read yet."),
+        Field(description="Due time up to which the group's tasks are on queues; null before the first read."),
     ]
 
 
@@ -55,19 +56,19 @@ class DispatchResponse(TypedDict):
     last_tick_at: Annotated[
         Instant | None,
         Field(
-            description="The last minute in which the trigger read everything that it should have; null if it has not "
-            "run yet. It runs every minute."
+            description="The last minute in which the trigger, which runs every minute, completed all reads; null "
+            "before its first run."
         ),
     ]
     dispatched_until: Annotated[
         Instant | None,
         Field(
-            description="The trigger has put all tasks that were due before this on queues; null if it has not run "
-            "yet. It is ahead of the present by `look_ahead_seconds` of the settings unless dispatch is late."
+            description="Due time up to which all tasks are on queues; null before the trigger's first run. Ahead of "
+            "the current time by the setting `look_ahead_seconds` unless dispatch is late."
         ),
     ]
     queues: Annotated[
-        Sequence[QueueResponse], Field(description="The queue of each priority, then that of each pulled type.")
+        Sequence[QueueResponse], Field(description="The queue of each priority, then the queue of each pulled type.")
     ]
     groups: Annotated[Sequence[ShardGroupResponse], Field(description="The groups of shards, in order.")]
 
@@ -92,7 +93,7 @@ GET = Operation(
     "GET /v1/dispatch",
     "Get the state of dispatch",
     Returns(DispatchResponse, "The state of dispatch."),
-    description="When the trigger last ran, who reads which shards, and how many messages the queues have, for "
-    "operators. It concerns the tasks of all owners.",
+    description="For operators: when the trigger last ran, who reads which shards, and how many messages are on the "
+    "queues, for the tasks of all owners.",
     role=Role.OPERATOR,
 )

@@ -1,4 +1,4 @@
-"""Explanations over REST: why a task waits or was late, and why a schedule did not run at a time."""
+"""Explanations over REST: why a task waits or was late, and why a schedule did not run at a given time."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class WaitedTaskResponse(TypedDict):
 
     task_id: str
     state: State
-    node: Annotated[str | None, Field(description="Its name in the topology; null if the task is not a node.")]
+    node: Annotated[str | None, Field(description="Name of the node; null if the task is not a node.")]
     since: Annotated[
         Instant | None,
-        Field(description="About when its current or last attempt started; null if none has, or if that is not known."),
+        Field(description="Approximate start of the current or last attempt; null for none, or if unknown."),
     ]
     expires_at: Annotated[
         Instant | None,
-        Field(description="When its hold on the lock ends, unless a heartbeat renews it; null if it holds none."),
+        Field(description="When the task loses the lock unless a heartbeat renews it; null if it holds no lock."),
     ]
 
 
@@ -63,29 +63,29 @@ class WaitedLockResponse(TypedDict):
     """A lock that other tasks hold."""
 
     key: str
-    mode: Annotated[LockMode, Field(description="The mode in which the task needs it.")]
-    max_holders: Annotated[int, Field(description="Maximum number of tasks that hold it at once.")]
-    holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold it.")]
+    mode: Annotated[LockMode, Field(description="The mode in which the task needs the lock.")]
+    max_holders: Annotated[int, Field(description="Maximum number of simultaneous holders.")]
+    holders: Annotated[Sequence[WaitedTaskResponse], Field(description="The tasks that hold the lock.")]
     position: Annotated[
         int | None,
-        Field(description="Place in the line, from 1; null if the task is not in it, or far behind."),
+        Field(description="Position in the queue, from 1; null if the task is not in the queue, or far back."),
     ]
 
 
 class WaitedOrderResponse(TypedDict):
-    """The line of the task's ordered key."""
+    """The queue for the task's ordered key."""
 
     key: str
     position: Annotated[
         int | None,
-        Field(description="Place in the line, from 1, which is the first task that has not ended; null if far behind."),
+        Field(description="Position in the queue, where 1 is the first task that has not ended; null if far back."),
     ]
     tasks: Annotated[
         Sequence[WaitedTaskResponse],
-        Field(description="The task that must end first, and the one just before this task."),
+        Field(description="The task that must end first, and the task directly before this one."),
     ]
     is_stopped: Annotated[
-        bool, Field(description="Whether the first task has failed and stops the line: retry it or delete it.")
+        bool, Field(description="Whether the first task has failed and blocks the queue: retry or delete that task.")
     ]
 
 
@@ -96,8 +96,8 @@ class WaitedRateResponse(TypedDict):
     limit: Annotated[int, Field(description="The limit in force.")]
     per_seconds: int
     burst: int
-    is_pinned: Annotated[bool, Field(description="Whether the limit is pinned, and replaces that of the task.")]
-    paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
+    is_pinned: Annotated[bool, Field(description="Whether the limit is pinned, and replaces the task's own limit.")]
+    paused_at: Annotated[Instant | None, Field(description="Since when the rate is paused; null if it is not paused.")]
 
 
 class WaitedSwitchResponse(TypedDict):
@@ -105,46 +105,47 @@ class WaitedSwitchResponse(TypedDict):
 
     scope: SwitchScope
     name: Annotated[str, Field(description="Name of the type or the owner; `all` for all tasks.")]
-    stopped: Annotated[bool, Field(description="Whether it stops tasks from starting.")]
+    stopped: Annotated[bool, Field(description="Whether the switch stops tasks from starting.")]
     max_concurrent: Annotated[
         int | None, Field(description="Maximum number of tasks that run at once; null for no limit.")
     ]
     running: Annotated[
-        int | None, Field(description="Tasks that count towards the limit now; null for a switch that stops.")
+        int | None,
+        Field(description="Tasks that currently count towards the limit; null for a switch that stops tasks."),
     ]
-    position: Annotated[int | None, Field(description="Place in the line, from 1; null if it is not known.")]
+    position: Annotated[int | None, Field(description="Position in the queue, from 1; null if unknown.")]
     reason: str | None
-    updated_at: Annotated[Instant, Field(description="When it was set.")]
-    updated_by: Annotated[str | None, Field(description="Who set it.")]
+    updated_at: Annotated[Instant, Field(description="When the switch was set.")]
+    updated_by: Annotated[str | None, Field(description="Who set the switch.")]
 
 
 class WaitedCircuitResponse(TypedDict):
-    """The circuit of a host that kept failing."""
+    """The circuit breaker of a host that kept failing."""
 
     host: str
-    opened_at: Annotated[Instant, Field(description="Since when it is not called.")]
+    opened_at: Annotated[Instant, Field(description="Since when the host is not called.")]
     open_until: Annotated[Instant, Field(description="When a single call tests whether the host works again.")]
     reason: Annotated[str | None, Field(description="The latest failure.")]
 
 
 class WaitedScheduleResponse(TypedDict):
-    """The schedule of a run that must no longer start."""
+    """The schedule of a run that is no longer allowed to start."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     state: ScheduleState
     reason: Annotated[
-        str | None, Field(description="Why it is paused; null if it is not paused, or no reason was given.")
+        str | None, Field(description="Why the schedule is paused; null if it is not paused, or no reason was given.")
     ]
-    since: Annotated[Instant, Field(description="When it was last changed, paused or resumed.")]
+    since: Annotated[Instant, Field(description="When the schedule was last changed, paused or resumed.")]
 
 
 class WaitedLeaseResponse(TypedDict):
-    """The lease of the task's present or last worker."""
+    """The lease of the task's current or last worker."""
 
     worker: str
     expires_at: Instant
     heartbeat_at: Annotated[
-        Instant | None, Field(description="About when the worker last renewed it; null if that is not known.")
+        Instant | None, Field(description="Approximate time of the last renewal by the worker; null if unknown.")
     ]
 
 
@@ -160,131 +161,129 @@ class WaitedRetryResponse(TypedDict):
 
 
 class WaitedQueueResponse(TypedDict):
-    """The queue of a task that is due."""
+    """The queue that a due task is on."""
 
-    name: Annotated[str, Field(description="A priority, or a type that pull workers lease.")]
-    is_pulled: Annotated[bool, Field(description="Whether pull workers lease from it.")]
+    name: Annotated[str, Field(description="Name of the queue: a priority, or a type that pull workers lease.")]
+    is_pulled: Annotated[bool, Field(description="Whether pull workers lease tasks from the queue.")]
     sent_again_at: Annotated[
-        Instant, Field(description="When the task's message is sent again at the latest, if it was lost.")
+        Instant, Field(description="Latest time at which a lost message of the task is sent again.")
     ]
 
 
 class WaitsForResponse(TypedDict):
-    """The reason for a wait at a gate, as structured data: at most one field is not null."""
+    """Why a task waits at a gate, as structured data: at most one field is not null."""
 
-    lock: Annotated[WaitedLockResponse | None, Field(description="The lock that others hold.")]
-    order: Annotated[WaitedOrderResponse | None, Field(description="The line of its ordered key.")]
+    lock: Annotated[WaitedLockResponse | None, Field(description="The lock that other tasks hold.")]
+    order: Annotated[WaitedOrderResponse | None, Field(description="The queue for the task's ordered key.")]
     rate: Annotated[WaitedRateResponse | None, Field(description="The rate that is paused or used up.")]
-    switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops it or limits it.")]
-    circuit: Annotated[WaitedCircuitResponse | None, Field(description="The circuit of the host that it calls.")]
-    schedule: Annotated[WaitedScheduleResponse | None, Field(description="The schedule that prevents it from running.")]
+    switch: Annotated[WaitedSwitchResponse | None, Field(description="The switch that stops or limits the task.")]
+    circuit: Annotated[
+        WaitedCircuitResponse | None, Field(description="The circuit breaker of the host that the task calls.")
+    ]
+    schedule: Annotated[
+        WaitedScheduleResponse | None, Field(description="The schedule that prevents the task from running.")
+    ]
     tasks: Annotated[
         Sequence[WaitedTaskResponse] | None,
-        Field(description="Other tasks: parents, nodes, or earlier runs of its schedule."),
+        Field(description="Other tasks: parents, nodes, or earlier runs of the schedule."),
     ]
-    lease: Annotated[WaitedLeaseResponse | None, Field(description="The lease of the worker that has it.")]
+    lease: Annotated[WaitedLeaseResponse | None, Field(description="The lease of the worker that has the task.")]
     retry: Annotated[WaitedRetryResponse | None, Field(description="The next attempt.")]
-    queue: Annotated[WaitedQueueResponse | None, Field(description="The queue that it is on.")]
+    queue: Annotated[WaitedQueueResponse | None, Field(description="The queue that the task is on.")]
 
 
 class GateResponse(TypedDict):
-    """One stage in a task's life, at which it may wait."""
+    """One stage in a task's life at which the task may wait."""
 
     name: GateName
     state: GateState
     text: Annotated[str, Field(description="Description in words.")]
-    since: Annotated[Instant | None, Field(description="When the task reached it; null if it has not yet.")]
+    since: Annotated[Instant | None, Field(description="When the task reached the gate; null if not reached yet.")]
     until: Annotated[
         Instant | None,
         Field(
-            description="When the task passed it; while it waits, when it passes or is checked again at the latest; "
-            "null if that is not known."
+            description="When the task passed the gate; while waiting, the latest time at which the task passes or "
+            "is checked again; null if unknown."
         ),
     ]
     duration_ms: Annotated[
-        int | None, Field(description="How long the task has been there; null if it has not reached it.")
+        int | None, Field(description="How long the task has been or was at the gate; null if not reached yet.")
     ]
     waits_for: Annotated[
-        WaitsForResponse | None, Field(description="What blocks the task there; null for nothing in particular.")
+        WaitsForResponse | None, Field(description="What blocks the task at the gate; null for nothing in particular.")
     ]
 
 
 class TaskExplanationResponse(TypedDict):
-    """Why a task has not run yet, or where its time went."""
+    """Why a task has not run yet, or how it spent its time."""
 
     task_id: str
     state: State
-    as_of: Annotated[Instant, Field(description="When this was determined.")]
+    as_of: Annotated[Instant, Field(description="Time of this answer.")]
     text: Annotated[str, Field(description="The answer in words.")]
-    since: Annotated[Instant, Field(description="Its creation or its due time, whichever is earlier.")]
+    since: Annotated[Instant, Field(description="The task's creation or due time, whichever is earlier.")]
     due_at: Instant
-    until: Annotated[Instant, Field(description="Its end; `as_of` while it has not ended.")]
+    until: Annotated[Instant, Field(description="The task's end; `as_of` while it has not ended.")]
     total_ms: Annotated[
-        int, Field(description="From `since` to `until`; the `duration_ms` of all gates sum to exactly this.")
+        int, Field(description="Time from `since` to `until`: exactly the sum of `duration_ms` of all gates.")
     ]
-    overdue_ms: Annotated[int, Field(description="How much of that is after its due time.")]
+    overdue_ms: Annotated[int, Field(description="Part of `total_ms` after the due time.")]
     gates: Annotated[
         Sequence[GateResponse],
         Field(
-            description="The gates that it has passed, in order; then the current one; then others that would prevent "
-            "it from starting now."
+            description="The gates that the task has passed, in order; then the current gate; then other gates that "
+            "would prevent the task from starting now."
         ),
     ]
     steps: Annotated[
         Sequence[str],
-        Field(description="Names of the steps that its handler has done, which the next attempt does not repeat."),
+        Field(description="Names of the handler's completed steps, which the next attempt does not repeat."),
     ]
 
 
 class ScheduleExplanationResponse(TypedDict):
-    """Why a schedule did or did not run at a time."""
+    """Why a schedule did or did not run at a given time."""
 
     schedule: Annotated[str, Field(description="Name of the schedule.")]
-    at: Annotated[Instant, Field(description="The time in question; the latest past occurrence if none was named.")]
+    at: Annotated[Instant, Field(description="The time in question; by default, the latest past occurrence.")]
     outcome: OccurrenceOutcome
     text: Annotated[str, Field(description="The answer in words.")]
-    scheduled_at: Annotated[
-        Instant | None, Field(description="The occurrence at that time; null if its timing has none there.")
-    ]
+    scheduled_at: Annotated[Instant | None, Field(description="The occurrence at that time; null if there is none.")]
     local_time: Annotated[
-        str | None, Field(description="The local time of that occurrence, with its offset; null if there is none.")
+        str | None, Field(description="Local time of the occurrence, with its offset; null if there is none.")
     ]
     due_at: Annotated[
         Instant | None,
-        Field(description="When that occurrence is due, with its jitter; null if there is none, or it does not run."),
+        Field(description="When the occurrence is due, including jitter; null if there is none, or it does not run."),
     ]
     task_id: Annotated[
-        str | None, Field(description="Its task, which has an explanation of its own; null if there is none.")
+        str | None, Field(description="The occurrence's task, which has its own explanation; null if there is none.")
     ]
-    state: Annotated[State | None, Field(description="State of that task; null if there is none.")]
+    state: Annotated[State | None, Field(description="State of the task; null if there is none.")]
     error: Annotated[
-        TaskErrorResponse | None, Field(description="Why that task failed or did not start; null if it did not fail.")
+        TaskErrorResponse | None, Field(description="Why the task failed or did not start; null if it did not fail.")
     ]
-    previous_at: Annotated[
-        Instant | None, Field(description="The occurrence before; null if there is none, or it is not known.")
-    ]
-    next_at: Annotated[
-        Instant | None, Field(description="The occurrence after; null if there is none, or it is not known.")
-    ]
+    previous_at: Annotated[Instant | None, Field(description="The previous occurrence; null for none, or if unknown.")]
+    next_at: Annotated[Instant | None, Field(description="The next occurrence; null for none, or if unknown.")]
 
 
 class StartPreviewResponse(TypedDict):
-    """When a task would start if it were created now."""
+    """When a task created now would start."""
 
-    as_of: Annotated[Instant, Field(description="When this was determined.")]
+    as_of: Annotated[Instant, Field(description="Time of this answer.")]
     due_at: Annotated[Instant, Field(description="When the task would be due.")]
     expected_start_at: Annotated[
         Instant | None,
         Field(
-            description="When it would start under present conditions; null if that depends on something without a "
-            "known end, or if the task would not be created: see `reasons`."
+            description="When the task would start under current conditions; null if the start depends on something "
+            "without a known end, or if the task would not be created: see `reasons`."
         ),
     ]
     text: Annotated[str, Field(description="The answer in words.")]
     reasons: Annotated[
         Sequence[GateResponse],
         Field(
-            description="What it would wait for, in order: gates as in an explanation of the task, each of them "
+            description="What the task would wait for, in order: gates as in an explanation of the task, all in state "
             "`ahead`."
         ),
     ]
@@ -298,8 +297,8 @@ class ScheduleExplanationQuery(Parameters):
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
         Field(
-            description="The time in question: a whole minute stands for all of that minute, others for one second. "
-            "The latest past occurrence if left out."
+            description="The time in question: a time with seconds 0 means the whole minute, any other time one "
+            "second. By default, the latest past occurrence."
         ),
     ] = None
 
@@ -307,20 +306,20 @@ class ScheduleExplanationQuery(Parameters):
 EXPLAIN_TASK = Operation(
     "explainTask",
     "GET /v1/tasks/{task_id}/explain",
-    "Explain why a task waits, or where its time went",
+    "Explain why a task waits, or how it spent its time",
     Returns(TaskExplanationResponse, "The explanation."),
-    description="In words and as data: each thing that the task has waited for, with its time, and what it waits for "
-    "now: its due time, a lock and who holds it, a switch and who set it, a retry, a worker, its schedule, its "
-    "parents. The durations sum to the whole life of the task. It is derived from stored data, and changes nothing.",
+    description="In words and as data: everything that the task has waited for, with durations, and what the task "
+    "waits for now: its due time, a lock and its holders, a switch and who set it, a retry, a worker, its schedule or "
+    "its parents. The durations sum to the task's whole life. Derived from stored data; changes nothing.",
 )
 PREVIEW_TASK = Operation(
     "previewTask",
     "POST /v1/tasks/preview",
     "Preview when a task would start",
-    Returns(StartPreviewResponse, "When it would start, and why then."),
-    description="Takes the body of `createTask` and creates nothing. The answer considers the present state: its due "
-    "time, its unique key, quotas, switches, concurrency limits, its lock, its rate, the circuit of its host and the "
-    "backlog of its queue. What other tasks do in the meantime can change it. Errors are those of `createTask`.",
+    Returns(StartPreviewResponse, "When the task would start, and why."),
+    description="Takes the body of `createTask` and creates nothing. The answer considers the current state: due "
+    "time, unique key, quotas, switches, concurrency limits, lock, rate, the host's circuit breaker and the queue's "
+    "backlog. Other tasks can change the result in the meantime. Has the same errors as `createTask`.",
     body=TaskCreate,
     is_question=True,
     role=Role.WRITER,
@@ -328,10 +327,10 @@ PREVIEW_TASK = Operation(
 EXPLAIN_SCHEDULE = Operation(
     "explainSchedule",
     "GET /v1/schedules/{name}/explain",
-    "Explain why a schedule did or did not run at a time",
+    "Explain why a schedule did or did not run at a given time",
     Returns(ScheduleExplanationResponse, "The explanation."),
-    description="Its occurrence at that time and what became of it: it ran, was skipped, was excluded by a calendar, "
-    "was missed, fell into a pause or a change of the clock, or is still to come. Otherwise the nearest occurrences.",
+    description="The occurrence at that time and its outcome: it ran, was skipped, was excluded by a calendar, was "
+    "missed, fell into a pause or a clock change, or is in the future. If there is none, the nearest occurrences.",
     query=ScheduleExplanationQuery,
 )
 
@@ -430,7 +429,7 @@ def _waits_for(blocker: Blocker) -> WaitsForResponse:
 
 
 def _set_shared_limit(found: WaitsForResponse, limit: HeldLock | EarlierTasks | SpentRate) -> None:
-    """Set the field of a limit that tasks share by its key."""
+    """Set the field for a limit that tasks share by key."""
     match limit:
         case HeldLock():
             found["lock"] = _lock(limit)

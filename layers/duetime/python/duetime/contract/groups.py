@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from duetime.domain.groups import Group, GroupStatus
 
 CALLBACK_TYPE = "duetime.group_callback"
-"""Type of the task that posts the completion of a group."""
+"""Type of the task that reports a group's completion to a callback URL."""
 ON_COMPLETE = "on_complete"
 _PLACE = (ON_COMPLETE, "task")
 _ID = re.compile(GROUP_ID_PATTERN)
 
 
 def _as_completion(schema: dict[str, Any]) -> None:
-    """Removes the due time, which is the group's completion."""
+    """Removes the due time: the task is due when the group completes."""
     for name in ("due_at", "delay_seconds"):
         schema["properties"].pop(name)
     without_uniqueness(schema)
@@ -67,23 +67,25 @@ class CompletionTask(TaskCreate):
 
 
 class OnComplete(Body):
-    """What happens once all members of a group have ended: a task runs, or a URL is called."""
+    """What happens after all members of a group have ended: a task runs, or a URL is called."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": [{"required": ["task"]}, {"required": ["callback_url"]}]})
 
     task: Annotated[
         CompletionTask | None,
-        Field(description="The task that runs. Its handler or target gets `inputs.group`: `id`, `total` and `counts`."),
+        Field(
+            description="The task to run. Its handler or target gets `inputs.group` with `id`, `total` and `counts`."
+        ),
     ] = None
     callback_url: Annotated[
         CallbackUrl | None,
-        Field(description="A URL that is called, as the target of an `http` task, with `inputs.group`."),
+        Field(description="A URL to call, like the target of an `http` task, with `inputs.group`."),
     ] = None
     rule: Annotated[
         Literal["all_done", "all_success", "none_failed", "one_success", "one_failed"],
         Field(
-            description="How the members must have ended for the task to run, like the parents of a node in a "
-            "topology; otherwise it is cancelled. For an empty group, it always runs."
+            description="How the members must end for the task to run, as for a topology node and its parents; "
+            "otherwise the task is cancelled. For an empty group, the task always runs."
         ),
     ] = "all_done"
 
@@ -96,7 +98,7 @@ class GroupClose(Body):
     )
 
     on_complete: Annotated[
-        OnComplete | None, Field(description="What happens once all members have ended; null for nothing.")
+        OnComplete | None, Field(description="What happens after all members have ended; null for nothing.")
     ] = None
 
 
@@ -105,14 +107,18 @@ class GroupRetry(TaskAction):
 
     per_second: Annotated[
         float | None,
-        Field(ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Maximum number of members a second; null for no limit."),
+        Field(
+            ge=MIN_BULK_PACE, le=MAX_BULK_PACE, description="Maximum number of members per second; null for no limit."
+        ),
     ] = None
 
 
 class GroupCancel(GroupRetry):
     """Cancels the members of a group that have not ended; the body can be left out."""
 
-    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
+    force: Annotated[
+        bool, Field(description="Whether running tasks are also asked to stop, at their next opportunity.")
+    ] = False
 
 
 @frozen
@@ -120,8 +126,8 @@ class Closing:
     """A decoded request to close a group.
 
     Attributes:
-        spec: the task that runs once it is complete; `None` for none.
-        rule: how the members must have ended for that.
+        spec: the task that runs once the group is complete; `None` for none.
+        rule: how the members must end for the task to run.
     """
 
     spec: TaskSpec | None
@@ -174,9 +180,9 @@ def closing_of(document: Document, id_: str) -> Closing:
 
 
 class GroupCompletionResponse(TypedDict):
-    """What happens once all members of a group have ended."""
+    """What happens after all members of a group have ended."""
 
-    task_id: Annotated[str, Field(description="Id of the task that runs then.")]
+    task_id: Annotated[str, Field(description="Id of the task that runs.")]
     rule: TriggerRule
 
 
@@ -187,13 +193,13 @@ class GroupSummary(TypedDict):
     state: Annotated[
         GroupState,
         Field(
-            description="`open`: tasks may join. `closed`: some members have not ended. `completed`: it is closed, and "
-            "all members have ended."
+            description="`open`: tasks may join. `closed`: no more tasks may join, and some members have not ended. "
+            "`completed`: closed, and all members have ended."
         ),
     ]
     created_at: Instant
-    closed_at: Annotated[Instant | None, Field(description="When it was closed; null while it is open.")]
-    completed_at: Annotated[Instant | None, Field(description="When its completion was found; null before that.")]
+    closed_at: Annotated[Instant | None, Field(description="When the group was closed; null while open.")]
+    completed_at: Annotated[Instant | None, Field(description="When the group's completion was detected; null before.")]
     on_complete: GroupCompletionResponse | None
 
 
@@ -205,8 +211,8 @@ class GroupResponse(GroupSummary):
     counts: Annotated[
         Mapping[str, int],
         Field(
-            description=f"Number of members by state. With more than {MAX_COUNTED_OPEN} members that have not ended, "
-            "those are counted as `open`."
+            description=f"Number of members by state. If more than {MAX_COUNTED_OPEN} members have not ended, "
+            "they are counted as `open`."
         ),
     ]
     progress: Annotated[
@@ -226,7 +232,7 @@ class GroupQuery(Parameters):
 
     wait_seconds: Annotated[
         WaitSeconds,
-        Field(description="How long to wait for the group to be complete, in seconds."),
+        Field(description="How long to wait for the group to complete, in seconds."),
     ] = 0
 
 
@@ -277,8 +283,9 @@ READ = Operation(
     "GET /v1/groups/{group_id}",
     "Get a group",
     Returns(GroupResponse, "The group."),
-    description="With the number of its members by state. With `wait_seconds`, the response is sent once the group is "
-    f"complete, or after that time, at most {MAX_WAIT_SECONDS} seconds. A group is kept for {_DAYS} days.",
+    description="The group with the number of members by state. With `wait_seconds` (at most "
+    f"{MAX_WAIT_SECONDS}), the response is sent when the group completes, or after that time. A group is kept for "
+    f"{_DAYS} days.",
     query=GroupQuery,
     errors=(GroupNotFound,),
 )
@@ -287,9 +294,9 @@ CLOSE = Operation(
     "PUT /v1/groups/{group_id}",
     "Close a group",
     Returns(GroupResponse, "The group."),
-    description="No more tasks may join. Once all members have ended, the task of `on_complete` runs, once. A group "
-    "that does not exist is created; without members, it is complete at once. Repeating the request changes nothing; "
-    "another `on_complete` for a closed group is a conflict.",
+    description="No more tasks may join. After all members have ended, the task in `on_complete` runs once. A group "
+    "that does not exist is created; without members, a group completes at once. Repeating the request changes "
+    "nothing; a different `on_complete` for a closed group is a conflict.",
     body=GroupClose,
     nesting=2,
     headers=(TRACEPARENT,),
@@ -321,14 +328,14 @@ def _action(name: str, summary: str, description: str, body: type[Body]) -> Oper
 CANCEL = _action(
     "cancel",
     "Cancel the members of a group",
-    "Cancels those that have not started; with `force`, running ones are asked to stop. The group stays open or "
-    "closed, and completes like any other.",
+    "Cancels members that have not started; with `force`, running members are asked to stop. The group stays open or "
+    "closed, and completes like any other group.",
     GroupCancel,
 )
 RETRY = _action(
     "retry",
     "Retry the failed members of a group",
-    "Retries each like `retryTask`. A group that is closed and not complete waits for them; what ran after a complete "
-    "group does not run again.",
+    "Retries each member like `retryTask`. A closed group that is not complete waits for the retried members. The "
+    "completion task of a completed group does not run again.",
     GroupRetry,
 )

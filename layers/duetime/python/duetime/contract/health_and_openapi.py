@@ -18,7 +18,7 @@ class HealthResponse(TypedDict):
 
 
 class ApiLinks(TypedDict):
-    """Links to other parts of the API: relative references (RFC 3986), so that they work behind any path prefix."""
+    """Links to other parts of the API, as relative references (RFC 3986) that work behind any path prefix."""
 
     openapi: Annotated[str, Field(description="The OpenAPI document, relative to the URL of the request.")]
     health: Annotated[str, Field(description="The health check, relative to the URL of the request.")]
@@ -29,7 +29,7 @@ class ApiIndex(TypedDict):
 
     name: Annotated[Literal["duetime"], Field(description="Name of the API.")]
     version: Annotated[str, Field(description="Version of the API.")]
-    documentation: Annotated[str, Field(description="Where the documentation is.")]
+    documentation: Annotated[str, Field(description="URL of the documentation.")]
     links: ApiLinks
 
 

@@ -48,7 +48,7 @@ _Fields = Annotated[
     dict[str, str],
     Field(
         max_length=MAX_INTAKE_RULE_FIELDS,
-        description="Fields that are set from the event, by name; a dotted name such as `tags.order` is a nested "
+        description="Fields to set from the event, by name; a dotted name such as `tags.order` is a nested "
         "field. Each value is a JMESPath expression over the event, such as `detail.order.id`.",
     ),
 ]
@@ -59,7 +59,7 @@ class IntakeCreate(Body):
 
     task: Annotated[
         TaskCreate,
-        Field(description="The task, as in its creation. Its `delay_seconds` count from the time of the event."),
+        Field(description="The task, as in `createTask`. `delay_seconds` counts from the time of the event."),
     ]
     fields: _Fields = Field(default_factory=dict)
 
@@ -67,11 +67,13 @@ class IntakeCreate(Body):
 class IntakeCancel(Body):
     """The tasks that each matching event cancels."""
 
-    filter: Annotated[OpenTaskFilter, Field(description="Which tasks of the owner; all conditions must be met.")] = (
-        OpenTaskFilter()
-    )
+    filter: Annotated[
+        OpenTaskFilter, Field(description="The owner's tasks to cancel; a task must meet all conditions.")
+    ] = OpenTaskFilter()
     fields: _Fields = Field(default_factory=dict)
-    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
+    force: Annotated[
+        bool, Field(description="Whether running tasks are also asked to stop, at their next opportunity.")
+    ] = False
 
 
 class IntakeSignal(Body):
@@ -103,40 +105,49 @@ class IntakeRulePut(Body):
 
     pattern: Annotated[
         dict[str, Any],
-        Field(description="Which events: an event pattern of EventBridge, with all of its comparison operators."),
+        Field(description="An EventBridge event pattern, with all comparison operators, that selects events."),
     ]
     create: Annotated[IntakeCreate | None, Field(description="The task that each event creates.")] = None
     cancel: Annotated[IntakeCancel | None, Field(description="The tasks that each event cancels.")] = None
-    signal: Annotated[
-        IntakeSignal | None, Field(description="The signal that each event sends to the tasks that wait for it.")
-    ] = None
+    signal: Annotated[IntakeSignal | None, Field(description="The signal that each event sends to waiting tasks.")] = (
+        None
+    )
     owner: Annotated[
         str | None,
         Field(pattern=f"^{OWNER_PATTERN}$", description="Owner of the tasks; null for the setting `intake_owner`."),
     ] = None
-    description: Annotated[str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="For people.")] = ""
+    description: Annotated[str, Field(max_length=MAX_ACTION_REASON_LENGTH, description="A description for people.")] = (
+        ""
+    )
 
 
 class IntakeRuleResponse(TypedDict):
     """An intake rule."""
 
-    name: Annotated[str, Field(description="Its name.")]
-    pattern: Annotated[Mapping[str, Any], Field(description="Which events: an event pattern of EventBridge.")]
-    create: Annotated[Mapping[str, Any] | None, Field(description="The task that each event creates, and its fields.")]
-    cancel: Annotated[
-        Mapping[str, Any] | None, Field(description="The filter of the tasks that each event cancels, and its fields.")
+    name: Annotated[str, Field(description="Name of the rule.")]
+    pattern: Annotated[Mapping[str, Any], Field(description="The EventBridge event pattern that selects events.")]
+    create: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The task that each event creates, and the fields to set from the event."),
     ]
-    signal: Annotated[Mapping[str, Any] | None, Field(description="The signal that each event sends, and its fields.")]
+    cancel: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The filter for tasks that each event cancels, and the fields to set from the event."),
+    ]
+    signal: Annotated[
+        Mapping[str, Any] | None,
+        Field(description="The signal that each event sends, and the fields to set from the event."),
+    ]
     owner: Annotated[str, Field(description="Owner of the tasks.")]
-    description: Annotated[str, Field(description="For people.")]
-    updated_at: Annotated[Instant, Field(description="When it was last set.")]
-    updated_by: Annotated[str, Field(description="Who set it.")]
+    description: Annotated[str, Field(description="A description for people.")]
+    updated_at: Annotated[Instant, Field(description="When the rule was last set.")]
+    updated_by: Annotated[str, Field(description="Who last set the rule.")]
 
 
 class IntakeRuleList(TypedDict):
     """The intake rules of a deployment."""
 
-    rules: Annotated[Sequence[IntakeRuleResponse], Field(description="All of them, by name.")]
+    rules: Annotated[Sequence[IntakeRuleResponse], Field(description="All rules, by name.")]
 
 
 def rule_name(text: str) -> str:
@@ -163,7 +174,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
     """Decodes a rule.
 
     Args:
-        name: of the rule.
+        name: name of the rule.
         document: the body.
         owner: owner of the tasks if the body names none.
 
@@ -185,7 +196,7 @@ def rule_of(name: str, document: Document, owner: str) -> IntakeRule:
 def _effect_of(
     body: IntakeRulePut, given: Mapping[str, Any]
 ) -> tuple[IntakeAction, Mapping[str, Any], Mapping[str, str]]:
-    """A rule's action: its kind, the request, and those of its fields that are taken from the event."""
+    """A rule's action: its kind, the request, and the fields that are taken from the event."""
     if body.create is not None:
         spec_of(body.create.task, ("create", "task"))
         return IntakeAction.CREATE, given["create"]["task"], body.create.fields
@@ -298,8 +309,8 @@ def _key(rule: IntakeRule, event: IntakeEvent, text: bytes) -> IdempotencyKey:
 def _filled(request: Mapping[str, Any], rule: IntakeRule, event: IntakeEvent) -> Mapping[str, Any]:
     """The request of a rule with the fields that it sets from an event.
 
-    A field whose expression has no value keeps the value in the rule. A filter would match more tasks without it, and
-    a signal without its key would be another event.
+    A field whose expression has no value keeps the rule's value, except in a filter, which would match more tasks, and
+    in a signal's key, without which the signal would be for another event: these are rejected.
     """
     filled: Mapping[str, Any] = request
     for name, expression in rule.fields.items():
@@ -354,9 +365,9 @@ PUT = Operation(
     "PUT /v1/intake-rules/{name}",
     "Set an intake rule",
     Returns(IntakeRuleResponse, "The rule."),
-    description="For operators. Replaces the rule of the same name as a whole. It is in force within "
-    f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules triggers each of them; one that "
-    f"matches none is dropped. A deployment has at most {MAX_INTAKE_RULES} rules.",
+    description="For operators. Replaces any rule of the same name as a whole. Takes effect within "
+    f"{INTAKE_RULES_LIFE // SECOND} seconds. An event that matches several rules triggers each of them; an event that "
+    f"matches no rule is dropped. A deployment has at most {MAX_INTAKE_RULES} rules.",
     body=IntakeRulePut,
     role=Role.OPERATOR,
     errors=(*_OFF, errors.IntakeRulesFull),
@@ -366,7 +377,7 @@ DELETE = Operation(
     "deleteIntakeRule",
     "DELETE /v1/intake-rules/{name}",
     "Delete an intake rule",
-    Returns(IntakeRuleResponse, "The rule as it was."),
+    Returns(IntakeRuleResponse, "The deleted rule."),
     description=f"For operators. The rule stops matching events within {INTAKE_RULES_LIFE // SECOND} seconds.",
     role=Role.OPERATOR,
     errors=_OFF,

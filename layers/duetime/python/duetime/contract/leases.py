@@ -1,7 +1,7 @@
-"""Leases of pull workers over REST.
+"""Pull worker leases over REST.
 
-The id of a lease is opaque to workers and valid for one lease. It contains the nonce of its claim, so it cannot be
-guessed, and its caller must be allowed to pull its type. A truncated or changed id is not found.
+A lease id is opaque to workers and valid for one lease. The id contains the claim's nonce, so it cannot be guessed, and
+the caller must be allowed to pull the task's type. A truncated or changed id is not found.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 
 MAX_STEP_MS = 2**31 - 1
-"""Longest duration of a step that can be reported."""
+"""Longest step duration that can be reported."""
 
 
 class LeaseRequest(Body):
@@ -82,21 +82,21 @@ class LeaseRequest(Body):
         Field(
             min_length=1,
             max_length=MAX_PULLED_TYPES,
-            description="Types of the tasks that the worker can do.",
+            description="Types of tasks that the worker can run.",
             json_schema_extra={"uniqueItems": True},
         ),
         AfterValidator(each_once),
     ]
     max_tasks: Annotated[int, Field(ge=1, le=MAX_LEASES, description="Maximum number of tasks.")] = 1
     wait_seconds: Annotated[
-        int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait for a task if none is due.")
+        int, Field(ge=0, le=MAX_PULL_WAIT_SECONDS, description="How long to wait if no task is due.")
     ] = 0
     lease_seconds: Annotated[
         int,
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease: without a heartbeat within it, another worker may get the task.",
+            description="Length of the lease: without a heartbeat in this time, another worker may get the task.",
         ),
     ] = LEASE_SECONDS
     acknowledge_within_seconds: Annotated[
@@ -104,8 +104,8 @@ class LeaseRequest(Body):
         Field(
             ge=MIN_LEASE_SECONDS,
             le=MAX_LEASE_SECONDS,
-            description="Length of the lease until its first heartbeat: at most, and by default, `lease_seconds`. A "
-            "lease that its worker never received, because the worker was lost while it waited, ends after this time.",
+            description="Length of the lease before the first heartbeat; at most, and by default, `lease_seconds`. A "
+            "lease that a worker never received, because the worker was lost during the wait, ends after this time.",
         ),
     ] = None
     worker: Annotated[
@@ -124,13 +124,13 @@ class LeaseHeartbeat(Body):
         Any,
         Field(
             description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the next attempt if this one fails, is "
-            "lost or is paused; without it, an earlier checkpoint is kept."
+            "lost or is paused; if left out, an earlier checkpoint is kept."
         ),
     ] = None
 
 
 class StepDone(Body):
-    """A step of the work is done."""
+    """A completed step of the work."""
 
     result: Annotated[
         Any, Field(description=f"Any JSON of at most {MAX_STEP_RESULT_BYTES} bytes.", examples=[{"charge": "ch_17"}])
@@ -144,12 +144,15 @@ class StoredStep(TypedDict):
     name: Annotated[str, Field(description="Name of the step.")]
     result: Annotated[
         Any,
-        Field(description="The stored result; another attempt's, if that stored it first. The work continues with it."),
+        Field(
+            description="The stored result, possibly from another attempt that stored it first. Continue with this "
+            "result."
+        ),
     ]
 
 
 class StoredSteps(TypedDict):
-    """The steps that earlier attempts, or this one, have done."""
+    """The completed steps of earlier attempts and the current one."""
 
     steps: Annotated[Sequence[StoredStep], Field(description="The steps.")]
 
@@ -180,7 +183,7 @@ class LeaseFail(Body):
         str,
         Field(
             max_length=MAX_LOGGED_TRACEBACK_LENGTH,
-            description="Traceback or stack trace, in any language. What looks like a secret is redacted; its last "
+            description="Traceback or stack trace, in any language. Apparent secrets are redacted; the last "
             f"{MAX_TRACEBACK_LENGTH} characters or fewer can be read with the attempt, if tracebacks are kept.",
         ),
     ] = ""
@@ -192,14 +195,14 @@ class LeasePause(Body):
     checkpoint: Annotated[
         Any,
         Field(
-            description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the attempt that continues; without "
-            f"it, an earlier checkpoint is kept."
+            description=f"Any JSON of at most {MAX_CHECKPOINT_BYTES} bytes, for the next attempt; if left "
+            "out, an earlier checkpoint is kept."
         ),
     ] = None
 
 
 class LeasedTask(TaskSummary):
-    """A task that was leased."""
+    """A leased task."""
 
     payload: Any
 
@@ -209,25 +212,26 @@ class LeasedResponse(TypedDict):
 
     id: Annotated[str, Field(description="Id of the lease, for all reports about it.")]
     expires_at: Annotated[
-        Instant, Field(description="When the lease ends unless it is renewed; another worker may get the task then.")
+        Instant,
+        Field(description="When the lease ends unless it is renewed; afterwards another worker may get the task."),
     ]
-    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null if there is none.")]
+    checkpoint: Annotated[Any, Field(description="The latest checkpoint of an earlier attempt; null for none.")]
     inputs: Annotated[
         Any,
-        Field(description="Results of the parent nodes that a node of a topology asks for; null for any other task."),
+        Field(description="Results of the parent nodes in `inputs` of a topology node; null for other tasks."),
     ]
     unacknowledged_leases: Annotated[
         int,
         Field(
-            description="How many leases of the task directly before this one ended without a heartbeat or report. "
-            f"They do not count as attempts unless there are more than {MAX_UNACKNOWLEDGED_LEASES}."
+            description="Number of consecutive earlier leases of the task that ended without a heartbeat or report. "
+            f"They count as attempts only if there are more than {MAX_UNACKNOWLEDGED_LEASES}."
         ),
     ]
     task: LeasedTask
 
 
 class AcquiredLeases(TypedDict):
-    """The leases that were acquired; none if no task was due."""
+    """The acquired leases; empty if no task was due."""
 
     leases: Sequence[LeasedResponse]
 
@@ -292,7 +296,7 @@ def _task_id(text: str) -> TaskId:
 
 
 def lease_request(document: Document, caller: str) -> pull_leases.LeaseRequest:
-    """A worker's request for leases; without a name, the worker has the name of its caller."""
+    """A worker's request for leases; the worker's name defaults to the caller's."""
     body = read_body(LeaseRequest, document)
     within = body.acknowledge_within_seconds
     if within is not None and within > body.lease_seconds:
@@ -308,7 +312,7 @@ def lease_request(document: Document, caller: str) -> pull_leases.LeaseRequest:
 
 
 def lease_heartbeat(document: Document) -> tuple[Progress | None, bytes | None]:
-    """The progress and the checkpoint in a heartbeat, each `None` without it."""
+    """The progress and the checkpoint in a heartbeat, each `None` if absent."""
     body = read_body(LeaseHeartbeat, document)
     checkpoint = _checkpoint(body)
     if body.percent is None:
@@ -328,7 +332,7 @@ def step_name(text: str) -> str:
 
 
 def step_done(document: Document) -> tuple[bytes, Millis]:
-    """The result of a step, and how long it took."""
+    """The result and the duration of a step."""
     body = read_body(StepDone, document)
     result = compact(body.result)
     if len(result) > MAX_STEP_RESULT_BYTES:
@@ -367,7 +371,7 @@ def lease_failure(document: Document) -> Ending:
 
 
 def _readable_part(traceback: str) -> str:
-    """A traceback without secrets; an encrypted one unchanged, as a replacement would break it."""
+    """A traceback without secrets; an encrypted traceback is unchanged, because redaction would corrupt it."""
     return traceback if is_encrypted_text(traceback) else redacted(traceback)
 
 
@@ -422,9 +426,9 @@ LEASE = Operation(
     Returns(AcquiredLeases, "The leases."),
     description="For pull workers anywhere. Returns due tasks of all owners to callers that the deployment's "
     "settings allow for these types. With `wait_seconds`, the response is sent as soon as there is a task, or at "
-    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks are leased "
-    "nevertheless: they become available again when the lease ends. A lease counts as an attempt from its first "
-    "heartbeat or report on; one that ends without any does not.",
+    "once if as many requests are waiting as the settings allow. If the response is lost, its tasks stay leased "
+    "until the leases end. A lease counts as an attempt from its first heartbeat or report on; a lease that ends "
+    "without either does not count.",
     body=LeaseRequest,
     role=Role.WORKER,
     errors=(errors.TypeNotPulled,),
@@ -457,7 +461,7 @@ HEARTBEAT = _report(
     "heartbeat",
     "Renew a lease",
     "Extends the lease by its length, but never beyond the task's `timeout_seconds` after the start of the attempt, "
-    "and saves the checkpoint, if there is one. `requested_action` is what the worker should do: pause or cancel.",
+    "and saves the checkpoint, if given. `requested_action` is what the worker should do: pause or cancel.",
     LeaseHeartbeat,
     (*_OF_A_LEASE, errors.AttemptOverdue, errors.LockLost),
 )
@@ -465,15 +469,15 @@ COMPLETE = _report(
     "completeLease",
     "complete",
     "Complete a leased task",
-    "Reports that the work is done. Repeating the same report changes nothing and returns the same. It is accepted "
-    "after the end of the lease, too, as long as no other worker has the task.",
+    "Reports that the work is done. Repeating the same report changes nothing and returns the same response. The "
+    "report is also accepted after the end of the lease, as long as no other worker has the task.",
     LeaseComplete,
 )
 FAIL = _report(
     "failLease",
     "fail",
     "Fail a leased task",
-    "Reports that the work has failed. The task is retried by its retry policy, unless `retriable` is false; "
+    "Reports that the work has failed. The task is retried according to its retry policy, unless `retriable` is false; "
     "`retry_in_seconds` replaces the policy's wait.",
     LeaseFail,
 )
@@ -481,9 +485,9 @@ LIST_STEPS = Operation(
     "listLeaseSteps",
     "GET /v1/leases/{lease_id}/steps",
     "List the steps of a leased task",
-    Returns(StoredSteps, "The steps that are done."),
-    description="Steps whose results earlier attempts, or this one, have stored: the worker must not repeat them. The "
-    "first attempt of a task, whose `fence` is 1, need not ask.",
+    Returns(StoredSteps, "The completed steps."),
+    description="Steps whose results earlier attempts or this attempt have stored: the worker must not repeat them. "
+    "The first attempt of a task (`fence` 1) does not need this request.",
     role=Role.WORKER,
     errors=_OF_A_LEASE,
 )
@@ -492,8 +496,8 @@ PUT_STEP = Operation(
     "PUT /v1/leases/{lease_id}/steps/{step}",
     "Store the result of a step",
     Returns(StoredStep, "The stored step."),
-    description="Stores the result of a step, unless one is stored: then that one is returned. Accepted after the end "
-    "of the lease, too, as long as the task has not ended: the next attempt need not repeat the step.",
+    description="Stores the result of a step, or returns the result that is already stored. Also accepted after the "
+    "end of the lease, as long as the task has not ended, so that the next attempt does not repeat the step.",
     body=StepDone,
     role=Role.WORKER,
     errors=_OF_A_LEASE,
@@ -502,13 +506,13 @@ RELEASE = _report(
     "releaseLease",
     "release",
     "Give back a leased task",
-    "Any worker may lease the task at once. It does not count as an attempt.",
+    "Any worker may lease the task again at once. The released lease does not count as an attempt.",
 )
 PAUSE = _report(
     "acknowledgeLeasePause",
     "pause",
     "Acknowledge a request to pause",
-    "The worker has stopped the work because `requested_action` was `pause`. It may leave a checkpoint.",
+    "The worker has stopped the work because `requested_action` was `pause`, and may send a checkpoint.",
     body=LeasePause,
     refusals=(*_ENDING, errors.StateConflict),
 )

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 FORM = "application/x-www-form-urlencoded"
-"""Content type that the page of a link sends: it works without scripts."""
+"""Content type that a link's page sends, because the page works without scripts."""
 _MOST_FIELDS = 10
 _DEFAULT_LIFE = DAY
 
@@ -52,8 +52,8 @@ class LinkCreate(Body):
         Field(
             min_length=1,
             max_length=2,
-            description="What it permits: `approve` and `reject` of a task that waits for an approval, `complete` and "
-            "`fail` of the running attempt of a task that is completed from outside, or `watch` alone. Every link "
+            description="The permitted actions: `approve` and `reject` for a task that waits for approval, `complete` "
+            "and `fail` for the running attempt of a task that is completed from outside, or only `watch`. Every link "
             "shows the state of its task.",
             examples=[["approve", "reject"]],
         ),
@@ -64,14 +64,14 @@ class LinkCreate(Body):
         Field(
             ge=MIN_LINK_LIFE // SECOND,
             le=MAX_LINK_LIFE // SECOND,
-            description="For how many seconds it is valid.",
+            description="How many seconds the link is valid.",
         ),
     ] = _DEFAULT_LIFE // SECOND
     message: Annotated[
         str,
         Field(
             max_length=MAX_LINK_MESSAGE_LENGTH,
-            description="Shown to whoever opens it.",
+            description="Message to whoever opens the link.",
             examples=["Pay £500 to Ann?"],
         ),
         AfterValidator(printable),
@@ -79,8 +79,8 @@ class LinkCreate(Body):
     takes_payload: Annotated[
         bool,
         Field(
-            description="With `approve` or `complete`: whether its holder may send a payload, which becomes the result "
-            "of the task."
+            description="With `approve` or `complete`: whether the link's holder may send a payload, which becomes the "
+            "task's result."
         ),
     ] = False
 
@@ -95,7 +95,7 @@ class LinkUseRequest(TaskAction):
     payload: Annotated[
         Any,
         Field(
-            description="For a link that takes one, the result of the task: any JSON, at most "
+            description="The task's result, for a link with `takes_payload`: any JSON, at most "
             f"{MAX_RESULT_BYTES} bytes.",
             examples=[{"limit": 500}],
         ),
@@ -105,27 +105,29 @@ class LinkUseRequest(TaskAction):
 class LinkResponse(TypedDict):
     """A link, without its secret."""
 
-    id: Annotated[str, Field(description="Its id, which is not secret.")]
-    actions: Annotated[Sequence[LinkAction], Field(description="What it permits.")]
-    message: Annotated[str, Field(description="Shown to whoever opens it.")]
-    takes_payload: Annotated[bool, Field(description="Whether its holder may send a payload.")]
+    id: Annotated[str, Field(description="Id of the link; not secret.")]
+    actions: Annotated[Sequence[LinkAction], Field(description="The permitted actions.")]
+    message: Annotated[str, Field(description="Message to whoever opens the link.")]
+    takes_payload: Annotated[bool, Field(description="Whether the link's holder may send a payload.")]
     ended: Annotated[
         str | None,
-        Field(description="Why it is refused: it was used, has expired, or its task was retried; null if it is valid."),
+        Field(
+            description="Why the link is rejected: it was used, has expired, or its task was retried; null if valid."
+        ),
     ]
-    created_at: Annotated[Instant, Field(description="When it was created.")]
-    created_by: Annotated[str, Field(description="Who created it.")]
-    expires_at: Annotated[Instant, Field(description="When it expires.")]
-    used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
-    used_for: Annotated[LinkAction | None, Field(description="What it was used for; null if it was not.")]
+    created_at: Annotated[Instant, Field(description="When the link was created.")]
+    created_by: Annotated[str, Field(description="Who created the link.")]
+    expires_at: Annotated[Instant, Field(description="When the link expires.")]
+    used_at: Annotated[Instant | None, Field(description="When the link was used; null if unused.")]
+    used_for: Annotated[LinkAction | None, Field(description="The action that the link was used for; null if unused.")]
 
 
 class CreatedLink(LinkResponse):
-    """A new link, with its address."""
+    """A new link, with its URL."""
 
     url: Annotated[
         str,
-        Field(description="Its address, for one person. Its token is not stored, so it cannot be read again."),
+        Field(description="The link's URL, for one person. Its token is not stored, so the URL is never shown again."),
     ]
 
 
@@ -139,24 +141,24 @@ class LinkedTask(TypedDict):
     """The fields of a task that a link shows."""
 
     name: Annotated[str | None, Field(description="A name for people.")]
-    type: Annotated[str, Field(description="Its type.")]
-    state: Annotated[State, Field(description="Its state.")]
-    due_at: Annotated[Instant, Field(description="When it was due.")]
-    finished_at: Annotated[Instant | None, Field(description="When it ended; null if it has not.")]
-    percent: Annotated[int | None, Field(description="Its progress; null if it has reported none.")]
+    type: Annotated[str, Field(description="Type of the task.")]
+    state: Annotated[State, Field(description="State of the task.")]
+    due_at: Annotated[Instant, Field(description="When the task was due.")]
+    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before.")]
+    percent: Annotated[int | None, Field(description="Progress of the task; null if none was reported.")]
 
 
 class OpenedLink(TypedDict):
-    """The view of a link's holder."""
+    """A link as its holder sees it."""
 
-    actions: Annotated[Sequence[LinkAction], Field(description="What it permits.")]
-    message: Annotated[str, Field(description="What its creator wants to say.")]
+    actions: Annotated[Sequence[LinkAction], Field(description="The permitted actions.")]
+    message: Annotated[str, Field(description="Message from the link's creator.")]
     takes_payload: Annotated[bool, Field(description="Whether a payload may be sent.")]
-    is_awaited: Annotated[bool, Field(description="Whether the task waits for one of the actions now.")]
-    expires_at: Annotated[Instant, Field(description="When it expires.")]
-    used_at: Annotated[Instant | None, Field(description="When it was used; null if it was not.")]
-    used_for: Annotated[LinkAction | None, Field(description="What it was used for; null if it was not.")]
-    task: Annotated[LinkedTask, Field(description="Its task.")]
+    is_awaited: Annotated[bool, Field(description="Whether the task currently waits for one of the actions.")]
+    expires_at: Annotated[Instant, Field(description="When the link expires.")]
+    used_at: Annotated[Instant | None, Field(description="When the link was used; null if unused.")]
+    used_for: Annotated[LinkAction | None, Field(description="The action that the link was used for; null if unused.")]
+    task: Annotated[LinkedTask, Field(description="The link's task.")]
 
 
 def new_link(document: Document) -> NewLink:
@@ -187,16 +189,16 @@ def link_use(document: Document) -> LinkUse:
 
 
 def form_document(text: str) -> Document:
-    """The JSON for a form that the page of a link has sent; fields that are left empty are left out.
+    """The JSON for a form that a link's page has sent, without empty fields.
 
     Raises:
-        BodyUnreadable: it is not a form.
+        BodyUnreadable: the text is not a form.
     """
     try:
         fields = parse_qsl(text, errors="strict", max_num_fields=_MOST_FIELDS)
     except ValueError:
         raise BodyUnreadable("is not a form in UTF-8, or has too many fields") from None
-    # A browser ends typed lines with a carriage return as well, and a reason is one line.
+    # Browsers end typed lines with a carriage return, too, and a reason must be one line.
     typed = {name: " ".join(value.split()) if name == "reason" else value for name, value in fields}
     return request_json.document_of(json.dumps(typed))
 
@@ -213,7 +215,7 @@ def created_link(link: Link, url: str) -> CreatedLink:
 
 
 def opened_link(link: Link, task: Task, now: Millis) -> OpenedLink:
-    """The view of a link's holder, without private fields of the task such as its payload."""
+    """A link as its holder sees it, without private fields of the task such as its payload."""
     shown = response_of(
         LinkedTask,
         task,
@@ -228,10 +230,10 @@ CREATE = Operation(
     "createTaskLink",
     "POST /v1/tasks/{task_id}/links",
     "Create a link to a task",
-    Returns(CreatedLink, "The link, with its address, which is shown only now.", status=201),
-    description="With the link, somebody without credentials decides, reports on or watches this one task. It can be "
-    "used once, expires, and ends if the task is retried, or if the attempt that it reports on has ended. Opening it "
-    "changes nothing. Repeating the request creates another link.",
+    Returns(CreatedLink, "The link with its URL, which is never shown again.", status=201),
+    description="With the link, somebody without credentials can approve, report on or watch this one task. The link "
+    "can be used once. It ends when it expires, when the task is retried, or when the attempt that it reports on ends. "
+    "Opening the link changes nothing. Repeating the request creates another link.",
     body=LinkCreate,
     errors=(errors.StateConflict, errors.LinksFull),
 )
@@ -240,19 +242,19 @@ LIST = Operation(
     "GET /v1/tasks/{task_id}/links",
     "List the links of a task",
     Returns(LinkList, "The links, in order of creation."),
-    description=f"Those that have expired are listed for {LINK_KEPT // DAY} days more.",
+    description=f"Expired links are listed for another {LINK_KEPT // DAY} days.",
 )
 DELETE = Operation(
     "deleteTaskLink",
     "DELETE /v1/tasks/{task_id}/links/{link_id}",
     "Delete a link",
     Returns(None, "The link is deleted.", status=204),
-    description="It is refused as soon as this request has returned.",
+    description="The link is rejected as soon as this request has returned.",
 )
 OPEN = Operation(
     "getTaskLink",
     "GET /v1/links/{token}",
-    "Get what a link is for",
+    "Get a link's purpose",
     Returns(OpenedLink, "What the link permits, and the state of its task."),
     description="Needs no credentials besides the token, and changes nothing, because mail programs may open links. "
     "Browsers, which accept `text/html`, get a page with buttons.",
@@ -264,8 +266,8 @@ USE = Operation(
     "POST /v1/links/{token}",
     "Use a link",
     Returns(OpenedLink, "The link after its use, and the state of its task."),
-    description="Needs no credentials besides the token. The decision is an event of the task, with the id of the link "
-    "as its author. If the task does not wait for it yet, the request is refused, and the link stays valid.",
+    description="Needs no credentials besides the token. The decision becomes an event of the task, with the link's id "
+    "as its author. If the task does not wait for the decision yet, the request is rejected, and the link stays valid.",
     body=LinkUseRequest,
     body_types=(FORM,),
     errors=(errors.LinkEnded, errors.StateConflict, errors.QuotaExceeded, errors.Unavailable),

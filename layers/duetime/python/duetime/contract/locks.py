@@ -33,11 +33,12 @@ class LockHolderResponse(TypedDict):
     fence: Annotated[
         int | None,
         Field(
-            description="Fence of its attempt; null while the lock is reserved for a task that has not claimed it yet."
+            description="Fence of the task's attempt; null while the lock is reserved for a task that has not claimed "
+            "it."
         ),
     ]
     mode: LockMode
-    expires_at: Annotated[Instant, Field(description="When the lock is taken back, unless a heartbeat renews it.")]
+    expires_at: Annotated[Instant, Field(description="When the task loses the lock unless a heartbeat renews it.")]
 
 
 class LockWaiterResponse(TypedDict):
@@ -56,7 +57,7 @@ class LockSummary(TypedDict):
 
 
 class LockResponse(LockSummary):
-    """A lock, with the first tasks that wait for it, in order."""
+    """A lock with its first waiting tasks, in order."""
 
     waiters: list[LockWaiterResponse]
 
@@ -116,7 +117,7 @@ LIST = Operation(
     "GET /v1/locks",
     "List locks",
     Returns(LockPage, "A page of locks."),
-    description="Your locks that a task has taken within about a day, ordered by key.",
+    description="Your locks that tasks have acquired within about the last day, ordered by key.",
     query=LockListQuery,
 )
 READ = Operation(
@@ -124,13 +125,13 @@ READ = Operation(
     "GET /v1/locks/{key}",
     "Get a lock",
     Returns(LockResponse, "The lock."),
-    description="Its holders, and the first tasks that wait for it.",
+    description="The lock's holders, and the first tasks that wait for the lock.",
 )
 RELEASE = Operation(
     "releaseLock",
     "DELETE /v1/locks/{key}",
     "Release a lock by force",
     Returns(LockSummary, "The lock after the release."),
-    description="The first waiting task gets it at once. The previous holder learns of it with its next heartbeat "
+    description="The first waiting task gets the lock at once. The previous holder learns this at its next heartbeat "
     "and stops; until then, two tasks may believe that they hold the lock.",
 )

@@ -1,4 +1,4 @@
-"""Copies fields that have the same name in a domain value and in its form in the API.
+"""Copies fields with equal names between domain values and API models.
 
 `tests/contract/test_mapping.py` checks every call: each name exists on both sides, and their types fit.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Mapping[str, object]")
 D = TypeVar("D", bound="DataclassInstance")
 INSTANTS = ("_at", "_until")
-"""Endings of the names of instants: milliseconds in the domain, ISO 8601 in responses."""
+"""Name suffixes of instants, which are milliseconds in the domain and ISO 8601 in responses."""
 
 
 @overload
@@ -30,12 +30,12 @@ def response_of(form: type[F], value: None, /, **given: object) -> None: ...
 @overload
 def response_of(form: type[F], value: DataclassInstance, /, **given: object) -> F: ...
 def response_of(form: type[F], value: object, /, **given: object) -> F | None:
-    """A response with the fields of a value; `None` for no value.
+    """A response with a value's fields; `None` for no value.
 
     Args:
         form: a `TypedDict`.
-        value: has every field of the form that is not given.
-        given: fields that the value has under another name or in another form.
+        value: a domain value with every field of the form that is not in `given`.
+        given: fields whose name or format differs in the value.
     """
     if value is None:
         return None
@@ -54,12 +54,12 @@ def value_of(kind: type[D], body: None, /, **given: object) -> None: ...
 @overload
 def value_of(kind: type[D], body: Body, /, **given: object) -> D: ...
 def value_of(kind: type[D], body: Body | None, /, **given: object) -> D | None:
-    """A domain value with the fields of a body; `None` for no body.
+    """A domain value with a body's fields; `None` for no body.
 
     Args:
         kind: a dataclass.
-        body: has every field of the dataclass that is not given.
-        given: fields that the body has under another name or in another form.
+        body: a body with every field of the dataclass that is not in `given`.
+        given: fields whose name or format differs in the body.
     """
     if body is None:
         return None
@@ -74,7 +74,7 @@ def _instant(at: int | None) -> str | None:
 
 @cache
 def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequence[str], Sequence[str]]:
-    """The names of a form in order, and those that are not given: of plain fields, and of instants."""
+    """An empty response with all names in order, and the names that are not given: plain fields, and instants."""
     blank = dict.fromkeys(form.__annotations__)
     names = [name for name in blank if name not in given]
     instants = [name for name in names if name.endswith(INSTANTS)]
@@ -83,7 +83,7 @@ def _layout(form: type, given: tuple[str, ...]) -> tuple[dict[str, None], Sequen
 
 @cache
 def _values(kind: type[DataclassInstance]) -> Callable[[object], tuple[Any, ...]]:
-    """Reads the values of a dataclass with several fields from a body, in their order."""
+    """Reads the values of a dataclass's fields from a body, in order; the dataclass has several fields."""
     return attrgetter(*_fields(kind))
 
 

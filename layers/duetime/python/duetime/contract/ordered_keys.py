@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OrderedTaskResponse(TypedDict):
-    """A task in the line of an ordered key."""
+    """A task in the queue for an ordered key."""
 
     task_id: str
     state: State
@@ -36,22 +36,22 @@ class OrderedKeySummary(TypedDict):
     turn: Annotated[
         OrderedTaskResponse | None,
         Field(
-            description="The task that the others wait for: it runs, is to run, or has failed and stops the line. "
-            "Null if none has the turn; the first in line takes it when it is due."
+            description="The task that the others wait for: it runs, will run, or has failed and blocks the queue. "
+            "Null if no task has the turn; the first task in the queue takes it when due."
         ),
     ]
 
 
 class OrderedKeyLineResponse(OrderedKeySummary):
-    """An ordered key, with the first tasks in its line, in order."""
+    """An ordered key with the first tasks in its queue, in order."""
 
-    waiting: Annotated[list[OrderedTaskResponse], Field(description="The first 100 tasks behind the one in `turn`.")]
+    waiting: Annotated[list[OrderedTaskResponse], Field(description="The first 100 tasks behind `turn`.")]
 
 
 class OrderedKeyPage(TypedDict):
     """A page of ordered keys."""
 
-    ordered_keys: Annotated[list[OrderedKeySummary], Field(description="The keys, in their order.")]
+    ordered_keys: Annotated[list[OrderedKeySummary], Field(description="The keys, in order.")]
     next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
@@ -79,7 +79,7 @@ def key_summary(found: OrderedKey) -> OrderedKeySummary:
 
 
 def key_response(found: OrderedKey) -> OrderedKeyLineResponse:
-    """An ordered key with its line."""
+    """An ordered key with its queue."""
     return OrderedKeyLineResponse(**key_summary(found), waiting=[_task(task) for task in found.waiting])
 
 
@@ -92,14 +92,14 @@ LIST = Operation(
     "GET /v1/ordered-keys",
     "List ordered keys",
     Returns(OrderedKeyPage, "A page of keys."),
-    description="The keys of `order` that your tasks have used within about a year, ordered by key.",
+    description="The `order` keys that your tasks have used within about a year, ordered by key.",
     query=OrderedKeyListQuery,
 )
 READ = Operation(
     "getOrderedKey",
     "GET /v1/ordered-keys/{ordered_key}",
     "Get an ordered key",
-    Returns(OrderedKeyLineResponse, "The key and its line."),
-    description="The task that has the turn, and the first tasks that wait behind it.",
+    Returns(OrderedKeyLineResponse, "The key and its queue."),
+    description="The task that has the turn, and the first tasks that wait behind that task.",
     has_open_path=True,
 )

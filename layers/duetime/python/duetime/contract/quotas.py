@@ -30,44 +30,44 @@ _OWNER = re.compile(OWNER_PATTERN)
 _KEPT_ESCAPE = "%25"
 """The gateway decodes everything in a path except this (Source: observed in `rawPath` of HTTP APIs)."""
 _Limit: TypeAlias = Annotated[int | None, Field(ge=1, le=MAX_QUOTA)]
-_CREATES = "Tasks, topologies and schedules that requests of the owner create in a second."
-_BYTES = "Bytes of the bodies of these requests in a second."
-_READS = "Requests that read (GET) in a second."
-_OPEN = "Tasks that have not ended: at the limit, no request creates another one."
-_ATTEMPTS = "Attempts that worker functions run at once: at the limit, due tasks wait."
-_NODES = "Nodes of topologies that run at once: at the limit, due topologies wait."
-_POLLS = "Requests that wait (`wait_seconds`) at once."
-_LEASES = "Tasks that the owner, as a pull worker, has leased at once."
+_CREATES = "Tasks, topologies and schedules that the owner's requests create per second."
+_BYTES = "Total size of the bodies of creating requests, in bytes per second."
+_READS = "Read requests (GET) per second."
+_OPEN = "Tasks that have not ended; at the limit, creating requests are rejected."
+_ATTEMPTS = "Attempts that worker functions run at once; at the limit, due tasks wait."
+_NODES = "Topology nodes that run at once; at the limit, due topologies wait."
+_POLLS = "Requests that wait (`wait_seconds`) at the same time."
+_LEASES = "Tasks that the owner, as a pull worker, leases at once."
 
 
 class QuotasPut(Body):
-    """Quotas of an owner; they replace all that were set before. Null: the default of the deployment."""
+    """An owner's quotas, which replace all earlier ones. Null means the deployment's default."""
 
     creates_per_second: Annotated[_Limit, Field(description=_CREATES)] = None
     payload_bytes_per_second: Annotated[_Limit, Field(description=_BYTES)] = None
     reads_per_second: Annotated[_Limit, Field(description=_READS)] = None
     open_tasks: Annotated[_Limit, Field(description=_OPEN)] = None
     concurrent_attempts: Annotated[_Limit, Field(description=_ATTEMPTS)] = None
-    schedules: Annotated[_Limit, Field(description="Schedules.")] = None
+    schedules: Annotated[_Limit, Field(description="Number of schedules.")] = None
     topology_nodes: Annotated[_Limit, Field(description=_NODES)] = None
     long_polls: Annotated[_Limit, Field(description=_POLLS)] = None
     pull_leases: Annotated[_Limit, Field(description=_LEASES)] = None
     reason: Annotated[
         str,
-        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why."),
+        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Reason for the quotas."),
         AfterValidator(printable),
     ] = ""
 
 
 class QuotaLimits(TypedDict):
-    """A limit of each quota; null for none."""
+    """The limit for each quota; null for none."""
 
     creates_per_second: Annotated[int | None, Field(description=_CREATES)]
     payload_bytes_per_second: Annotated[int | None, Field(description=_BYTES)]
     reads_per_second: Annotated[int | None, Field(description=_READS)]
     open_tasks: Annotated[int | None, Field(description=_OPEN)]
     concurrent_attempts: Annotated[int | None, Field(description=_ATTEMPTS)]
-    schedules: Annotated[int | None, Field(description="Schedules.")]
+    schedules: Annotated[int | None, Field(description="Number of schedules.")]
     topology_nodes: Annotated[int | None, Field(description=_NODES)]
     long_polls: Annotated[int | None, Field(description=_POLLS)]
     pull_leases: Annotated[int | None, Field(description=_LEASES)]
@@ -77,19 +77,21 @@ class OwnQuotas(TypedDict):
     """The quotas that an operator has set for an owner."""
 
     owner: str
-    own: Annotated[QuotaLimits, Field(description="Its own quotas; null: the default.")]
+    own: Annotated[QuotaLimits, Field(description="The owner's own quotas; null means the default.")]
     reason: str
-    updated_at: Annotated[Instant | None, Field(description="When they were set; null if none are.")]
+    updated_at: Annotated[Instant | None, Field(description="When the owner's quotas were set; null for none.")]
     updated_by: str
 
 
 class OwnerQuotasResponse(OwnQuotas):
-    """The quotas of an owner, and what it uses."""
+    """An owner's quotas and current use."""
 
-    limits: Annotated[QuotaLimits, Field(description="The quotas in force: its own ones, and the defaults.")]
+    limits: Annotated[
+        QuotaLimits, Field(description="The quotas in force: the owner's own quotas, otherwise the defaults.")
+    ]
     used: Annotated[
         Mapping[str, float],
-        Field(description="What it uses of each limited quota: in a second, averaged over five, or at once."),
+        Field(description="Current use of each limited quota: per second, averaged over five seconds, or at once."),
     ]
 
 
@@ -97,14 +99,14 @@ class QuotaList(TypedDict):
     """The quotas of a deployment."""
 
     defaults: Annotated[QuotaLimits, Field(description="Quotas of owners without their own.")]
-    owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with quotas of their own, by name.")]
+    owners: Annotated[Sequence[OwnQuotas], Field(description="The owners with their own quotas, by name.")]
 
 
 def quota_owner(parameters: Mapping[str, str]) -> str:
     """Parses the owner in a path.
 
     Raises:
-        ParametersInvalid: it is not a valid owner.
+        ParametersInvalid: the text is not a valid owner.
     """
     owner = parameters["owner"].replace(_KEPT_ESCAPE, "%")
     if _OWNER.fullmatch(owner) is None:
@@ -123,7 +125,7 @@ def quotas_of(owner: str, document: Document) -> OwnerQuotas:
 
 
 def limits_response(quotas: Quotas) -> QuotaLimits:
-    """The response for some limits."""
+    """The response for quota limits."""
     return response_of(QuotaLimits, quotas)
 
 
@@ -153,7 +155,7 @@ LIST = Operation(
     "listQuotas",
     "GET /v1/quotas",
     "List quotas",
-    Returns(QuotaList, "The defaults, and the owners with quotas of their own."),
+    Returns(QuotaList, "The defaults, and the owners with their own quotas."),
     description="Operators see all owners; other callers see themselves.",
     errors=_OFF,
 )
@@ -161,7 +163,7 @@ READ = Operation(
     "getQuotas",
     "GET /v1/quotas/{owner}",
     "Get the quotas of an owner",
-    Returns(OwnerQuotasResponse, "The quotas, and what the owner uses."),
+    Returns(OwnerQuotasResponse, "The owner's quotas and current use."),
     description="Operators see any owner; other callers only themselves.",
     errors=(*_OFF, errors.QuotasNotFound),
     has_open_path=True,
@@ -170,9 +172,9 @@ PUT = Operation(
     "putQuotas",
     "PUT /v1/quotas/{owner}",
     "Set the quotas of an owner",
-    Returns(OwnerQuotasResponse, "The quotas, and what the owner uses."),
-    description="For operators. They replace the owner's earlier ones as a whole, and are in force within ten seconds. "
-    "A body without limits deletes them.",
+    Returns(OwnerQuotasResponse, "The owner's quotas and current use."),
+    description="For operators. Replaces all earlier quotas of the owner within ten seconds. A body without limits "
+    "deletes the owner's quotas.",
     body=QuotasPut,
     role=Role.OPERATOR,
     errors=(*_OFF, errors.QuotasFull),
@@ -182,8 +184,8 @@ DELETE = Operation(
     "deleteQuotas",
     "DELETE /v1/quotas/{owner}",
     "Delete the quotas of an owner",
-    Returns(OwnerQuotasResponse, "The quotas as they were."),
-    description="For operators. The defaults are in force within ten seconds.",
+    Returns(OwnerQuotasResponse, "The deleted quotas."),
+    description="For operators. The defaults apply within ten seconds.",
     role=Role.OPERATOR,
     errors=(*_OFF, errors.QuotasNotFound),
     has_open_path=True,

@@ -32,7 +32,7 @@ _KEY = re.compile(LOCK_KEY_PATTERN)
 
 
 class RatePin(Body):
-    """The limit that replaces those that tasks request."""
+    """A limit that overrides the limits that tasks request."""
 
     limit: RateLimit
     per_seconds: RateSeconds = 1
@@ -54,30 +54,35 @@ class RateSummary(TypedDict):
     key: str
     limit: Annotated[
         int | None,
-        Field(description="The limit in force: the pinned one, or that of the latest task; null if none has used it."),
+        Field(description="The limit in force: pinned, or requested by the latest task; null if the rate is unused."),
     ]
     per_seconds: Annotated[int | None, Field(description="The window in force, in seconds.")]
     burst: int | None
-    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null if there is none.")]
+    pinned: Annotated[RateLimitResponse | None, Field(description="The pinned limit; null for none.")]
     asked: Annotated[
-        RateLimitResponse | None, Field(description="The limit of the latest task; null if none has used it.")
+        RateLimitResponse | None,
+        Field(description="The limit that the latest task requested; null if the rate is unused."),
     ]
-    paused_at: Annotated[Instant | None, Field(description="Since when it is paused; null if it is not.")]
+    paused_at: Annotated[Instant | None, Field(description="Since when the rate is paused; null if it is not paused.")]
     used: Annotated[
         int,
-        Field(description="Starts that still count, out of those possible at once (`burst` + 1; more above 250/s)."),
+        Field(
+            description="Recent starts that count against the starts possible at once (`burst` + 1; more above 250/s)."
+        ),
     ]
-    available: Annotated[int, Field(description="Starts that are possible at once now; 0 while it is paused.")]
+    available: Annotated[
+        int, Field(description="Number of starts that are possible right now; 0 while the rate is paused.")
+    ]
     waiting: Annotated[
         int | None,
         Field(
-            description="Places taken in its line, including those of tasks that were cancelled since; null while it "
-            "is paused, because tasks take no places then."
+            description="Number of places taken in the queue, including places of tasks that have been cancelled; null "
+            "while the rate is paused, because tasks then take no places."
         ),
     ]
     next_free_at: Annotated[
         Instant | None,
-        Field(description="When a task of normal priority could start if it asked now; null while it is paused."),
+        Field(description="When a new task of normal priority could start; null while the rate is paused."),
     ]
 
 
@@ -87,16 +92,17 @@ class RateWaiterResponse(TypedDict):
     task_id: str
     due_at: Instant
     next_at: Annotated[
-        Instant, Field(description="When it is its turn; while the rate is paused, when it is checked again.")
+        Instant,
+        Field(description="When the task's turn comes; while the rate is paused, when the task is checked again."),
     ]
 
 
 class RateResponse(RateSummary):
-    """A rate, with the first tasks that wait for it, in order."""
+    """A rate with its first waiting tasks, in order."""
 
     waiters: Annotated[
         list[RateWaiterResponse],
-        Field(description="At most 100, found among the first 1,000 of your tasks that wait for anything."),
+        Field(description="At most 100 tasks, found among the first 1,000 of your waiting tasks."),
     ]
 
 
@@ -162,15 +168,15 @@ def rate_response(status: RateStatus, line: Sequence[RateWaiter]) -> RateRespons
     return RateResponse(**rate_entry(status), waiters=waiters)
 
 
-_RATE = Returns(RateSummary, "The rate after it.")
-_CHECKED = "The first 100 waiting tasks are checked at once; others at the times that they were given."
+_RATE = Returns(RateSummary, "The rate after the change.")
+_CHECKED = "The first 100 waiting tasks are checked again at once, others at their scheduled times."
 LIST = Operation(
     "listRates",
     "GET /v1/rates",
     "List rates",
     Returns(RatePage, "A page of rates."),
-    description="Your rates that tasks have used in the last seven days, and those that are paused or pinned, ordered "
-    "by key. A rate with only one start so far is not listed yet.",
+    description="Your rates that tasks have used in the last seven days, and all paused or pinned rates, ordered by "
+    "key. A rate with only one start so far is not listed yet.",
     query=RateListQuery,
 )
 READ = Operation(
@@ -178,14 +184,14 @@ READ = Operation(
     "GET /v1/rates/{key}",
     "Get a rate",
     Returns(RateResponse, "The rate."),
-    description="Its limit and use, and the first tasks that wait for it.",
+    description="The rate's limit and use, and the first tasks that wait for the rate.",
 )
 PIN = Operation(
     "pinRate",
     "PUT /v1/rates/{key}",
     "Pin the limit of a rate",
     _RATE,
-    description=f"The limit replaces those that tasks request, until it is unpinned. {_CHECKED}",
+    description=f"The pinned limit overrides the limits that tasks request, until it is unpinned. {_CHECKED}",
     body=RatePin,
 )
 UNPIN = Operation(
@@ -198,7 +204,7 @@ UNPIN = Operation(
 
 
 def _action(id_: str, name: str, summary: str, description: str) -> Operation:
-    """Declares an action of a user on a rate, without fields except the reason."""
+    """Declares a user action on a rate, whose only field is the reason."""
     return Operation(id_, f"POST /v1/rates/{{key}}/{name}", summary, _RATE, description=description, body=TaskAction)
 
 
@@ -206,8 +212,8 @@ PAUSE = _action(
     "pauseRate",
     "pause",
     "Pause a rate",
-    "No attempt of its tasks starts until it is resumed; those that run continue. It can be paused before a task uses "
-    "it. Repeating the request changes nothing.",
+    "No attempt with this rate starts until the rate is resumed; running attempts continue. A rate can be paused "
+    "before any task uses it. Repeating the request changes nothing.",
 )
 RESUME = _action(
     "resumeRate",
@@ -219,6 +225,6 @@ RESET = _action(
     "resetRate",
     "reset",
     "Reset a rate",
-    "Forgets the starts that count, and its line: its limit and burst can be used again at once, so that for one "
-    f"window twice as many can start. A pause and a pinned limit stay. {_CHECKED}",
+    "Forgets counted starts and the queue: the full limit and burst are available again at once, so up to twice as "
+    f"many attempts can start in one window. A pause and a pinned limit are kept. {_CHECKED}",
 )

@@ -49,14 +49,19 @@ class SignalCreate(Body):
 
 
 class SignalResponse(TypedDict):
-    """A signal, after all tasks that wait for it were woken."""
+    """A signal that has woken all waiting tasks."""
 
     id: Annotated[str, Field(description="Id of the signal.")]
     sent_at: Annotated[
         Instant,
-        Field(description="When it was sent; tasks that are created later take it only with `lookback_seconds`."),
+        Field(
+            description="When the signal was sent; tasks that are created later receive it only with "
+            "`lookback_seconds`."
+        ),
     ]
-    woken: Annotated[int, Field(description="How many tasks this request has woken; they end within about a second.")]
+    woken: Annotated[
+        int, Field(description="Number of tasks that this request has woken; they end within about a second.")
+    ]
 
 
 def signal_of(document: Document) -> Signal:
@@ -73,7 +78,7 @@ def signal_of(document: Document) -> Signal:
 
 
 def request_of(signal: Signal, text: bytes) -> BulkRequest:
-    """The request to wake the tasks that wait for a signal; `text` is its body."""
+    """The request to wake the tasks that wait for a signal; `text` is the request's body."""
     return BulkRequest(BulkKind.SIGNAL, FilterAction(TaskFilter()), text, signal=signal)
 
 
@@ -93,11 +98,11 @@ SEND = Operation(
     "POST /v1/signals",
     "Send a signal",
     Returns(SignalResponse, "The signal was sent."),
-    description="Wakes all of the caller's tasks that wait for this event: those with the target `wait_for_event` and "
-    "this name and key. Each succeeds with the payload as its result. The signal is kept for "
-    f"{SIGNAL_LIFE // DAY} days: a task that was created before it, and starts to wait after it, takes it, too. If not "
-    "all can be woken within about a second, the response is 202, and a bulk operation wakes the rest. Repeating the "
-    "request with the same idempotency key sends no other signal.",
+    description="Wakes all of the caller's waiting tasks with the target `wait_for_event` and this name and key. Each "
+    f"task succeeds with the payload as its result. The signal is kept for {SIGNAL_LIFE // DAY} days for tasks that "
+    "were created before the signal but start to wait later. If waking all tasks takes more than about a second, the "
+    "response is 202, and a bulk operation wakes the rest. Repeating the request with the same idempotency key sends "
+    "no second signal.",
     accepted=Returns(
         BulkOperationResponse,
         "A bulk operation wakes the rest in the background.",

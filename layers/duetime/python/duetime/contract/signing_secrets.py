@@ -13,14 +13,14 @@ from duetime.contract.tasks.fields import OWNER_PATTERN
 from duetime.contract.tasks.responses import Instant
 from duetime.domain.callers import Role
 
-_PUBLIC_KEY = "Public key (Ed25519) in the form of Standard Webhooks: `whpk_` and base64."
-_IS_CURRENT = "Whether it is the newest; the previous one signs, too."
+_PUBLIC_KEY = "Public key (Ed25519) in Standard Webhooks format: `whpk_` and base64."
+_IS_CURRENT = "Whether this is the newest; the previous one also signs."
 
 
 class SigningSecret(TypedDict):
-    """A secret that signs HTTP calls for the caller, and the key pair that signs them, too."""
+    """A secret and a key pair that both sign HTTP calls for the caller."""
 
-    secret: Annotated[str, Field(description="The secret in the form of Standard Webhooks: `whsec_` and base64.")]
+    secret: Annotated[str, Field(description="The secret in Standard Webhooks format: `whsec_` and base64.")]
     public_key: Annotated[str, Field(description=_PUBLIC_KEY)]
     is_current: Annotated[bool, Field(description=_IS_CURRENT)]
 
@@ -29,10 +29,12 @@ class SigningSecretList(TypedDict):
     """The secrets that sign HTTP calls for the caller."""
 
     secrets: Annotated[
-        Sequence[SigningSecret], Field(description="The live secrets, the current one first; none: nothing is signed.")
+        Sequence[SigningSecret],
+        Field(description="The active secrets, the current one first; if empty, nothing is signed."),
     ]
     rotates_at: Annotated[
-        Instant | None, Field(description="When a schedule replaces the current one; null if there is no schedule.")
+        Instant | None,
+        Field(description="When the rotation schedule replaces the current one; null without a schedule."),
     ]
 
 
@@ -48,10 +50,11 @@ class SigningKeyList(TypedDict):
 
     owner: Annotated[str, Field(description="The owner.")]
     keys: Annotated[
-        Sequence[SigningKey], Field(description="The live keys, the current one first; none: nothing is signed.")
+        Sequence[SigningKey], Field(description="The active keys, the current one first; if empty, nothing is signed.")
     ]
     rotates_at: Annotated[
-        Instant | None, Field(description="When a schedule replaces the current one; null if there is no schedule.")
+        Instant | None,
+        Field(description="When the rotation schedule replaces the current one; null without a schedule."),
     ]
 
 
@@ -62,7 +65,7 @@ class SigningKeyQuery(Parameters):
         str,
         Field(
             pattern=f"^{OWNER_PATTERN}$",
-            description="The owner for whose tasks the calls are made, as `owner` in their body.",
+            description="The owner of the tasks that make the calls, as in `owner` of the request body.",
             examples=["123456789012:role/Billing"],
         ),
     ]
@@ -73,10 +76,10 @@ LIST = Operation(
     "GET /v1/signing-secrets",
     "List the secrets that sign your HTTP calls",
     Returns(SigningSecretList, "The secrets."),
-    description="Every HTTP call for your tasks (targets, queries, callbacks, notices) is signed with them by Standard "
-    "Webhooks: symmetrically (`v1`, by the secret) and asymmetrically (`v1a`, by the key pair). Other owners have "
-    "others, so a call that verifies was made for you.",
-    # Anyone who knows them can sign calls.
+    description="Every HTTP call for your tasks (targets, queries, callbacks, notices) has Standard Webhooks "
+    "signatures: symmetric (`v1`, with the secret) and asymmetric (`v1a`, with the key pair). Other owners have "
+    "different secrets, so a call whose signature verifies was made for you.",
+    # Anyone who knows the secrets can sign calls.
     role=Role.WRITER,
 )
 KEYS = Operation(
@@ -85,7 +88,7 @@ KEYS = Operation(
     "List the public keys that verify an owner's HTTP calls",
     Returns(SigningKeyList, "The keys."),
     description="Needs no credentials. With a public key, a receiver verifies the signatures `v1a` of calls without "
-    "being able to forge them. Owners are not checked: every name has keys, whether it has tasks or not.",
+    "being able to forge them. Owners are not checked: every name has keys, with or without tasks.",
     query=SigningKeyQuery,
     is_public=True,
 )

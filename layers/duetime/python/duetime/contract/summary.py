@@ -1,4 +1,4 @@
-"""The summary over REST: counts of tasks."""
+"""The summary over REST: task counts."""
 
 from __future__ import annotations
 
@@ -37,45 +37,45 @@ class TypeSummary(TypedDict):
     """The number of tasks of one type."""
 
     type: str
-    total: Annotated[int, Field(description="Number of its tasks.")]
-    states: Annotated[Mapping[str, int], Field(description="Number of its tasks in each state that has some.")]
+    total: Annotated[int, Field(description="Number of tasks of this type.")]
+    states: Annotated[Mapping[str, int], Field(description="Number of tasks by state, without zeros.")]
 
 
 class SummaryResponse(TypedDict):
-    """The number of tasks: all that can still be read, including ended ones."""
+    """The number of tasks: all tasks that can still be read, including ended ones."""
 
     total: Annotated[int, Field(description="Number of tasks.")]
-    states: Annotated[Mapping[str, int], Field(description="Number of tasks in each state that has some.")]
-    priorities: Annotated[Mapping[str, int], Field(description="Number of tasks of each priority that has some.")]
+    states: Annotated[Mapping[str, int], Field(description="Number of tasks by state, without zeros.")]
+    priorities: Annotated[Mapping[str, int], Field(description="Number of tasks by priority, without zeros.")]
     types: Annotated[
         Sequence[TypeSummary], Field(description=f"The {MAX_SUMMARY_TYPES} types with the most tasks, most first.")
     ]
-    other_types: Annotated[int, Field(description="Number of types that `types` has no room for.")]
+    other_types: Annotated[int, Field(description="Number of types that are not in `types`.")]
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all tasks are counted. False for an owner of tens of thousands of types, and while "
-            "tasks from before `counted_since` are not counted yet."
+            description="Whether all tasks are counted. False for an owner with tens of thousands of types, and until "
+            "tasks from before `counted_since` are counted."
         ),
     ]
     as_of: Annotated[
         Instant | None,
         Field(
-            description="When the latest counted change was made, to the second; null if none is counted. Changes are "
+            description="Time of the latest counted change, to the second; null if none was counted. Changes are "
             "counted within seconds; after an outage, counting catches up."
         ),
     ]
     counted_since: Annotated[
         Instant | None,
         Field(
-            description="Tasks that were created at or after this are counted by their changes. Older ones are counted "
-            "by reading the table, again and again until none is left; their states are as of `recounted_at`. Null: "
-            "all tasks are counted by their changes."
+            description="Tasks created at or after this time are counted from their changes. Older tasks are counted "
+            "by reading the table repeatedly until none is left; their states are as of `recounted_at`. Null if all "
+            "tasks are counted from their changes."
         ),
     ]
     recounted_at: Annotated[
         Instant | None,
-        Field(description="When tasks from before `counted_since` were last counted; null if they were not."),
+        Field(description="When tasks from before `counted_since` were last counted; null for never."),
     ]
 
 
@@ -84,13 +84,13 @@ class OwnerSummary(TypedDict):
 
     owner: str
     total: Annotated[int, Field(description="Number of the owner's tasks.")]
-    states: Annotated[Mapping[str, int], Field(description="Number of its tasks in each state that has some.")]
-    is_complete: Annotated[bool, Field(description="As `is_complete` of the owner's own summary.")]
-    as_of: Annotated[Instant | None, Field(description="As `as_of` of the owner's own summary.")]
+    states: Annotated[Mapping[str, int], Field(description="Number of tasks by state, without zeros.")]
+    is_complete: Annotated[bool, Field(description="Like `is_complete` in the owner's own summary.")]
+    as_of: Annotated[Instant | None, Field(description="Like `as_of` in the owner's own summary.")]
 
 
 class OwnerSummaryPage(TypedDict):
-    """A page of owners with the numbers of their tasks."""
+    """A page of owners with their task counts."""
 
     owners: Annotated[Sequence[OwnerSummary], Field(description="The owners, by name.")]
     next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
@@ -135,7 +135,7 @@ def owner_summary_page(found: Sequence[tuple[str, Summary]], last: str | None, s
     Args:
         found: the owners and their counts.
         last: the last owner of the page, if there may be more.
-        scope: of the page token.
+        scope: scope of the page token.
     """
     token = None if last is None else page_tokens.text_token(last, scope)
     return OwnerSummaryPage(owners=[_owner(*each) for each in found], next_token=token)
@@ -175,19 +175,19 @@ def _some(counts: Counter[str]) -> dict[str, int]:
 GET = Operation(
     "getSummary",
     "GET /v1/summary",
-    "Get the numbers of tasks",
-    Returns(SummaryResponse, "The numbers of tasks."),
-    description="How many of your tasks are in each state, of each type and of each priority. The numbers are kept "
-    "up to date from changes of tasks: each change is counted exactly once, some seconds after it was made.",
+    "Get task counts",
+    Returns(SummaryResponse, "The task counts."),
+    description="Number of your tasks by state, type and priority. The counts are kept up to date from task "
+    "changes: each change is counted exactly once, some seconds later.",
     errors=(SummaryOff,),
 )
 LIST_OWNERS = Operation(
     "listSummaryOwners",
     "GET /v1/summary/owners",
-    "List the numbers of tasks by owner",
+    "List task counts by owner",
     Returns(OwnerSummaryPage, "A page of owners."),
-    description="How many tasks each owner has, for operators. Owners are ordered by name; those whose tasks are all "
-    "gone are listed with none.",
+    description="For operators: the number of tasks of each owner, ordered by name. Owners whose tasks are all gone "
+    "are listed with 0.",
     query=OwnerSummaryQuery,
     role=Role.OPERATOR,
     errors=(SummaryOff,),

@@ -41,7 +41,7 @@ _KEPT_ESCAPE = "%25"
 
 
 class SwitchRate(Body):
-    """How often attempts of the tasks of a switch can start."""
+    """How often attempts of a switch's tasks can start."""
 
     limit: fields.RateLimit
     per_seconds: fields.RateSeconds = 1
@@ -49,36 +49,39 @@ class SwitchRate(Body):
 
 
 class SwitchPut(Body):
-    """A switch to be set; it replaces an existing one as a whole."""
+    """A switch to be set; replaces an existing switch as a whole."""
 
     scope: Annotated[
         SwitchScope | None, Field(strict=False, description="Optional; must be the scope in the path.")
     ] = None
     name: Annotated[str | None, Field(description="Optional; must be the name in the path.")] = None
-    stopped: Annotated[bool, Field(description="Whether its tasks are kept from starting; running tasks continue.")] = (
-        False
-    )
+    stopped: Annotated[
+        bool, Field(description="Whether the switch's tasks are kept from starting; running tasks continue.")
+    ] = False
     max_concurrent: Annotated[
         int | None,
         Field(
             ge=1,
             le=MAX_LOCK_HOLDERS,
-            description="Maximum number of its tasks that run at once; null for no limit. Not for the scope `all`.",
+            description="Maximum number of the switch's tasks that run at once; null for no limit. Not for scope "
+            "`all`.",
         ),
     ] = None
     rate: Annotated[
         SwitchRate | None,
-        Field(description="How often attempts of its tasks can start; null for no limit. Not for the scope `all`."),
+        Field(
+            description="How often attempts of the switch's tasks can start; null for no limit. Not for scope `all`."
+        ),
     ] = None
     reason: Annotated[
         str,
-        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Why; shown on each task that is held back."),
+        Field(max_length=MAX_SWITCH_REASON_LENGTH, description="Reason for the switch, shown on each held-back task."),
         AfterValidator(printable),
     ] = ""
 
 
 class SwitchRateResponse(TypedDict):
-    """How often attempts of the tasks of a switch can start."""
+    """How often attempts of a switch's tasks can start."""
 
     limit: int
     per_seconds: int
@@ -89,7 +92,7 @@ class SwitchResponse(TypedDict):
     """A switch that stops or limits the dispatch of tasks."""
 
     scope: SwitchScope
-    name: Annotated[str, Field(description="The type or the owner that it applies to; `all` for the scope `all`.")]
+    name: Annotated[str, Field(description="The type or owner that the switch applies to; `all` for the scope `all`.")]
     stopped: bool
     max_concurrent: int | None
     rate: SwitchRateResponse | None
@@ -99,20 +102,20 @@ class SwitchResponse(TypedDict):
 
 
 class CircuitResponse(TypedDict):
-    """The circuit breaker of an HTTP host, whose calls by an owner keep failing."""
+    """The circuit breaker for an owner's failing calls to an HTTP host."""
 
     owner: str
     host: str
     state: Annotated[
         Literal["open", "half_open"],
         Field(
-            description="`open`: the host is not called. `half_open`: one call at a time tests whether it works again."
+            description="`open`: the host is not called. `half_open`: one call at a time tests whether the host works."
         ),
     ]
-    openings: Annotated[int, Field(description="How often it was opened in a row.")]
-    reason: Annotated[str, Field(description="Type of the error that opened it last.")]
-    opened_at: Annotated[Instant, Field(description="When it was opened first.")]
-    open_until: Annotated[Instant, Field(description="When the host is called again, once.")]
+    openings: Annotated[int, Field(description="Number of consecutive openings.")]
+    reason: Annotated[str, Field(description="Type of the error that last opened the circuit.")]
+    opened_at: Annotated[Instant, Field(description="When the circuit first opened.")]
+    open_until: Annotated[Instant, Field(description="When a single test call to the host is made.")]
 
 
 class SwitchList(TypedDict):
@@ -157,7 +160,7 @@ def switch_of(key: SwitchKey, document: Document) -> Switch:
         if value not in (None, own)
     ]
     if key.scope is SwitchScope.ALL:
-        # One lock for all tasks of all owners would be one item that every task writes; so would one rate.
+        # A single lock or rate for all tasks of all owners would be one item that every task writes.
         limits = (("max_concurrent", body.max_concurrent), ("rate", body.rate))
         why = "is allowed for the scopes 'type' and 'owner' only"
         faults += [Fault(name, why, FaultCode.CONFLICT) for name, value in limits if value is not None]
@@ -185,20 +188,20 @@ def _circuit(circuit: Circuit, state: CircuitState) -> CircuitResponse:
     return response_of(CircuitResponse, circuit, state="open" if state == "open" else "half_open")
 
 
-_WHO = "Operators can do this for all; others for their own tasks, unless an operator has set the switch."
+_WHO = "Operators can do this for all tasks; others for their own tasks, unless an operator has set the switch."
 LIST = Operation(
     "listSwitches",
     "GET /v1/switches",
     "List switches and circuits",
     Returns(SwitchList, "The switches and circuits."),
-    description="Operators see all of them; other callers see the switches that concern them.",
+    description="Operators see all; other callers see the switches that affect them.",
 )
 READ = Operation(
     "getSwitch",
     "GET /v1/switches/{scope}/{name}",
     "Get a switch",
     Returns(SwitchResponse, "The switch."),
-    description="A switch that does not concern the caller is not found, except by operators.",
+    description="Except for operators, a switch that does not affect the caller is not found.",
     errors=(errors.SwitchNotFound,),
     has_open_path=True,
 )
@@ -207,7 +210,7 @@ PUT = Operation(
     "PUT /v1/switches/{scope}/{name}",
     "Set a switch",
     Returns(SwitchResponse, "The switch."),
-    description="Stops or limits the dispatch of a type, of an owner or of all tasks. A task that is held back is "
+    description="Stops or limits the dispatch of a type's tasks, an owner's tasks or all tasks. A held-back task is "
     "`waiting`, and is dispatched within 90 seconds after the switch is deleted. A switch that neither stops nor "
     f"limits anything is deleted. {_WHO}",
     body=SwitchPut,
@@ -218,7 +221,7 @@ DELETE = Operation(
     "deleteSwitch",
     "DELETE /v1/switches/{scope}/{name}",
     "Delete a switch",
-    Returns(SwitchResponse, "The switch as it was."),
+    Returns(SwitchResponse, "The deleted switch."),
     description=_WHO,
     errors=(errors.OperatorRequired, errors.SwitchNotFound),
     has_open_path=True,

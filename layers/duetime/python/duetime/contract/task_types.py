@@ -1,4 +1,4 @@
-"""Types of tasks over REST: bodies, queries, responses and operations."""
+"""Task types over REST: bodies, queries, responses and operations."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ _KEPT_ESCAPE = "%25"
 
 
 class TypeDefaultsPut(Body):
-    """The defaults of a type: options that its tasks have unless their creation gives them.
+    """A type's defaults: task options for creations that do not set them.
 
-    An omitted option is the handler's default. Null switches the handler's default off.
+    An omitted option keeps the handler's default. Null switches the handler's default off.
     """
 
     priority: TaskPriority | None = None
     retry: Annotated[
-        Retry | None, Field(description="How often a failed task is retried, and how long it waits before each retry.")
+        Retry | None, Field(description="How often a failed task is retried, and the wait before each retry.")
     ] = None
     timeout_seconds: TimeoutSeconds | None = None
     notify_within_seconds: NotifyWithinSeconds | None = None
@@ -74,8 +74,8 @@ class TypeDefaultsPut(Body):
     unique: Annotated[
         Unique | None,
         Field(
-            description="Makes a task the only one of a key. Does not apply to occurrences of schedules, nodes of "
-            "topologies, and creations with `debounce`."
+            description="The unique key of tasks. Does not apply to schedule occurrences, topology nodes, and "
+            "creations with `debounce`."
         ),
     ] = None
 
@@ -94,32 +94,28 @@ class TypeListQuery(Parameters):
 
 
 class TypeResponse(TypedDict):
-    """A type of tasks: who runs them, and which options they have unless their creation gives them."""
+    """A task type: who runs its tasks, and their default options."""
 
     type: str
-    has_handler: Annotated[
-        bool | None, Field(description="Whether it has a Python handler; null if the handlers are not known.")
-    ]
-    is_pulled: Annotated[bool, Field(description="Whether pull workers lease its tasks.")]
-    phases: Annotated[Sequence[str], Field(description="Phases that its handler offers; empty if it is not known.")]
+    has_handler: Annotated[bool | None, Field(description="Whether the type has a Python handler; null if unknown.")]
+    is_pulled: Annotated[bool, Field(description="Whether pull workers lease tasks of this type.")]
+    phases: Annotated[Sequence[str], Field(description="Phases of the type's handler; empty if unknown.")]
     payload_schema: Annotated[
         Mapping[str, Any] | None,
-        Field(description="JSON Schema of the payload that its handler takes; null for any JSON, or if not known."),
+        Field(description="JSON Schema of the handler's payload; null for any JSON, or if unknown."),
     ]
-    defaults: Annotated[Mapping[str, Any], Field(description="The options that its tasks have by default.")]
+    defaults: Annotated[Mapping[str, Any], Field(description="Default options of the type's tasks.")]
     sources: Annotated[
         Mapping[str, Literal["handler", "owner"]],
-        Field(description="Where each default comes from: the `handler`, or the `owner`, who set it with a PUT."),
+        Field(description="Source of each default: the `handler`, or the `owner`, who set it with a PUT."),
     ]
     retention_days: Annotated[float, Field(description="How long an ended task can be read, in days.")]
     redacted: Annotated[
         Sequence[str],
-        Field(
-            description="The parts of payloads and results that are hidden from read-only callers and from the archive."
-        ),
+        Field(description="The parts of payloads and results that read-only callers and the archive do not get."),
     ]
-    updated_at: Annotated[Instant | None, Field(description="When the owner set its defaults; null for never.")]
-    updated_by: Annotated[str | None, Field(description="Who did.")]
+    updated_at: Annotated[Instant | None, Field(description="When the owner set the defaults; null for never.")]
+    updated_by: Annotated[str | None, Field(description="Who set the defaults; null for nobody.")]
 
 
 class TypePage(TypedDict):
@@ -198,17 +194,17 @@ def type_response(status: TypeStatus, retention: RetentionPolicy, redaction: Red
 LIST = Operation(
     "listTypes",
     "GET /v1/types",
-    "List types of tasks",
+    "List task types",
     Returns(TypePage, "A page of types."),
-    description="Types with a Python handler, with pull workers, or with defaults of the caller. Ordered by name.",
+    description="Types with a Python handler, pull workers or defaults of the caller, ordered by name.",
     query=TypeListQuery,
 )
 READ = Operation(
     "getType",
     "GET /v1/types/{name}",
-    "Get a type of tasks",
+    "Get a task type",
     Returns(TypeResponse, "The type."),
-    description="Its defaults, the phases of its handler, and the JSON Schema of its payload.",
+    description="The type's defaults, the phases of its handler, and the JSON Schema of its payload.",
     has_open_path=True,
 )
 PUT = Operation(
@@ -216,10 +212,10 @@ PUT = Operation(
     "PUT /v1/types/{name}",
     "Set the defaults of a type",
     Returns(TypeResponse, "The type."),
-    description="For the caller's own tasks, including those of schedules and topologies. They replace defaults that "
-    "the caller set before, and take precedence over those of a handler; what a creation gives takes precedence over "
-    f"both. New tasks have them after at most {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks do not change. At "
-    f"most {MAX_TYPES_WITH_DEFAULTS} types of a caller have defaults.",
+    description="For the caller's own tasks, including tasks of schedules and topologies. Replaces the caller's "
+    "earlier defaults. Options in a creation take precedence over these defaults, which take precedence over the "
+    f"handler's. New tasks get the defaults within {TYPE_DEFAULTS_LIFE // SECOND} seconds; existing tasks do not "
+    f"change. A caller can set defaults for at most {MAX_TYPES_WITH_DEFAULTS} types.",
     body=TypeDefaultsPut,
     errors=(errors.TypesFull,),
     has_open_path=True,
@@ -228,7 +224,7 @@ DELETE = Operation(
     "deleteType",
     "DELETE /v1/types/{name}",
     "Delete the defaults of a type",
-    Returns(TypeResponse, "The type as it was."),
-    description="Those that the caller set; defaults of a handler apply again.",
+    Returns(TypeResponse, "The type before the deletion."),
+    description="Deletes the defaults that the caller set; the handler's defaults apply again.",
     has_open_path=True,
 )

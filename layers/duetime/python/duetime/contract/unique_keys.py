@@ -38,15 +38,17 @@ class HeldUniqueKeyResponse(TypedDict):
     """A unique key that a task holds."""
 
     key: str
-    kind: Annotated[Literal["unique", "debounce"], Field(description="The field by which the task holds it.")]
-    until: Annotated[Until, Field(description="Whether the task holds it until it starts, or until it has ended.")]
-    holders: Annotated[list[UniqueKeyHolderResponse], Field(description="The task that holds it.")]
+    kind: Annotated[Literal["unique", "debounce"], Field(description="The field that set the task's key.")]
+    until: Annotated[Until, Field(description="Whether the task holds the key until it starts or until it ends.")]
+    holders: Annotated[list[UniqueKeyHolderResponse], Field(description="The task that holds the key.")]
 
 
 class UniqueKeyPage(TypedDict):
     """A page of unique keys."""
 
-    unique_keys: Annotated[list[HeldUniqueKeyResponse], Field(description="The keys, by due time of their tasks.")]
+    unique_keys: Annotated[
+        list[HeldUniqueKeyResponse], Field(description="The keys, ordered by the due times of their tasks.")
+    ]
     next_token: Annotated[str | None, Field(description="Token of the next page; null on the last one.")]
 
 
@@ -89,7 +91,7 @@ LIST = Operation(
     "GET /v1/unique-keys",
     "List unique keys",
     Returns(UniqueKeyPage, "A page of keys."),
-    description="The keys of `unique` and `debounce` that your tasks hold, ordered by the due times of these tasks. A "
+    description="The `unique` and `debounce` keys that your tasks hold, ordered by the due times of these tasks. A "
     "page reads up to 1,000 open tasks: it can be short or empty and still have a next page.",
     query=UniqueKeyListQuery,
 )

@@ -1,4 +1,4 @@
-"""Uploads of payloads over REST."""
+"""Payload uploads over REST."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 class UploadCreate(Body):
     """A payload to be uploaded."""
 
-    size: Annotated[int, Field(ge=1, le=MAX_UPLOAD_BYTES, description="How many bytes it has.", examples=[3_000_000])]
+    size: Annotated[
+        int, Field(ge=1, le=MAX_UPLOAD_BYTES, description="Size of the payload, in bytes.", examples=[3_000_000])
+    ]
     content_type: ContentType = OCTET_STREAM
     id: Annotated[
         UploadId | None,
         Field(
-            description="Id of the upload, among the caller's; null for a new one. A request that is repeated with its "
-            "id is for the same upload."
+            description="Id of the upload, scoped to the caller; null to generate one. Repeating a request with an id "
+            "refers to the same upload."
         ),
     ] = None
 
@@ -44,13 +46,13 @@ class UploadResponse(TypedDict):
 
     id: Annotated[str, Field(description="Id of the upload, for the payload of a task.")]
     method: Annotated[str, Field(description="`PUT`.")]
-    url: Annotated[str, Field(description="Where the bytes are sent, without the credentials of the API.")]
-    headers: Annotated[Mapping[str, str], Field(description="Headers that the request must have: they are signed.")]
+    url: Annotated[str, Field(description="Where to send the bytes, without API credentials.")]
+    headers: Annotated[Mapping[str, str], Field(description="Signed headers that the request must have.")]
     expires_at: Annotated[Instant, Field(description="When the request expires.")]
 
 
 def new_upload(document: Document) -> tuple[str | None, UploadedBytes]:
-    """Decodes an upload: its id, if it has one, and the size and type of its bytes.
+    """Decodes an upload: its id, if given, and the size and type of its bytes.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -68,9 +70,9 @@ CREATE = Operation(
     "createUpload",
     "POST /v1/uploads",
     "Upload a payload",
-    Returns(UploadResponse, "The request that uploads it.", status=201),
-    description=f"For a binary payload of up to {MAX_UPLOAD_BYTES} bytes. Its bytes are sent to the address in the "
-    f"response, within {UPLOAD_LIFE // MINUTE} minutes and only once: a repeated upload is answered by 412. One task "
+    Returns(UploadResponse, "The request that uploads the payload.", status=201),
+    description=f"For a binary payload of up to {MAX_UPLOAD_BYTES} bytes. Send its bytes once to the URL in the "
+    f"response, within {UPLOAD_LIFE // MINUTE} minutes; a repeated upload gets a 412 response. One task "
     "can then be created with the upload as its payload. An upload without a task is removed after "
     f"{ABANDONED_UPLOAD_DAYS} day.",
     body=UploadCreate,

@@ -1,4 +1,4 @@
-"""For authors of Python handlers: register a handler for a task type, and use the context of its running attempt.
+"""For authors of Python handlers: register a handler for a task type, and use the running attempt's context.
 
     from duetime.handlers import Context, Unretriable, handler
 
@@ -7,19 +7,19 @@
         context.progress(50, "half way")
         return {"pages": 3}
 
-A handler may be a coroutine (`async def`). With `payload=`, a pydantic model or a dataclass, it is given a value of
-that class, and a task with another payload fails:
+A handler may be a coroutine (`async def`). With `payload=`, a pydantic model or a dataclass, the handler gets an
+instance of that class, and a task whose payload does not match fails:
 
     @handler("charge", payload=Charge)
     async def charge(context: Context, payload: Charge) -> Receipt:
         return Receipt(await bank.charge(payload.amount, idempotency_key=context.task_id))
 
-Options that all tasks of the type should have are given with the handler; a creation overrides them:
+Default options for all tasks of the type are arguments of the decorator; a creation overrides them:
 
     @handler("mail.send", retry={"max_attempts": 3}, timeout_seconds=30, rate={"key": "smtp", "limit": 10})
     def send_mail(context: Context, payload: object) -> None: ...
 
-A class may offer more phases than `run`, each given the same context and payload:
+A class may implement other phases besides `run`; all phases get the same context and payload:
 
     @handler("transfer")
     class Transfer:
@@ -28,15 +28,15 @@ A class may offer more phases than `run`, each given the same context and payloa
         def rollback(self, context, payload): ...
         def clean(self, context, payload): ...
 
-With `batch=`, a function is called with several tasks at once; each has its own outcome:
+With `batch=`, a function is called with several tasks at once; each task has its own outcome:
 
     @handler("index.add", batch=Batch(max_size=100))
     def add(items: Sequence[BatchItem[Any]]) -> Sequence[object]:
         return index.bulk([item.payload for item in items])
 
-A phase may run more than once for a task (a crash, a lost answer): make its effects idempotent with
-`context.idempotency_key`, and let a store reject a `context.fence` older than the latest one it has seen. Work in steps
-is not repeated by later attempts: `context.step("charge", bank.charge, amount)` stores the result of the call.
+A phase may run more than once for a task (after a crash or a lost response): make its effects idempotent with
+`context.idempotency_key`, and let a store reject a `context.fence` older than the latest fence that it has seen. Later
+attempts do not repeat completed steps: `context.step("charge", bank.charge, amount)` stores the result of the call.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ if not TYPE_CHECKING:
     _SOFT_TIMEOUTS = {"SoftTimeout", "soft_timeout"}
 
     def __getattr__(name: str) -> object:
-        """Import the types of options, and soft timeouts, when a module of handlers first names one."""
+        """Import option types and soft timeouts on first use."""
         if name not in _OPTION_TYPES | _SOFT_TIMEOUTS:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from duetime_common import option_fields, soft_timeouts  # noqa: PLC0415 - see above
@@ -165,7 +165,7 @@ class Registration(Protocol):
 
 
 class TypedRegistration(Protocol[P]):
-    """Registers the decorated handler, whose payload is a value of a class."""
+    """Registers the decorated handler, whose payload is an instance of a class."""
 
     @overload
     def __call__(self, decorated: type[C], /) -> type[C]: ...  # type: ignore[overload-overlap]  # no class is both
@@ -181,7 +181,7 @@ class BatchRegistration(Protocol):
 
 
 class TypedBatchRegistration(Protocol[P]):
-    """Registers the decorated function for batches of tasks, whose payloads are values of a class."""
+    """Registers the decorated function for batches of tasks, whose payloads are instances of a class."""
 
     def __call__(self, decorated: Callable[[Sequence[BatchItem[P]]], Any], /) -> BatchHandler[P]: ...
 
@@ -242,31 +242,31 @@ def handler(
     """Register the decorated function or class as the handler of a task type.
 
     A function implements `run`. A class is instantiated once, without arguments, and its methods implement the phases
-    they are named after. Each is given a `Context` and the payload (decoded JSON); what `run` returns (JSON) is the
-    result. Whatever it raises fails the attempt, which is retried by the task's policy, unless it is `Unretriable` or
-    excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
+    they are named after. Each gets a `Context` and the payload (decoded JSON); the return value of `run` (JSON) is the
+    result. Any exception fails the attempt, which is retried according to the task's policy, unless the exception is
+    `Unretriable` or excluded by `retry_on` or `no_retry_on`. `RetryIn` sets the wait before the next attempt.
     Functions and methods may be coroutines: each attempt has its own event loop.
 
     Args:
-        task_type: The type.
-        payload: The class of the payload: a pydantic model, a dataclass, or `bytes`. A task with another payload fails
-            at once.
-        batch: The function is called with several tasks: a list of `BatchItem`. It returns a list with the result of
-            each, or with an exception for one that failed; or `None`. Whatever it raises fails all of them.
-        retry_on: Only these exceptions, and `RetryIn`, are retried; the others fail the task at once.
+        task_type: The task type.
+        payload: The class of the payload: a pydantic model, a dataclass, or `bytes`. A task whose payload does not
+            match fails at once.
+        batch: Calls the function with several tasks, as a list of `BatchItem`. The function returns a list with each
+            task's result, or an exception for a failed task; or `None`. An exception that it raises fails all tasks.
+        retry_on: Only these exceptions, and `RetryIn`, are retried; all others fail the task at once.
         no_retry_on: These exceptions fail the task at once, even if `retry_on` includes them.
-        options: Options that tasks of the type have unless their creation gives them: `priority`, `retry`,
+        options: Default options for tasks of the type, which a creation overrides: `priority`, `retry`,
             `timeout_seconds`, `notify_within_seconds`, `rollback_on_failure`, `lock`, `locks`, `rate`, `notify_on`,
-            `expires_seconds`, `fair_key`, `fair_weight` and `unique`, with the values of a creation.
+            `expires_seconds`, `fair_key`, `fair_weight` and `unique`, with the same values as in a creation.
 
     Raises:
-        DuplicateHandler: the type has a handler already.
+        DuplicateHandler: the type already has a handler.
         HandlerIncomplete: a class has no method `run`.
         OptionInvalid: an option has a wrong value.
-        TaskTypeMissing: it is used without a type: `@handler` or `@handler()`.
+        TaskTypeMissing: the decorator has no type: `@handler` or `@handler()`.
         TypeError: a keyword has a wrong value.
     """
-    # At run time, whatever type checkers say: a decorator without parentheses is an easy mistake.
+    # Checked at run time, too: a decorator without parentheses is an easy mistake.
     if not isinstance(task_type, str) or not task_type:
         raise TaskTypeMissing(task_type)
     check_batch(batch)
@@ -285,7 +285,7 @@ def handler(
         definition = TaskHandler(task_type, of_run, registered.payload_model, registered.retry_rule, registered.options)
         if not is_class:
             return definition
-        # `client.tasks.of` finds it.
+        # For `client.tasks.of`.
         setattr(decorated, HANDLER_DEFINITION, definition)
         return decorated
 
@@ -294,10 +294,10 @@ def handler(
 
 @contextmanager
 def process_lock(key: str, limit: int = 1) -> Iterator[None]:
-    """Let at most `limit` handlers of this process into a block at once, without a call or a write.
+    """Let at most `limit` handlers of this process into a block at once, without network calls.
 
-    For resources within a process: a model in memory, a connection, a file of the machine. Resources shared by several
-    machines need a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
+    For resources within a process or machine: a model in memory, a connection, a file. Resources that several machines
+    share need a task's `lock`. Waiting counts towards the attempt's timeout; the lease is renewed meanwhile.
 
     Raises:
         ValueError: the key was used with another limit, or the limit is not positive.

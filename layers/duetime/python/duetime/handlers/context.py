@@ -1,4 +1,4 @@
-"""The context of a handler: the running attempt, and the schedule or topology that it belongs to."""
+"""A handler's context: the running attempt, and the schedule or topology that its task belongs to."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Accepted:
-    """The return value of a handler that has only accepted the work: `return context.defer()`."""
+    """The return value of a handler that has only accepted the work, from `return context.defer()`."""
 
 
 @frozen
 class RunSchedule:
-    """The schedule of a task's run, or of the run of its topology.
+    """The schedule that a task or its topology is a run of.
 
     Attributes:
         name: name of the schedule.
         scheduled_at: the run's scheduled time before jitter and calendars, in UTC, also in a backfill.
-        previous_at: the previous scheduled time; `None` if there is none.
-        next_at: the next scheduled time; `None` if there is none.
+        previous_at: the previous scheduled time; `None` for none.
+        next_at: the next scheduled time; `None` for none.
         cause: `schedule`, `catch_up`, `backfill` or `manual`.
     """
 
@@ -56,7 +56,7 @@ class RunSchedule:
 
 @frozen
 class RunTopology:
-    """The topology of a node's task: its id, the number of its run, and the node's name."""
+    """The topology of a node's task: the topology's id, the run's number, and the node's name."""
 
     id: str
     run: int
@@ -65,22 +65,21 @@ class RunTopology:
 
 @frozen
 class Context:
-    """The running attempt, in the handler's view.
+    """The running attempt, as the handler sees it.
 
     Attributes:
-        task_id: the same for all attempts; use it as an idempotency key.
+        task_id: the task's id, the same for all attempts: use it as an idempotency key.
         type: the task's type.
-        attempt: 1 for the first.
-        fence: increases with every attempt; a store can reject writes of an older one.
+        attempt: the attempt's number; the first is 1.
+        fence: increases with every attempt, so that a store can reject writes of an older attempt.
         deadline: when the phase must have ended, in UTC.
-        checkpoint: the latest checkpoint of the earlier attempts; `None` if there is none.
+        checkpoint: the latest checkpoint of earlier attempts; `None` for none.
         inputs: for a node of a topology, the results of the parents named in its `inputs`, by name.
-        traceparent: the trace of the task's creation (W3C Trace Context), for links of spans; `None` if the
-            request had none.
-        due_at: when the task was due, in UTC; `None` only in a test's context without it.
-        created_at: when the task was created, in UTC; `None` likewise.
-        lateness_ms: how long after its due time the first attempt started, in milliseconds.
-        schedule: the schedule of the task or of its topology; `None` if there is none.
+        traceparent: W3C trace context of the task's creation, for span links; `None` if the request had none.
+        due_at: when the task was due, in UTC; `None` only in test contexts.
+        created_at: when the task was created, in UTC; `None` only in test contexts.
+        lateness_ms: how long after the due time the first attempt started, in milliseconds.
+        schedule: the schedule of the task or its topology; `None` for none.
         topology: the topology of the task; `None` if the task is not a node.
         tags: the task's tags.
         phase: the running phase: `prepare`, `run`, `clean` or `rollback`.
@@ -131,11 +130,11 @@ class Context:
         checkpoints: list[Any] | None = None,
         client: Client | AsyncClient | None = None,
     ) -> Context:
-        """A context for a unit test that calls the handler itself: `charge(Context.for_test(), payload)`.
+        """A context for a unit test that calls the handler directly: `charge(Context.for_test(), payload)`.
 
         `requested_action` is `pause` or `cancel`; `report` is called with each progress (percent and message). `steps`
-        has the results of the steps that an earlier attempt has done, by name, and gets those of this one;
-        `checkpoints` gets the saved checkpoints. `client` is the context's `client`.
+        contains the results of an earlier attempt's steps, by name, and collects the results of this attempt's steps;
+        `checkpoints` collects the saved checkpoints. `client` is the context's `client`.
         """
         from duetime_common.steps import MemorySteps  # noqa: PLC0415 - for tests only
 
@@ -169,9 +168,9 @@ class Context:
 
     @property
     def client(self) -> Client:
-        """A client of the API for this task: its owner, and the parent of the tasks that the client creates.
+        """An API client for this task: it acts for the task's owner, and creates tasks as children of this task.
 
-        In a coroutine, it is an `AsyncClient`: annotate the context with `AsyncContext` there. A repeated attempt
+        In a coroutine, the client is an `AsyncClient`: annotate the context with `AsyncContext`. A repeated attempt
         creates nothing twice.
 
         Raises:
@@ -184,18 +183,18 @@ class Context:
 
     @property
     def requested_action(self) -> str | None:
-        """The user's request to the attempt, as of the last heartbeat."""
+        """The action that the user requested (`pause` or `cancel`), as of the last heartbeat."""
         return self.ask()
 
     def stop_if_requested(self, checkpoint: object = None) -> None:
-        """Stop here if the user requested it; call it where the work can be interrupted and continued.
+        """Stop if the user requested a pause or cancellation. Call this where the work can be interrupted and resumed.
 
         Args:
             checkpoint: data for the attempt that continues after a pause, at most 4 KB of JSON.
 
         Raises:
-            AttemptPaused: do not catch it.
-            AttemptCancelled: do not catch it.
+            AttemptPaused: do not catch this exception.
+            AttemptCancelled: do not catch this exception.
         """
         match self.requested_action:
             case "pause":
@@ -225,7 +224,7 @@ class Context:
 
     @property
     def idempotency_key(self) -> str:
-        """A key for services that the handler calls: the same in all attempts, and another one inside each step."""
+        """An idempotency key for calls to other services: the same in all attempts, but different in each step."""
         from duetime_common.steps import idempotency_key  # noqa: PLC0415 - for handlers that use it only
 
         return idempotency_key(self.task_id)
@@ -239,24 +238,24 @@ class Context:
     def step(self, name: str, function: Callable[A, Any], /, *args: A.args, **kwargs: A.kwargs) -> Any: ...  # noqa: ANN401 - any JSON
 
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Call a function once over all attempts of the task: `receipt = context.step("charge", bank.charge, amount)`.
+        """Call a function once across all attempts: `receipt = context.step("charge", bank.charge, amount)`.
 
-        Its result is stored before this returns, and later attempts return the stored one without calling the
-        function. If the function raises, nothing is stored, and the next attempt calls it again, as after a crash;
-        `context.idempotency_key` is the same then. `await` the step of a coroutine function.
+        The result is stored before this method returns; later attempts return the stored result without calling the
+        function. If the function raises, nothing is stored, and the next attempt calls the function again, as after a
+        crash, with the same `context.idempotency_key`. `await` the step of a coroutine function.
 
         Args:
             name: name of the step, once per attempt: 1 to 64 letters, digits, `_`, `.` and `-`.
             function: the function.
-            args: its arguments.
-            kwargs: its keyword arguments.
+            args: arguments of the function.
+            kwargs: keyword arguments of the function.
 
         Returns:
-            The result as decoded JSON, in the first attempt, too: a dataclass or pydantic model becomes a dict.
+            The result as decoded JSON, even in the first attempt: a dataclass or pydantic model becomes a dict.
 
         Raises:
             StepInvalid: the name is invalid or was used in this attempt, or the result is not JSON or too large.
-            LeaseLost: another worker may have the task; do not catch it.
+            LeaseLost: another worker may have the task; do not catch this exception.
         """
         return self._steps.call(name, function, args, kwargs)
 
@@ -275,33 +274,33 @@ class Context:
         """Store a checkpoint now, for the next attempt if this one fails, crashes or is paused.
 
         Args:
-            checkpoint: at most 4 KB of JSON; it replaces the earlier one.
+            checkpoint: at most 4 KB of JSON, which replaces the earlier checkpoint.
 
         Raises:
-            CheckpointInvalid: it is not JSON or too large, or the phase is `clean`.
-            LeaseLost: another worker may have the task; do not catch it.
+            CheckpointInvalid: the checkpoint is not JSON or too large, or the phase is `clean`.
+            LeaseLost: another worker may have the task; do not catch this exception.
         """
         save_checkpoint(checkpoint, self.phase, self.checkpoint_writer)
 
 
 class AsyncContext(Context):
-    """The context of a coroutine, whose client is asynchronous: annotate it with this class."""
+    """The context of a coroutine, with an asynchronous client: annotate the coroutine's context with this class."""
 
     __slots__ = ()
 
     @property
-    def client(self) -> AsyncClient:  # type: ignore[override]  # a coroutine has the client that it can await
-        """An asynchronous client of the API for this task."""
+    def client(self) -> AsyncClient:  # type: ignore[override]  # coroutines get an asynchronous client
+        """An asynchronous API client for this task."""
         found: Any = super().client
         return cast("AsyncClient", found)
 
 
 def steps_of(task_id: str, phase: str, keeper: Callable[[], StepKeeper] | None) -> Steps:
-    """The steps of an attempt's phase; without a keeper they are in memory."""
+    """The steps of an attempt's phase; in memory without a keeper."""
     from duetime_common.steps import MemorySteps, Steps  # noqa: PLC0415 - for handlers with steps only
 
     kept = MemorySteps({}) if keeper is None else keeper()
-    # A test reads the results in memory.
+    # Results in memory are for tests, which read them.
     codec = None if isinstance(kept, MemorySteps) else present_codec()
     return Steps(
         task_id,
@@ -318,7 +317,7 @@ def save_checkpoint(checkpoint: object, phase: str, writer: Callable[[bytes], bo
     """Store a checkpoint now.
 
     Raises:
-        CheckpointInvalid: it is not JSON or too large, or the phase stores none.
+        CheckpointInvalid: the checkpoint is not JSON or too large, or the phase stores no checkpoints.
         LeaseLost: the attempt has lost its lease.
     """
     if writer is None:

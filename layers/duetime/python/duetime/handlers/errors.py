@@ -1,10 +1,10 @@
-"""Errors that handlers raise, and errors raised to them."""
+"""Errors that handlers raise or receive."""
 
 from __future__ import annotations
 
 
 class Unretriable(Exception):
-    """Raise it to fail the task at once, when a retry would not help."""
+    """Raise this to fail the task at once, when a retry would not help."""
 
 
 class PayloadInvalid(Unretriable, ValueError):
@@ -25,7 +25,7 @@ class HandlerIncomplete(TypeError):
 class TaskTypeMissing(TypeError):
     """A handler was decorated without a task type.
 
-    The function's name is not used as the type: waiting tasks would lose their handler when it is renamed.
+    The function's name is not used as the type: renaming the function would leave waiting tasks without a handler.
     """
 
     def __init__(self, decorated: object) -> None:
@@ -34,14 +34,14 @@ class TaskTypeMissing(TypeError):
 
 
 class ClientMissing(RuntimeError):
-    """A handler uses `context.client`, and its test has not given one."""
+    """A handler uses `context.client` in a test that gave no client."""
 
     def __init__(self) -> None:
         super().__init__("this context has no client: create it with Context.for_test(client=...)")
 
 
 class OptionInvalid(TypeError, ValueError):
-    """An option that a handler gives its tasks is unknown or has a wrong value."""
+    """A default option in a handler's decorator is unknown or has a wrong value."""
 
     def __init__(self, task_type: str, reasons: str) -> None:
         super().__init__(f"@handler({task_type!r}): {reasons}")
@@ -60,7 +60,7 @@ class AttemptCancelled(Exception):
 
 
 class LeaseLost(Exception):
-    """Raised by `Context.step` and `Context.save_checkpoint`: another worker may have the task. Do not catch it."""
+    """Raised by `Context.step` and `Context.save_checkpoint`: another worker may have the task. Do not catch this."""
 
     def __init__(self) -> None:
         super().__init__("the attempt has lost its lease: another worker may have the task")

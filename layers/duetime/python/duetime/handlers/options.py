@@ -1,4 +1,4 @@
-"""Options that handlers give the tasks of their types: checked as those of creations are, and described for the API."""
+"""Default task options in handler decorators: checked like options in creations, and described for the API."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from duetime.handlers.task_handlers import Registered
 
 _IN_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"
-"""Set in functions, where the options were checked when the layers were built (Source: Lambda Developer Guide)."""
+"""Set in Lambda functions, whose options were checked when the layers were built (Source: Lambda Developer Guide)."""
 
 
 def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The given options as JSON; `None` stands for an option that is not given.
+    """The given options as JSON; `None` means that an option is not given.
 
     Raises:
         OptionInvalid: an option is unknown or has a wrong value.
@@ -25,7 +25,7 @@ def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, An
     options = {name: value for name, value in given.items() if value is not None}
     if not options or _IN_LAMBDA in os.environ:
         return options
-    # The models of the REST contract (pydantic), which functions that run handlers do not import.
+    # Imported late: functions that run handlers should not import the models of the REST contract (pydantic).
     from duetime.contract.http.request_errors import FieldsInvalid  # noqa: PLC0415 - see the line above
     from duetime.contract.task_types import defaults_of_value  # noqa: PLC0415 - see the line above
 
@@ -37,7 +37,7 @@ def checked_options(task_type: str, given: Mapping[str, Any]) -> Mapping[str, An
 
 
 def description(registered: Registered) -> dict[str, Any]:
-    """What the API knows about a handler, as JSON: the fields of `HandlerDescription`."""
+    """A handler's description for the API, as JSON with the fields of `HandlerDescription`."""
     from duetime_common.payload_models import schema_of  # noqa: PLC0415 - not in functions
 
     model = registered.payload_model

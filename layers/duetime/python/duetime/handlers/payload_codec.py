@@ -1,4 +1,4 @@
-"""Payloads and results of handlers: the codec of this process, and values as JSON."""
+"""Handler payloads and results: the codec of this process, and values as JSON."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 _CODECS: list[PayloadCodec] = []
-"""The codec that was set last; empty for none."""
+"""The latest codec; empty for none."""
 
 
 def use_codec(codec: PayloadCodec | None) -> None:
-    """Encrypt and decrypt all data that handlers get, store and return with a codec; `None` for no encryption.
+    """Encrypt and decrypt all data that handlers receive, store and return; `None` for no encryption.
 
-    These are payloads, results, results of steps, checkpoints, and messages of progress and errors with tracebacks.
-    Call it where the package of handlers is imported. Values that are not encrypted are passed on as they are.
+    This covers payloads, results, step results, checkpoints, progress messages, and error messages with tracebacks.
+    Call this function when the handler package is imported. Unencrypted values are passed on unchanged.
     """
     _CODECS[:] = [] if codec is None else [codec]
 
@@ -30,19 +30,19 @@ def present_codec() -> PayloadCodec | None:
 
 
 def readable(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A payload as a handler gets it.
+    """A payload as a handler receives it.
 
     Raises:
-        CodecMissing: It is encrypted, and there is no codec.
+        CodecMissing: The payload is encrypted, and there is no codec.
     """
     return decrypted(present_codec(), value)
 
 
 def encoded(value: object) -> bytes:
-    """Encode a value as JSON text in UTF-8; a dataclass or pydantic model becomes an object, as do bytes.
+    """Encode a value as JSON text in UTF-8; a dataclass, a pydantic model or bytes become an object.
 
     Raises:
-        ValueRefused: it is not stored.
+        ValueRefused: the value cannot be stored.
     """
     if isinstance(value, bytes):
         value = json_of_bytes(value)

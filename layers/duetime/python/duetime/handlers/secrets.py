@@ -1,4 +1,4 @@
-"""Secrets of handlers: read from AWS once, kept for some minutes, and read again after that."""
+"""Secrets for handlers: read from AWS, cached for some minutes, then read again."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 SECRET_LIFE_SECONDS = 300
-"""How long a process uses a secret before it reads it again."""
+"""How long a process caches a secret."""
 PARAMETER = "ssm:"
-"""Prefix of the source of a secret that is a parameter of Systems Manager."""
+"""Prefix of a secret's source if it is a Systems Manager parameter."""
 FOR_TESTS: dict[str, str] = {}
 """Values that a test sets, which take precedence."""
 
@@ -30,15 +30,15 @@ class SecretUnavailable(RuntimeError):
 def secret(name: str, *, fresh: bool = False) -> str:
     """The text of a secret in the setting `handlers_environment`.
 
-    It is read from AWS at the first call, and again after five minutes. The value is not logged.
+    The secret is read from AWS on the first call, and again after five minutes. Its value is not logged.
 
     Args:
-        name: its name in the settings.
-        fresh: read it again now, for example after the service has refused it because it was rotated.
+        name: name of the secret in the settings.
+        fresh: read the secret again now, for example after a service has rejected it because of a rotation.
 
     Raises:
-        SecretMissing: the settings do not have it.
-        SecretUnavailable: AWS did not return it.
+        SecretMissing: the settings do not contain the secret.
+        SecretUnavailable: AWS did not return the secret.
     """
     if name in FOR_TESTS:
         return FOR_TESTS[name]

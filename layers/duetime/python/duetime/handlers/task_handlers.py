@@ -28,7 +28,7 @@ R_co = TypeVar("R_co", covariant=True)
 PHASES = ("prepare", "run", "clean", "rollback")
 """Names of the methods that a handler class may have; `run` is required."""
 _SPARE_SECONDS = 0.5
-"""A coroutine is cancelled this long before the deadline, as a late handler ends its whole process."""
+"""A coroutine is cancelled this long before the deadline, because a late handler ends the whole process."""
 _REGISTERED = "_duetime_registered"
 """Attribute of a handler class with its latest registration."""
 
@@ -36,7 +36,7 @@ _REGISTERED = "_duetime_registered"
 class TaskHandler(Generic[P, R_co]):
     """A function registered for a task type; calling it calls the function.
 
-    Callers create tasks for it with `client.tasks.of(...)` of the client, which uses `task_type` and `encode`.
+    Callers create tasks for this handler with the client's `client.tasks.of(...)`, which uses `task_type` and `encode`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TaskHandler(Generic[P, R_co]):
         retry_rule: RetryRule = RETRY_ALL,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        # First, because it copies the attributes of a function that is such a handler itself.
+        # First, because this copies the attributes of a function that is itself a `TaskHandler`.
         update_wrapper(self, function)
         self.task_type = task_type
         self.function = function
@@ -63,7 +63,7 @@ class TaskHandler(Generic[P, R_co]):
         """A payload as JSON.
 
         Raises:
-            PayloadInvalid: It does not match the handler's payload class.
+            PayloadInvalid: The payload does not match the handler's payload class.
         """
         if self.payload_model is None:
             return payload
@@ -90,14 +90,14 @@ class BatchHandler(TaskHandler[P, Any]):
 
 @frozen
 class Registered:
-    """The handler of a task type, with a callable for each phase that it offers.
+    """The handler of a task type, with a callable for each phase that it implements.
 
     Attributes:
-        phases: callables by phase name; that of a batch handler takes its items.
+        phases: callables by phase name; a batch handler's callable takes a list of items.
         payload_model: class of the payload; `None` for plain JSON.
-        retry_rule: which of its exceptions are retried.
-        options: defaults of the options of its tasks, as JSON.
-        batch: which tasks share a call; `None` if each has its own.
+        retry_rule: which of the handler's exceptions are retried.
+        options: default options of the type's tasks, as JSON.
+        batch: which tasks share a call; `None` if each task has its own call.
     """
 
     phases: Mapping[str, Handler]
@@ -115,7 +115,7 @@ class Registered:
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
     ) -> Any:  # noqa: ANN401 - a handler's return value
-        """Call a phase, and wait for its end if it is a coroutine; a batch handler is called with one item.
+        """Call a phase, and await a coroutine; a batch handler is called with one item.
 
         Args:
             phase: Name of the phase.
@@ -126,7 +126,7 @@ class Registered:
 
         Raises:
             PayloadInvalid: The payload does not match the handler's payload class.
-            HandlerTimeout: It was cancelled.
+            HandlerTimeout: The coroutine was cancelled.
         """
         payload = self.decode(payload)
         if self.batch is None:
@@ -143,10 +143,10 @@ class Registered:
         seconds: float | None = None,
         new_event_loop: NewEventLoop | None = None,
     ) -> list[object]:
-        """Call a batch handler, and wait for its end if it is a coroutine.
+        """Call a batch handler, and await a coroutine.
 
         Args:
-            items: its items.
+            items: the tasks to handle.
             seconds: Timeout, after which a coroutine is cancelled; none by default.
             new_event_loop: Creates the event loop of a coroutine; asyncio's own by default.
 
@@ -154,15 +154,15 @@ class Registered:
             The result of each item, or the exception that its attempt failed with.
 
         Raises:
-            HandlerTimeout: It was cancelled.
+            HandlerTimeout: The coroutine was cancelled.
         """
         return batch_outcomes(items, _ended(self.phases["run"](items), seconds, new_event_loop))
 
     def decode(self, payload: object) -> Any:  # noqa: ANN401 - a value of the payload's class
-        """A payload's JSON as a value of the handler's payload class.
+        """A payload's JSON as an instance of the handler's payload class.
 
         Raises:
-            PayloadInvalid: It does not match.
+            PayloadInvalid: The payload does not match.
         """
         if self.payload_model is None:
             return payload
@@ -175,10 +175,10 @@ class Registered:
 
 
 def _ended(result: Any, seconds: float | None, new_event_loop: NewEventLoop | None) -> Any:  # noqa: ANN401 - a handler's return value
-    """The result of a function, or of its coroutine, which runs in an event loop of its own.
+    """The result of a function, or of its coroutine, which runs in its own event loop.
 
     Raises:
-        HandlerTimeout: it was cancelled because it did not end in time.
+        HandlerTimeout: the coroutine was cancelled because it did not end in time.
     """
     if not inspect.isawaitable(result):
         return result
@@ -209,7 +209,7 @@ def registered_as(
 ) -> Registered:
     """Turn a decorated function or class into a registered handler.
 
-    Options that are not given are those of an earlier registration of the same function or class.
+    Omitted options are taken from an earlier registration of the same function or class.
 
     Raises:
         HandlerIncomplete: a class has no method `run`.

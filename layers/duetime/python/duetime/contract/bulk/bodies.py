@@ -41,7 +41,7 @@ WRAPPED = 1
 
 
 def _as_filter(schema: dict[str, Any]) -> None:
-    """Writes omitted times as optional, not as nullable."""
+    """Makes times optional, not nullable."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
@@ -70,7 +70,7 @@ class Conditions(TaskConditions):
 class OpenTaskFilter(Conditions):
     """A filter for tasks that have not ended; a task must meet all conditions."""
 
-    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
+    state: Annotated[States, Field(description="Only tasks in this state, or in any of these states.")] = ()
 
     @property
     def task_filter(self) -> TaskFilter:
@@ -100,7 +100,8 @@ class EndedTaskFilter(FailedTaskFilter):
     """A filter for tasks that have ended; a task must meet all conditions."""
 
     state: Annotated[
-        States, Field(description="Only tasks in this final state, or in one of these; in any of them if left out.")
+        States,
+        Field(description="Only tasks in this final state, or in any of these; if left out, in any final state."),
     ] = ()
 
     @property
@@ -123,8 +124,8 @@ S = TypeVar("S", bound="FilterActionBody")
 class FilterActionBody(Body):
     """Selects the caller's tasks, and limits the pace."""
 
-    filter: Annotated[Conditions, Field(description="Which tasks; an empty filter needs `all: true`.")]
-    all: Annotated[bool, Field(description="Confirms that an empty filter is meant: it matches every task.")] = False
+    filter: Annotated[Conditions, Field(description="The tasks to act on; an empty filter needs `all: true`.")]
+    all: Annotated[bool, Field(description="Confirms an empty filter, which matches every task.")] = False
     order: Annotated[
         Literal["asc", "desc"], Field(description="By due time: earliest first (`asc`) or latest first (`desc`).")
     ] = "desc"
@@ -133,7 +134,7 @@ class FilterActionBody(Body):
         Field(
             ge=1,
             le=MAX_PAGE,
-            description="Process one piece of at most this many tasks and return a token; null for all tasks.",
+            description="Process only one page of at most this many tasks and return a token; null for all tasks.",
         ),
     ] = None
     per_second: Annotated[
@@ -141,19 +142,21 @@ class FilterActionBody(Body):
         Field(
             ge=MIN_BULK_PACE,
             le=MAX_BULK_PACE,
-            description="Maximum number of tasks a second; null for as fast as possible.",
+            description="Maximum number of tasks per second; null for as fast as possible.",
         ),
     ] = None
     reason: Reason = ""
-    dry_run: Annotated[bool, Field(description="Change nothing, only count the matching tasks.")] = False
+    dry_run: Annotated[bool, Field(description="Whether to only count the matching tasks, without changing any.")] = (
+        False
+    )
     next_token: Annotated[
         str | None, Field(description="`next_token` of the previous response; filter and order must be the same.")
     ] = None
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Token of a dry run with the same filter and action: excludes tasks that were created or ended "
-            "after the dry run. Null for all tasks that match the filter."
+            description="Token from a dry run with the same filter and action; excludes tasks that were created or "
+            "ended after the dry run. Null for all tasks that match the filter."
         ),
     ] = None
 
@@ -161,13 +164,15 @@ class FilterActionBody(Body):
 class OpenTasksActionBody(FilterActionBody):
     """Selects the caller's open tasks."""
 
-    filter: Annotated[OpenTaskFilter, Field(description="Which tasks; an empty filter needs `all: true`.")]
+    filter: Annotated[OpenTaskFilter, Field(description="The tasks to act on; an empty filter needs `all: true`.")]
 
 
 class BulkCancel(OpenTasksActionBody):
     """Cancels the tasks that match a filter."""
 
-    force: Annotated[bool, Field(description="Also ask running tasks to stop, which they do when they can.")] = False
+    force: Annotated[
+        bool, Field(description="Whether running tasks are also asked to stop, at their next opportunity.")
+    ] = False
 
 
 class BulkUpdate(OpenTasksActionBody):
@@ -179,13 +184,17 @@ class BulkUpdate(OpenTasksActionBody):
 class BulkRetry(FilterActionBody):
     """Retries the failed tasks that match a filter."""
 
-    filter: Annotated[FailedTaskFilter, Field(description="Which failed tasks; an empty filter needs `all: true`.")]
+    filter: Annotated[
+        FailedTaskFilter, Field(description="The failed tasks to retry; an empty filter needs `all: true`.")
+    ]
 
 
 class BulkDelete(FilterActionBody):
     """Deletes the ended tasks that match a filter."""
 
-    filter: Annotated[EndedTaskFilter, Field(description="Which ended tasks; an empty filter needs `all: true`.")]
+    filter: Annotated[
+        EndedTaskFilter, Field(description="The ended tasks to delete; an empty filter needs `all: true`.")
+    ]
 
 
 def read_filter_action(model: type[S], document: Document) -> S:
@@ -204,12 +213,12 @@ def request_of(body: FilterActionBody, scope: str, text: bytes, until: Millis | 
 
     Args:
         body: the request.
-        scope: of its token, as returned by `scope_of`.
+        scope: scope of the request's token, as returned by `scope_of`.
         text: the original body.
         until: exclude tasks that were created or ended later.
 
     Raises:
-        FieldsInvalid: its token belongs to another request, or its update contradicts itself.
+        FieldsInvalid: the token belongs to another request, or the update contradicts itself.
     """
     return _request_of(body, _after(body.next_token, scope), text, until)
 
@@ -261,7 +270,7 @@ _MODELS: Mapping[BulkKind, type[FilterActionBody]] = {
 
 
 def scope_of(body: FilterActionBody, owner: str) -> str:
-    """The scope of a token: an operation of this kind, owner, order and filter."""
+    """The scope of a token: kind of operation, owner, order and filter."""
     return repr((owner, type(body).__name__, body.order, body.filter.task_filter))
 
 
@@ -301,8 +310,8 @@ def confirmation_token(body: FilterActionBody, owner: str, deployment: str, unti
     """The token of a dry run at the given time.
 
     Args:
-        body: of the dry run.
-        owner: of the tasks.
+        body: body of the dry run.
+        owner: owner of the tasks.
         deployment: name of the deployment's table: a token is valid for only one deployment.
         until: time of the dry run.
     """
@@ -312,24 +321,24 @@ def confirmation_token(body: FilterActionBody, owner: str, deployment: str, unti
 def confirmed_until(body: FilterActionBody, owner: str, deployment: str, now: Millis) -> Millis | None:
     """The time of the dry run, after which tasks are excluded; `None` for no such limit.
 
-    A dry run starts with the present time. Its further pieces must have its token: otherwise they would count up to
-    different times.
+    A dry run starts with the current time. Its later pieces must send the same token, so that all pieces count up to
+    the same time.
 
     Raises:
-        FieldsInvalid: its token belongs to another deployment, owner, filter or action.
+        FieldsInvalid: the token belongs to another deployment, owner, filter or action.
     """
     if body.confirmation_token is None:
         return now if body.dry_run and body.next_token is None else None
     try:
         return int(page_tokens.text_after(body.confirmation_token, _scope(body, owner, deployment)))
     except (ParametersInvalid, ValueError):
-        # The check is not secret: anyone can compute it for any content.
+        # The token's check value is not secret: anyone can compute it for any content.
         reason = "does not belong to this deployment, filter and action: repeat the dry run"
         raise FieldsInvalid([Fault(CONFIRMATION, reason, FaultCode.CONFLICT)]) from None
 
 
 def _scope(body: FilterActionBody, owner: str, deployment: str) -> str:
-    """The confirmed content. Pace and order are not part of it."""
+    """The confirmed content, which excludes pace and order."""
     update = body.update.model_dump(mode="json", exclude_unset=True) if isinstance(body, BulkUpdate) else None
     wanted = body.filter.model_dump(mode="json")
     return json.dumps([CONFIRMATION, deployment, owner, kind_of(body), is_forced(body), wanted, update], sort_keys=True)

@@ -33,25 +33,29 @@ class BulkOperationResponse(TypedDict):
     kind: Annotated[
         BulkKind,
         Field(
-            description="What is done to each task. `pause` and `resume` act on schedules if there is no topology. "
-            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted one, `signal` wakes tasks "
-            "that wait for an event."
+            description="The action on each task. `pause` and `resume` act on schedules if `topology_id` is null. "
+            "`end` finishes the rest of a topology, `delete` deletes the nodes of a deleted topology, `signal` wakes "
+            "tasks that wait for an event."
         ),
     ]
     state: BulkState
     topology_id: Annotated[
-        str | None, Field(description="The topology whose nodes it concerns; null for an operation by filter.")
+        str | None, Field(description="The topology whose nodes are affected; null for an operation by filter.")
     ]
     created_at: Instant
     created_by: Annotated[
-        str | None, Field(description="The owner who requested it; null for `end`, which the system starts.")
+        str | None, Field(description="The owner who requested the operation; null for `end`, which the system starts.")
     ]
     finished_at: Instant | None
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
-    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
-    affected: Annotated[int, Field(description="How many of those were acted on.")]
-    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
-    reason: Annotated[str | None, Field(description="Why it was cancelled, if not by a request.")]
+    matched: Annotated[
+        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+    ]
+    affected: Annotated[int, Field(description="How many of the matched ones were acted on.")]
+    refused: Annotated[
+        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+    ]
+    reason: Annotated[str | None, Field(description="Why the operation was cancelled, if not by a request.")]
 
 
 class BulkOperationList(TypedDict):
@@ -84,21 +88,29 @@ class FilterActionResult(TypedDict):
     """The result of an action by filter."""
 
     examined: Annotated[int, Field(description="How many tasks or schedules were read.")]
-    matched: Annotated[int, Field(description="How many of those match and can still be acted on.")]
-    affected: Annotated[int, Field(description="How many of those were updated, cancelled, asked to stop, or retried.")]
-    refused: Annotated[Mapping[str, int], Field(description="How many could not be acted on, by problem code.")]
-    next_token: Annotated[str | None, Field(description="Continues where this request stopped; null at the end.")]
+    matched: Annotated[
+        int, Field(description="How many of the examined ones match the filter and can still be acted on.")
+    ]
+    affected: Annotated[
+        int, Field(description="How many of the matched ones were updated, cancelled, asked to stop, or retried.")
+    ]
+    refused: Annotated[
+        Mapping[str, int], Field(description="How many of the matched ones could not be acted on, by problem code.")
+    ]
+    next_token: Annotated[
+        str | None, Field(description="Token to continue where this request stopped; null at the end.")
+    ]
     confirmation_token: Annotated[
         str | None,
         Field(
-            description="Returned by a dry run: a request with it acts only on counted tasks, not on tasks that "
-            "were created later. Further pieces of the dry run need it, too. Null if nothing was counted."
+            description="Returned by a dry run. A request with this token acts only on counted tasks, not on tasks "
+            "that were created later. Later pieces of the dry run need the token, too. Null if nothing was counted."
         ),
     ]
 
 
 def filter_action_response(swept: FilterResult, scope: str, confirmation: str | None = None) -> FilterActionResult:
-    """The response for one piece, with the token of the next one, and for a dry run the confirmation token."""
+    """The response for one piece, with the token for the next piece, and the confirmation token for a dry run."""
     return response_of(
         FilterActionResult,
         swept,
@@ -122,12 +134,12 @@ def done_response(operation: BulkOperation) -> FilterActionResult:
 
 
 PIECES = (
-    "If all of it can be done within about a second, the response is 200 with the result. Otherwise it is 202, "
-    "and a bulk operation does the rest in the background; it survives crashes. Repeating the request with the same "
+    "If everything finishes within about a second, the response is 200 with the result. Otherwise the response is 202, "
+    "and a bulk operation does the rest in the background, even after crashes. Repeating the request with the same "
     f"idempotency key returns the same operation. With `limit` or `dry_run`, one piece of at most {MAX_EXAMINED} tasks "
-    "is processed or counted: repeat the request with the `next_token` of the response until that is null."
+    "is processed or counted: repeat the request with the response's `next_token` until `next_token` is null."
 )
-"""Describes how requests with a filter are processed."""
+"""How requests with a filter are processed."""
 _OPEN_TASKS = f"{PIECES} Repeating a piece does no harm. Tasks that have ended are skipped."
 
 
@@ -170,7 +182,7 @@ RETRY_MANY = filter_action(
     "retryTasksByFilter",
     "POST /v1/tasks/retry",
     "Retry all failed tasks that match a filter",
-    "Retries each like `retryTask`: from the first attempt, with the full retry policy. A task that fails again "
+    "Retries each task like `retryTask`: from the first attempt, with the full retry policy. A task that fails again "
     f"matches again when a piece is repeated. {PIECES}",
     bodies.BulkRetry,
 )
@@ -178,9 +190,9 @@ DELETE_MANY = filter_action(
     "deleteTasksByFilter",
     "POST /v1/tasks/delete",
     "Delete all ended tasks that match a filter",
-    "Deletes each like `deleteTask`, with payload, result and attempts, and with the nodes of a topology. This cannot "
-    "be undone. Tasks that cannot be deleted now are counted in `refused`: nodes of a topology, and tasks whose "
-    f"follow-ups are not done. {PIECES}",
+    "Deletes each task like `deleteTask`, with payload, result and attempts; topologies with their nodes. This cannot "
+    "be undone. Tasks that cannot be deleted now are counted in `refused`: topology nodes, and tasks whose "
+    f"follow-up work is not done. {PIECES}",
     bodies.BulkDelete,
 )
 LIST = Operation(
@@ -188,7 +200,7 @@ LIST = Operation(
     "GET /v1/bulk-operations",
     "List bulk operations",
     Returns(BulkOperationList, "The operations."),
-    description=f"The latest {MAX_BULK_PAGE}, newest first. An operation that has ended is kept for "
+    description=f"The latest {MAX_BULK_PAGE} operations, newest first. An ended operation is kept for "
     f"{BULK_RETENTION // DAY} days.",
 )
 READ = Operation(
@@ -196,17 +208,17 @@ READ = Operation(
     "GET /v1/bulk-operations/{operation_id}",
     "Get a bulk operation",
     Returns(BulkOperationResponse, "The operation."),
-    description="With its progress. Counts are exact unless the function that carries it out crashes: the tasks of "
-    "its current page may then be counted twice, or not at all.",
+    description="The operation with its progress. Counts are exact unless the function that runs the operation "
+    "crashes: the tasks of the current page may then be counted twice or not counted.",
 )
 CANCEL = Operation(
     "cancelBulkOperation",
     "POST /v1/bulk-operations/{operation_id}/cancel",
     "Cancel a bulk operation",
     Returns(BulkOperationResponse, "The cancelled operation."),
-    description="What it has done stays done, and some more tasks may still be changed for a few seconds. Repeating "
-    "the request changes nothing. An operation on the nodes of a topology cannot be cancelled: send the topology "
-    "another request, such as to resume, instead.",
+    description="Changes so far are kept, and some more tasks may be changed for a few seconds. Repeating the request "
+    "changes nothing. An operation on topology nodes cannot be cancelled: send the topology another request instead, "
+    "such as `resumeTopology`.",
     body=operations.EmptyRequest,
     errors=(for_bulk.BulkEnded, for_bulk.BulkOfTopology),
 )

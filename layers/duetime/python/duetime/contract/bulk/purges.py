@@ -1,4 +1,4 @@
-"""Purges over REST: their bodies, and the receipt."""
+"""Purges over REST: request bodies, responses and receipts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NESTING = 1
 class PurgeFilter(Conditions):
     """A filter for tasks in any state; a task must meet all conditions."""
 
-    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
+    state: Annotated[States, Field(description="Only tasks in this state, or in any of these states.")] = ()
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None
 
@@ -53,37 +53,39 @@ class PurgeFilter(Conditions):
 
 
 class PurgeCreate(Body):
-    """Selects what is purged: exactly one of `task_ids`, `filter` and `all`."""
+    """Selects what to purge: exactly one of `task_ids`, `filter` and `all`."""
 
     task_ids: Annotated[
         Sequence[str] | None,
         Field(
             min_length=1,
             max_length=MAX_BATCH,
-            description="These tasks.",
+            description="Ids of the tasks to purge.",
             examples=[["01M7XZ8CGJ0013P2ZBN3YDT3DX"]],
         ),
     ] = None
-    filter: Annotated[PurgeFilter | None, Field(description="All tasks that match; at least one condition.")] = None
+    filter: Annotated[
+        PurgeFilter | None, Field(description="Purges all matching tasks; needs at least one condition.")
+    ] = None
     all: Annotated[
         bool,
         Field(
-            description="Everything of the owner: all tasks, schedules, calendars, topology definitions, defaults of "
-            "types, and the switch that the owner has set."
+            description="Purges everything that the owner has: tasks, schedules, calendars, topology definitions, type "
+            "defaults, and the owner's switch."
         ),
     ] = False
     owner: Annotated[
         str | None,
         Field(
             pattern=f"^{OWNER_PATTERN}$",
-            description="Whose data; the caller's if null. Only operators can name another owner.",
+            description="Owner whose data is purged; null for the caller. Only operators can name another owner.",
         ),
     ] = None
     open_tasks: Annotated[
         Literal["refuse", "cancel"],
         Field(
-            description="What is done with tasks that have not ended: `refuse` leaves them, and counts them in "
-            "`refused`; `cancel` cancels them, asks running ones to stop, and waits for their end for up to a day."
+            description="How to treat tasks that have not ended: `refuse` leaves them and counts them in `refused`; "
+            "`cancel` cancels them, asks running tasks to stop, and waits up to a day for their end."
         ),
     ] = "refuse"
     per_second: Annotated[
@@ -91,7 +93,7 @@ class PurgeCreate(Body):
         Field(
             ge=MIN_BULK_PACE,
             le=MAX_BULK_PACE,
-            description="Maximum number of tasks a second; null for as fast as possible.",
+            description="Maximum number of tasks per second; null for as fast as possible.",
         ),
     ] = None
     reason: Reason = ""
@@ -103,24 +105,24 @@ class PurgeLeftover(TypedDict):
     kind: Annotated[
         LeftData,
         Field(
-            description="`records`: records of purged tasks with id, owner, type, state and times, but without data of "
-            "their users. `keys`: idempotency keys with a hash of the body, unique and ordered keys. `signals`: "
-            "signals with their payloads, and the keys of events. `names`: names of deleted schedules, calendars and "
-            "definitions. `stream`: records that had expired, and were not archived "
-            "yet: purge again after this time. `backups`: the table's backups for point-in-time recovery."
+            description="`records`: records of purged tasks with id, owner, type, state and times, but no user data. "
+            "`keys`: idempotency keys with a hash of the body, unique and ordered keys. `signals`: "
+            "signals with their payloads, and event keys. `names`: names of deleted schedules, calendars and "
+            "definitions. `stream`: expired records that were not archived yet: purge again after this time. "
+            "`backups`: the table's backups for point-in-time recovery."
         ),
     ]
-    until: Annotated[Instant, Field(description="When the last of it is removed.")]
+    until: Annotated[Instant, Field(description="When the last data of this kind is removed.")]
 
 
 class PurgeReceipt(TypedDict):
-    """The results of a purge, and the data that remain."""
+    """The results of a purge, and the data that is left."""
 
     owner: Annotated[str, Field(description="Whose data was purged.")]
     removed: Annotated[Mapping[Removed, int], Field(description="How much was removed, by kind.")]
     left: Annotated[
         Sequence[PurgeLeftover],
-        Field(description="The remaining data, with its expiry; empty until the purge has ended."),
+        Field(description="Data that is left, with its expiry; empty until the purge ends."),
     ]
 
 
@@ -134,7 +136,7 @@ def purge_response(operation: BulkOperation, retention: Millis, *, is_archived: 
     """The response for a purge.
 
     Args:
-        operation: its operation.
+        operation: the purge's bulk operation.
         retention: how long ended tasks are kept, in milliseconds.
         is_archived: whether the deployment has an archive.
     """
@@ -178,11 +180,11 @@ class PurgeBodies:
     """`duetime.ports.stores.PurgeRequestReader`."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
-        """The request in an accepted body, for the data of an owner."""
+        """The request in an accepted body, for an owner's data."""
         return purge_of(request_json.read(text.decode(), depth=MAX_JSON_DEPTH + NESTING), owner)
 
     def is_meant(self, request: PurgeRequest, line: str) -> bool:
-        """Whether a purge removes a line of the archive; an unreadable line stays."""
+        """Whether a purge removes a line from the archive; an unreadable line is kept."""
         if json.dumps(request.owner) not in line:
             # Most lines belong to other owners, and need not be parsed.
             return False
@@ -206,12 +208,12 @@ def _refused(field: str, reason: str, code: FaultCode) -> FieldsInvalid:
 CREATE = Operation(
     "createPurge",
     "POST /v1/purges",
-    "Purge tasks, or everything of an owner",
+    "Purge tasks, or everything that an owner has",
     Returns(PurgeResponse, "The purge.", {"Location": "Path of the purge."}, status=202),
-    description="Removes records, payloads, results, attempts, nodes of topologies, list entries, unique keys and rows "
-    "of the archive, which cannot be undone. A bulk operation of kind `purge` does it in the background; it survives "
-    "crashes, and repeating the request does no harm. Its receipt says what was removed, and what is left until when; "
-    f"it is kept for {PURGE_RETENTION // DAY} days.",
+    description="Removes records, payloads, results, attempts, topology nodes, list entries, unique keys and archive "
+    "rows. This cannot be undone. A bulk operation of kind `purge` runs in the background, even after crashes; "
+    "repeating the request does no harm. Its receipt lists what was removed, and what is left until when; the receipt "
+    f"is kept for {PURGE_RETENTION // DAY} days.",
     body=PurgeCreate,
     nesting=NESTING,
     errors=(errors.OperatorRequired,),
@@ -221,5 +223,5 @@ READ = Operation(
     "GET /v1/purges/{operation_id}",
     "Get a purge with its receipt",
     Returns(PurgeResponse, "The purge."),
-    description="Only for the owner who requested it. It can be cancelled like any bulk operation.",
+    description="Only for the owner who requested the purge. A purge can be cancelled like any bulk operation.",
 )

@@ -1,4 +1,4 @@
-"""Compression of bodies by gzip. Imported only when a body is compressed."""
+"""Gzip compression of bodies. Imported only when a body is compressed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from duetime.contract.http.request_errors import BodyTooLarge, BodyUnreadable, E
 
 _GZIP = 16 + zlib.MAX_WBITS
 _QUICK = 1
-"""Level 1 takes a third of the time of the default level 6, and pages of tasks become hardly larger."""
+"""Level 1 takes a third of the time of the default level 6, for hardly larger pages of tasks."""
 
 
 def unpack(data: bytes, encoding: str, limit: int) -> bytes:
@@ -17,10 +17,10 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
     Args:
         data: the compressed body.
         encoding: `Content-Encoding`: `gzip`, the only supported one, or `identity`.
-        limit: maximum decompressed size in bytes; no more is held in memory.
+        limit: maximum decompressed size in bytes, also in memory.
 
     Raises:
-        EncodingUnsupported: it is another encoding, or several.
+        EncodingUnsupported: another encoding, or several.
         BodyTooLarge: the decompressed body exceeds the limit.
         BodyUnreadable: the body is not valid gzip, or incomplete.
     """
@@ -34,7 +34,7 @@ def unpack(data: bytes, encoding: str, limit: int) -> bytes:
 
 
 def pack(data: bytes) -> bytes:
-    """Compresses bytes by gzip, optimized for speed."""
+    """Compresses bytes with gzip, optimized for speed."""
     packing = zlib.compressobj(_QUICK, zlib.DEFLATED, _GZIP)
     return packing.compress(data) + packing.flush()
 

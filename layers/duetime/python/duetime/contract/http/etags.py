@@ -1,8 +1,7 @@
 """Entity tags, quoted as in RFC 9110: a version of a record, or a version and a hash.
 
-A response composed of many records has no version of its own. Its tag consists of the version of its main record, and a
-hash of the response, so it changes whenever the response does. Requests that change only the main record use the
-version.
+A response composed of many records has no version. Its tag consists of the main record's version and a hash of the
+response, so the tag changes whenever the response changes. Requests that change only the main record use the version.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 from duetime.contract.http.request_errors import FaultCode, ParametersInvalid
 
 NO_VERSION = 0
-"""Represents a tag that no task has: versions start at 1."""
+"""Stands for a tag that matches no task: versions start at 1."""
 MAX_CONDITION_LENGTH = 1_024
 _MOST_DIGITS = 15
 _ENTITY_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
@@ -39,7 +38,7 @@ def content_etag(version: int, text: str) -> str:
 
 
 def version_wanted(if_match: str | None) -> int | None:
-    """The version in `If-Match`, also of a tag with a hash; `None` for any version.
+    """The version in `If-Match`, with or without a hash; `None` for any version.
 
     Raises:
         ParametersInvalid: the header is malformed, or has several tags.

@@ -1,7 +1,7 @@
 """Declarations of operations, and routing: `Allow`, the OpenAPI document and the docs follow from the declarations.
 
 The API does not know its path prefix: an API stage, a custom domain with a base path, the local stack or a proxy may
-add one. So prefixes of request paths are ignored, and references are relative.
+add one. Therefore prefixes of request paths are ignored, and references are relative.
 
 Modules that declare operations are imported when a request first needs them: requests for tasks should not wait for the
 models of schedules, graphs and bulk operations.
@@ -87,7 +87,7 @@ class Parameters(Body):
     repeatable: ClassVar[frozenset[str]] = frozenset()
 
     def contradictions(self) -> Sequence[Fault]:
-        """Faults of combinations of valid parameters."""
+        """Faults in combinations of valid parameters."""
         return ()
 
 
@@ -152,11 +152,11 @@ def reject_unless_json(declared: str, accepted: Sequence[str]) -> None:
     """Rejects a `Content-Type` that is not JSON in UTF-8.
 
     Args:
-        declared: the header.
+        declared: value of the header.
         accepted: media types that the operation accepts.
 
     Raises:
-        MediaTypeUnsupported: names the invalid part.
+        MediaTypeUnsupported: the type is not supported; the error names the invalid part.
     """
     media_type, *parameters = (part.strip() for part in declared.split(";"))
     if media_type.lower() not in (JSON, MERGE_PATCH) or media_type.lower() not in accepted:
@@ -193,45 +193,44 @@ class Header:
 
 OWNER = Header(
     "X-Duetime-Owner",
-    "The owner to act for: the caller itself (the default), or one that its token or the settings let it act for. An "
-    "administrator can read what any owner has. On a deployment without authentication (the local stack), any; by "
-    "default `local`.",
+    "The owner to act for: the caller (the default), or an owner that the token or the settings allow. An "
+    "administrator can read any owner's data. Without authentication (the local stack), any owner is allowed; the "
+    "default is `local`.",
     {"minLength": 1, "maxLength": MAX_OWNER_LENGTH},
 )
 KEY = Header(
     "Idempotency-Key",
-    "A request that repeats the key and the body returns what the first one created; the same key with another body "
-    "is refused.",
+    "A request that repeats the key and the body returns what the first request created; the same key with a different "
+    "body is rejected.",
     {"pattern": f"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$"},
 )
 KEY_LIFE = Header(
     "Idempotency-Key-Seconds",
-    f"For how many seconds the idempotency key is remembered: at most as long as the deployment keeps ended tasks of "
-    f"any type; by default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
+    f"How many seconds the idempotency key is remembered; at most as long as the deployment keeps ended tasks of any "
+    f"type; by default, {IDEMPOTENCY_KEY_LIFE // SECOND}.",
     {"pattern": "^[0-9]{1,9}$", "example": "604800"},
 )
 LEASE = Header(
     "X-Duetime-Lease",
-    "The lease under which a pull worker runs a task. What the request creates belongs to the owner of that task, "
-    "and has the task as its parent. Each task has its own idempotency keys. With this header, a worker that is not "
-    "the owner can only create tasks, batches and topologies.",
+    "The lease under which a pull worker runs a task. Tasks that the request creates belong to the leased task's "
+    "owner, and have the leased task as parent. Each leased task has its own idempotency keys. With this header, a "
+    "worker that is not the owner can only create tasks, batches and topologies.",
     {"maxLength": MAX_LEASE_TOKEN_LENGTH},
 )
 TRACEPARENT = Header(
     "traceparent",
-    "The trace of the request, by W3C Trace Context: the task keeps it as its creation context and hands it on to its "
-    "handler or target, to its callback and to the nodes of a topology; a schedule hands it on to its runs. One that "
-    "is not well-formed is ignored.",
+    "W3C trace context of the request. The task keeps it as creation context and passes it to its handler or target, "
+    "its callback and the nodes of a topology; a schedule passes it to its runs. A malformed value is ignored.",
     {"example": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"},
 )
 IF_MATCH = Header(
     "If-Match",
-    "Only if the resource still has this ETag; without the header, or with `*`, whatever its version.",
+    "Apply the request only if the resource still has this ETag; without the header, or with `*`, for any version.",
     {"pattern": IF_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
 )
 IF_NONE_MATCH = Header(
     "If-None-Match",
-    "ETags of the caller's copies, separated by commas: if the resource still has one of them, the response is 304.",
+    "Comma-separated ETags of the caller's copies: if the resource still has one of these ETags, the response is 304.",
     {"pattern": IF_NONE_MATCH_PATTERN, "maxLength": MAX_CONDITION_LENGTH, "example": '"3"'},
 )
 
@@ -245,7 +244,7 @@ ON_CONFLICT = "Duetime-On-Conflict"
 """Response header: the task in the response holds the unique key of the task that was to be created."""
 
 CONDITIONS = (IF_MATCH.name, IF_NONE_MATCH.name, "If-Unmodified-Since", KEY.name, KEY_LIFE.name)
-"""Headers that decide whether a request takes effect: operations that change something never ignore them."""
+"""Headers that decide whether a request takes effect: operations with side effects never ignore them."""
 
 _ALWAYS = (request_errors.ParametersInvalid,)
 _OF_A_CALLER = (
@@ -289,8 +288,8 @@ class Returns:
     """One successful response of an operation.
 
     Attributes:
-        model: of the response's body; `dict` for any object, `None` for no body.
-        headers: of the response, each with its description.
+        model: model of the response body; `dict` for any object, `None` for no body.
+        headers: descriptions of the response headers, by name.
     """
 
     model: type | None
@@ -300,7 +299,7 @@ class Returns:
 
     def found(self, description: str) -> Returns:
         """The same response with status 200 and another description, for something that already existed."""
-        headers = {**self.headers, ON_CONFLICT: "What was done with the task that holds the key: `keep` or `replace`."}
+        headers = {**self.headers, ON_CONFLICT: "What happened to the task that holds the key: `keep` or `replace`."}
         return replace(self, status=200, description=description, headers=headers)
 
     def but(self, description: str) -> Returns:
@@ -324,20 +323,20 @@ class Operation(Generic[Q]):
         id: name in generated clients.
         route: method and path.
         returns: successful response.
-        accepted: response with status 202, if there is one.
+        accepted: response with status 202, if any.
         kept: response with status 200 if another task holds the unique key of the task to be created.
         query: model of the query parameters; `None` for no parameters.
         body: model of the request's body; `EmptyRequest` for an optional empty body.
         body_types: accepted media types besides JSON.
         nesting: levels that the body adds around a task.
         headers: request headers, besides the owner's, and `If-None-Match` on a GET.
-        errors: possible errors, besides those implied by its body, its path and its caller.
-        has_open_path: whether the last path parameter may contain slashes: the gateway passes paths on decoded.
+        errors: possible errors besides those that body, path and caller imply.
+        has_open_path: whether the last path parameter may contain slashes, because the gateway decodes paths.
         is_public: whether unauthenticated callers are accepted.
-        is_question: whether it is safe although its method is not GET.
-        role: the role that it needs; `None` for a reader if it is safe, else a writer.
+        is_question: whether the operation is safe although its method is not GET.
+        role: the required role; `None` means reader for a safe operation, otherwise writer.
         deprecated: the day from which another operation, named in the description, should be used.
-        sunset: the day of its removal.
+        sunset: the day on which the operation is removed.
     """
 
     id: str
@@ -362,22 +361,22 @@ class Operation(Generic[Q]):
 
     @property
     def method(self) -> str:
-        """Its HTTP method."""
+        """The HTTP method."""
         return self.route.partition(" ")[0]
 
     @property
     def path(self) -> str:
-        """Its path, with parameters in braces."""
+        """The path, with parameters in braces."""
         return self.route.partition(" ")[2]
 
     @property
     def is_safe(self) -> bool:
-        """Whether it changes nothing."""
+        """Whether the operation changes nothing."""
         return self.method == "GET" or self.is_question
 
     @property
     def needs(self) -> Role:
-        """The role that a caller needs for it."""
+        """The role that a caller needs."""
         return self.role or (Role.READER if self.is_safe else Role.WRITER)
 
     @property
@@ -387,7 +386,7 @@ class Operation(Generic[Q]):
 
     @property
     def successes(self) -> tuple[Returns, ...]:
-        """All successful responses, including headers common to all."""
+        """All successful responses, with the headers that all operations share."""
         declared = (each for each in (self.returns, self.accepted, self.kept) if each is not None)
         return tuple(replace(each, headers={**each.headers, **self._derived(each)}) for each in declared)
 
@@ -397,9 +396,13 @@ class Operation(Generic[Q]):
         return {
             **({"Location": f"{where}, relative to the URL of the request (RFC 9110, 10.2.2)."} if where else {}),
             **({"ETag": "A hash of the response."} if is_tagged else {}),
-            "Request-Id": "Id of this request, as in the gateway's access log.",
+            "Request-Id": "Id of this request, also in the gateway's access log.",
             **({"Retry-After": "Seconds to wait before the next request."} if success.status == ACCEPTED else {}),
-            **({REPLAYED: "`true` if an earlier request with the same key did this."} if KEY in self.headers else {}),
+            **(
+                {REPLAYED: "`true` if an earlier request with the same key got this response."}
+                if KEY in self.headers
+                else {}
+            ),
         }
 
     @property
@@ -415,7 +418,7 @@ class Operation(Generic[Q]):
             *_ALWAYS,
             *(() if self.is_public else _OF_A_CALLER),
             *((errors.OperatorRequired,) if self.needs is Role.OPERATOR else ()),
-            # An operation without a body rejects one, so that no content is silently ignored.
+            # An operation without a body rejects any body, so that no content is silently ignored.
             *(() if self.body is None and self.method == "GET" else _OF_A_BODY),
             *(error for part, found in _NOT_FOUND.items() if part in self.path for error in found),
             *self.errors,
@@ -432,7 +435,7 @@ class Operation(Generic[Q]):
         return found
 
     def url(self, **parameters: object) -> str:
-        """Its path with parameters replaced by values."""
+        """The path with values in place of parameters."""
         return self.path.format(**parameters)
 
 
@@ -441,7 +444,7 @@ def _beginning(day: date) -> datetime:
 
 
 CONTRACT_VERSION = "1.0.0"
-"""Independent of the version of the package, which may change while the contract does not."""
+"""Independent of the package version, which may change without a change of the contract."""
 TASKS = "duetime.contract.tasks.operations"
 _BULK = "duetime.contract.bulk.operations"
 _EXPLANATIONS = "duetime.contract.explanations"
@@ -482,7 +485,7 @@ DECLARED_IN: Mapping[str, Sequence[str]] = {
     "openapi.json": (_HEALTH,),
 }
 """The modules that declare the operations whose paths start with `/v1/` and this part. Modules in frequent use come
-first, but fixed paths come before patterns that match them too."""
+first, but fixed paths come before patterns that also match them."""
 _VERSION = "v1"
 _ALLOW_ORDER = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -498,9 +501,10 @@ def subject_of(path: str) -> str:
 
 
 def path_within(path: str) -> str:
-    """The part of a request's path from the API's version on.
+    """The part of a request's path that starts with the API's version.
 
-    An API stage and the base path of a custom domain precede it (Source: API Gateway Developer Guide, "Create AWS
+    An API stage and a custom domain's base path may come before that part (Source: API Gateway Developer Guide, "
+        ""Create AWS
     Lambda proxy integrations for HTTP APIs").
     """
     parts = path.split("/")
@@ -549,7 +553,7 @@ def methods_at(path: str) -> Sequence[str]:
     Raises:
         PathNotFound: the path does not exist.
     """
-    # Fixed paths take precedence over patterns that match them too.
+    # Fixed paths take precedence over patterns that also match them.
     found = sorted(_matches(path), key=lambda match: len(match[2]))
     if not found:
         raise PathNotFound
@@ -557,7 +561,7 @@ def methods_at(path: str) -> Sequence[str]:
 
 
 def _is_fixed_where(one: str, other: str) -> bool:
-    """Whether a pattern has a fixed part where another first has a parameter: fixed parts are not taken for names."""
+    """Whether a pattern has a fixed part where another has its first parameter: fixed parts take precedence."""
     places = zip(one.split("/"), other.split("/"), strict=False)
     differing = next(
         ((mine, others) for mine, others in places if mine.startswith("{") != others.startswith("{")), None
@@ -567,7 +571,7 @@ def _is_fixed_where(one: str, other: str) -> bool:
 
 @cache
 def _by_path(module: str) -> Mapping[str, Mapping[str, Operation[Any]]]:
-    """The operations of each path by method; fixed paths come before patterns that match them too."""
+    """The operations for each path, by method; fixed paths come before patterns that also match them."""
     found: dict[str, dict[str, Operation[Any]]] = {}
     for operation in sorted(operations_of(module), key=lambda one: "{" in one.path):
         found.setdefault(operation.path, {})[operation.method] = operation
@@ -578,8 +582,7 @@ def _matches(path: str) -> Iterator[tuple[str, Mapping[str, Operation[Any]], Map
     for module in DECLARED_IN.get(subject_of(path), ()):
         for pattern, operations in _by_path(module).items():
             wanted = pattern.split("/")
-            # A trailing slash is accepted, except in a name that may contain slashes, where it could be part of the
-            # name.
+            # A trailing slash is accepted, except after a name that may contain slashes.
             is_open = any(each.has_open_path for each in operations.values())
             parts = path.split("/", len(wanted) - 1) if is_open else path.removesuffix("/").split("/")
             parameters = _parameters(wanted, parts)

@@ -1,4 +1,4 @@
-"""Problems of RFC 9457 for all errors, and the table of their codes."""
+"""RFC 9457 problems for all errors, and the table of their codes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class ProblemFault(TypedDict):
-    """A field, query parameter or header that cannot be accepted."""
+    """An invalid field, query parameter or header."""
 
     field: str
     reason: str
@@ -29,7 +29,7 @@ class ProblemFault(TypedDict):
 
 
 class Problem(TypedDict):
-    """Problem details (RFC 9457). `code` is stable, for programs; `instance` identifies the request, as in the logs."""
+    """Problem details (RFC 9457). `code` is stable, for programs; `instance` is the request's id, also in the logs."""
 
     type: str
     title: str
@@ -42,7 +42,7 @@ class Problem(TypedDict):
 
 
 def problem_of(error: Exception, instance: str) -> Problem:
-    """Converts an error to a problem. An unexpected error reveals nothing about the implementation.
+    """Converts an error to a problem. An unexpected error reveals no implementation details.
 
     Args:
         error: the error.
@@ -87,7 +87,7 @@ def faults_of(error: Exception) -> tuple[Fault, ...]:
 
 
 def _detail(error: Exception, kind: Kind) -> str:
-    # The message of an unavailable service is only logged, because it may name internal services.
+    # The message about an unavailable service is only logged, because it may name internal services.
     return str(error) if isinstance(error, errors.RequestError) else kind.title
 
 
@@ -166,7 +166,7 @@ class ProblemCode(StrEnum):
 
 @frozen
 class Kind:
-    """Common properties of all problems with one code."""
+    """Properties that all problems with the same code share."""
 
     status: HTTPStatus
     code: ProblemCode
@@ -333,7 +333,7 @@ KINDS: Mapping[type[Exception], Kind] = {
 
 
 def code_of(name: str) -> str:
-    """The code of an error class by its name, as counted in a stored bulk operation."""
+    """The code for an error class by its name, which stored bulk operations use to count errors."""
     named = {error.__name__: kind.code for error, kind in KINDS.items()}
     return named.get(name, "refused")
 
@@ -344,5 +344,5 @@ def kind_of(error: Exception) -> Kind:
 
 
 def rest_kinds() -> Mapping[type[Exception], Kind]:
-    """The problems of REST requests, by error; some others occur only over a WebSocket connection."""
+    """The problems of REST requests, by error, without those that only WebSocket connections have."""
     return {error: kind for error, kind in KINDS.items() if error is not errors.SubscriptionsFull}

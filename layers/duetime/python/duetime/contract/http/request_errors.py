@@ -1,4 +1,4 @@
-"""Errors of requests that are rejected before they reach a service."""
+"""Errors for requests that are rejected before they reach a service."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MOST_FAULTS = 20
-"""Maximum number of faults in a problem: longer lists would not help."""
+"""Maximum number of faults in a problem; longer lists would not help."""
 
 
 @frozen
 class Fault:
-    """A field of a request and the reason of its rejection. `body` represents the whole body."""
+    """A request field and the reason for its rejection. The field `body` stands for the whole body."""
 
     field: str
     reason: str

@@ -1,4 +1,4 @@
-"""JSON of requests: reading it, paths in it such as `tasks[7].payload.x`, and merge patches (RFC 7396)."""
+"""Request JSON: parsing, paths such as `tasks[7].payload.x`, and merge patches (RFC 7396)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def path_of(parts: Iterable[str | int]) -> str:
 
 
 def shown(key: str) -> str:
-    """A client's key in printable form, truncated if it is long, and visible if it is empty."""
+    """A client's key in printable form: truncated if long, and `""` if empty."""
     cut = key[:_LONGEST_KEY]
     printable = cut if cut.isprintable() else cut.encode("unicode_escape").decode("ascii")
     return f"{printable}…" if len(key) > _LONGEST_KEY else printable or '""'
@@ -71,11 +71,11 @@ _BODY = "body"
 def merged(before: Mapping[str, Any], patch: Mapping[str, Any], opaque: Sequence[str] = ()) -> dict[str, Any]:
     """Applies a merge patch to an object: null removes a field, objects are merged, other values replace.
 
-    An object with a `kind` is replaced by one of another kind, because the two have no fields in common. The `body` of
-    such an object can be any JSON, and is replaced as a whole.
+    An object with a `kind` is replaced as a whole if the kind changes, because kinds have no fields in common. The
+    `body` of such an object can be any JSON, and is always replaced as a whole.
 
     Args:
-        before: the present object.
+        before: the current object.
         patch: the changes.
         opaque: fields whose values are replaced as a whole, including null.
     """
@@ -98,7 +98,7 @@ _GZIP = b"\x1f\x8b"
 _GZIP_REPLACED = "\x1f\ufffd"
 """Start of a gzip body that was decoded as UTF-8."""
 _REPLACEMENT = "\ufffd"
-"""The replacement for bytes that are not valid characters."""
+"""Replaces bytes that are not valid characters."""
 _PACKED = "is compressed with gzip: set 'Content-Encoding: gzip'"
 _PACKED_AS_TEXT = "is compressed, but the gateway passed it on as text: send a compressed body without 'Content-Type'"
 _UTF_16 = "is UTF-16 or UTF-32: send UTF-8"
@@ -110,7 +110,7 @@ _SHAPE = bytes.maketrans(b"123456789.E", b"0000000000e")
 _TOO_LONG = b"0" * (MAX_NUMBER_DIGITS + 1)
 """The shape of a number with too many digits."""
 _EXPONENT = b"0e000"
-"""The shape of an exponent with three digits; with fewer, no number is out of range."""
+"""The shape of an exponent with three digits; numbers with shorter exponents are never out of range."""
 _COLON = "\\u003"
 """The start of an escaped colon (U+003A)."""
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
@@ -126,7 +126,7 @@ class Document:
     Attributes:
         value: the parsed JSON.
         marked: whether any value may be invalid; `faults_in` returns the paths.
-        depth: an upper bound of its nesting.
+        depth: an upper bound on the nesting depth.
     """
 
     value: object
@@ -138,9 +138,9 @@ def read(body: str | None, *, is_base64: bool = False, depth: int = MAX_JSON_DEP
     """Parses a body.
 
     Raises:
-        BodyTooLarge: it exceeds the maximum size.
-        BodyUnreadable: it is not JSON in UTF-8.
-        FieldsInvalid: it is nested too deeply.
+        BodyTooLarge: the body exceeds the maximum size.
+        BodyUnreadable: the body is not JSON in UTF-8.
+        FieldsInvalid: the body is nested too deeply.
     """
     return document_of(text_of(body or "", is_base64=is_base64), depth)
 
@@ -149,8 +149,8 @@ def document_of(text: str, depth: int = MAX_JSON_DEPTH) -> Document:
     """Parses the text of a body.
 
     Raises:
-        BodyUnreadable: it is not JSON.
-        FieldsInvalid: it is nested too deeply.
+        BodyUnreadable: the text is not JSON.
+        FieldsInvalid: the text is nested too deeply.
     """
     try:
         # It rejects NaN, infinity and lone surrogates; a raw surrogate is a TypeError.
@@ -175,16 +175,16 @@ def _examined(text: str, depth: int) -> Document:
 
 
 def _is_exact(text: str, value: object) -> bool:
-    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changes, and nothing redacted."""
+    """Whether a parsed text certainly has no repeated keys, no numbers that parsing changes, and no redacted values."""
     shape = text.encode().translate(_SHAPE, b"+-")
     if _TOO_LONG in shape or _EXPONENT in shape or _REDACTED in text or _COLON in text:
         return False
-    # Each key has a colon, and colons within strings are kept: fewer are left only if keys were repeated.
+    # Each key has a colon, and colons in strings are kept: the value has fewer colons only if keys were repeated.
     return text.count(":") == to_json(value).count(b":")
 
 
 def _may_have_surrogates(text: str) -> bool:
-    """Whether a text may contain surrogates; starts with a fast check."""
+    """Whether a text may contain surrogates; the fast check comes first."""
     if "\\u" in text and _SURROGATE_ESCAPE.search(text):
         return True
     return not text.isascii() and SURROGATE.search(text) is not None
@@ -200,17 +200,17 @@ def text_of(body: str, *, is_base64: bool = False, encoding: str = "", length: s
     """The text of a body, which may be invalid JSON.
 
     Args:
-        body: as passed on by the gateway.
-        is_base64: whether the gateway has encoded it.
-        encoding: its `Content-Encoding`, if there is one.
-        length: its `Content-Length`, if known.
+        body: the body from the gateway.
+        is_base64: whether the gateway has encoded the body.
+        encoding: the `Content-Encoding`, if any.
+        length: the `Content-Length`, if known.
 
     Raises:
-        BodyTooLarge: it exceeds the maximum size, compressed or decompressed.
-        BodyUnreadable: it is not valid base64, UTF-8 or gzip.
-        EncodingUnsupported: its encoding is not gzip.
+        BodyTooLarge: the body exceeds the maximum size, compressed or decompressed.
+        BodyUnreadable: the body is not valid base64, UTF-8 or gzip.
+        EncodingUnsupported: the encoding is not gzip.
     """
-    # Base64 has four characters for three bytes: too long a text is rejected before it is decoded.
+    # Base64 has four characters for three bytes: a text that is too long is rejected before decoding.
     if len(body) > (MAX_BODY_BYTES * 4 // 3 + 4 if is_base64 else MAX_BODY_BYTES):
         raise BodyTooLarge(MAX_BODY_BYTES)
     if is_base64:
@@ -250,7 +250,7 @@ def _decoded(body: str, encoding: str) -> str:
 
 
 def _unlike_utf_8(data: bytes) -> str | None:
-    """The likely format of bytes that are not UTF-8, if it is recognized."""
+    """The likely format of bytes that are not UTF-8; `None` if unrecognized."""
     if data.startswith(_GZIP):
         return _PACKED
     return _UTF_16 if data.startswith((b"\xff\xfe", b"\xfe\xff")) else None
@@ -268,7 +268,7 @@ def _not_json(text: str) -> str | None:
 def _bracket_depth(text: str, limit: int) -> float:
     """The nesting depth of a text; infinite above a limit, or if strings contain brackets.
 
-    Takes a tenth of the time of tokenizing the text.
+    Takes a tenth of the time that tokenizing the text takes.
     """
     data = text.encode("utf-8", "surrogatepass")
     if b"\\" in data:
@@ -284,10 +284,10 @@ def _bracket_depth(text: str, limit: int) -> float:
 
 
 def _depth(text: str, limit: int) -> float:
-    """An upper bound of the nesting depth of a text, at most the limit.
+    """An upper bound on the nesting depth of a text, at most the limit.
 
     Raises:
-        FieldsInvalid: it is nested more deeply.
+        FieldsInvalid: the text is nested more deeply.
     """
     if (brackets := text.count("[") + text.count("{")) <= limit:
         return brackets
@@ -355,7 +355,7 @@ class Reader:
                 f"is not JSON: {error.msg.lower().removesuffix(' at')} at line {error.lineno}, column {error.colno}"
             ) from None
         except RecursionError:
-            # The depth was checked before; if the stack is still too small, the response must not be a 500.
+            # The depth was checked before; if the stack is still too small, the response should not be a 500.
             _reject_unparsable()
 
     def _integer(self, text: str) -> object:
@@ -390,7 +390,7 @@ def _reject_unparsable() -> NoReturn:
 
 
 def faults_in(value: object, path: str = "") -> tuple[Fault, ...]:
-    """The first invalid values in a document, or in a part of it at a path."""
+    """The first invalid values in a document, or in the part at a path."""
     return tuple(islice(_faults(value, path), MOST_FAULTS))
 
 
@@ -412,5 +412,5 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
 
 
 def compact(value: object) -> bytes:
-    """Encodes JSON in UTF-8 without spaces; the value comes from a document, so it has limited depth and no NaN."""
+    """Encodes JSON in UTF-8 without spaces. The value, from a document, has limited depth and no NaN."""
     return to_json(value)

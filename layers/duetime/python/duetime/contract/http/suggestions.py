@@ -1,4 +1,4 @@
-"""Suggestions for unknown names. Imported only when a request has one."""
+"""Suggestions for unknown names. Imported only when a request has an unknown name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def suggestion(name: str, known: Collection[str]) -> str | None:
 
 
 def _usual(name: str, known: Collection[str]) -> str | None:
-    """The known name for another spelling, or for a name used in other systems."""
+    """The known name for a different spelling, or for a name from another system."""
     if len(name) > _LONGEST:
         return None
     if (plain := plain_name(name)) in known:

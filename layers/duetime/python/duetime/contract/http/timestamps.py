@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pydantic import ValidationInfo
 
 RANGE_REVERSED = "range_reversed"
-"""Error type in pydantic for a range of time whose end is not after its start."""
+"""Pydantic error type for a time range whose end is not after its start."""
 _LONGEST = 64
 _RFC_3339 = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})[Tt](?P<minute>[0-9]{2}:[0-9]{2}):(?P<second>[0-9]{2})"
     r"(?:\.(?P<fraction>[0-9]+))?(?P<offset>[Zz]|[+-][0-9]{2}:[0-9]{2})?"
 )
-# The common forms: without leap seconds, and not finer than Python's own type.
+# The common forms: without leap seconds, and with at most the precision of Python's type.
 _USUAL = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]([.][0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})")
 _FIRST_INSTANT = from_datetime(datetime.min.replace(tzinfo=UTC))
 _DATE, _TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
@@ -45,7 +45,7 @@ def instant_of(text: object) -> Millis:
     """Parses an instant; rounds up to the millisecond, so that nothing runs early.
 
     Raises:
-        ValueError: it is not RFC 3339 with an offset, or does not exist; gives the reason.
+        ValueError: the text is not RFC 3339 with an offset, or the time does not exist; the message has the reason.
     """
     if isinstance(text, str) and _USUAL.fullmatch(text):
         return _representable(_existing(text))
@@ -64,10 +64,10 @@ def instant_of(text: object) -> Millis:
 
 
 def ends_after(start: str) -> AfterValidator:
-    """Rejects a range of time whose end is not after its start, because it contains no instant.
+    """Rejects a time range whose end is not after its start, because such a range is empty.
 
     Args:
-        start: field with the start of the range; the model declares it before the end.
+        start: field with the start of the range, which the model declares before the end.
     """
 
     def check(end: Millis | None, info: ValidationInfo) -> Millis | None:

@@ -1,7 +1,7 @@
-"""Validates bodies by models, and converts pydantic's errors to faults with our paths and words.
+"""Validates bodies against models, and converts pydantic's errors to faults with our paths and wording.
 
-A model may list names that it knows but rejects: `READ_ONLY` for fields of responses only, and `FIXED` for fields that
-cannot change after creation. Both are class variables, sets of names.
+A model may list known names that it rejects, as sets in class variables: `READ_ONLY` for fields that only responses
+have, and `FIXED` for fields that cannot change after creation.
 """
 
 from __future__ import annotations
@@ -95,16 +95,16 @@ _CODES = {
 }
 _SUBJECT = re.compile(r"^(Input|String|Dictionary|List|Value error,|Value) | after validation")
 _MOST_EXACT = 2**53
-"""Up to this number, a floating-point number is exactly the whole number in the text."""
+"""Up to this number, floating-point numbers represent whole numbers exactly."""
 
 
 def validated(model: type[M], value: object, place: Place = ()) -> M:
-    """Validates parsed JSON by a model.
+    """Validates parsed JSON against a model.
 
     Args:
         model: the expected model.
         value: the parsed JSON.
-        place: the path in the request's body, as steps.
+        place: path of the value in the request's body, as steps.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -113,7 +113,7 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
         # `model_validate` would only add checks of its own arguments.
         return model.__pydantic_validator__.validate_python(value)  # type: ignore[no-any-return]
     except ValidationError as error:
-        # Responses contain no URLs of pydantic's documentation; of the input, only its type is shown.
+        # Responses contain no URLs of pydantic's documentation, and only the type of the input.
         found = error.errors(include_url=False)
     whole = [each["loc"] for each in found if each["type"] == "int_type" and _is_whole(each["input"])]
     if whole:
@@ -124,7 +124,7 @@ def validated(model: type[M], value: object, place: Place = ()) -> M:
 
 
 def read_body(model: type[M], document: Document) -> M:
-    """Validates a body by its model.
+    """Validates a body against its model.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -138,7 +138,7 @@ def _is_whole(value: object) -> bool:
 
 
 def _with_integer(value: Any, location: Sequence[str | int]) -> Any:  # noqa: ANN401 - any JSON
-    """A copy with an integer in place of a number: in JSON Schema, 30.0 equals 30."""
+    """A copy with an integer instead of a whole float: in JSON Schema, 30.0 equals 30."""
     if not location:
         return int(value) if isinstance(value, float) else value
     step, *rest = location
@@ -177,7 +177,7 @@ def _type_of(value: object) -> str:
 
 
 def _steps(location: Place) -> Iterable[str | int]:
-    """The steps of a path from the view of a client: pydantic adds the kind of a union, and marks a key."""
+    """The steps of a path as clients see it: without the union kinds and key marks that pydantic adds."""
     for index, step in enumerate(location):
         is_kind = index > 0 and location[index - 1] == "target" and step in _TARGET_KINDS
         if step != "[key]" and not is_kind:
@@ -185,7 +185,7 @@ def _steps(location: Place) -> Iterable[str | int]:
 
 
 def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
-    """The fault of a name that the models in its place do not accept."""
+    """The fault for a name that none of the possible models accepts."""
     if any(name in getattr(each, "READ_ONLY", ()) for each in models):
         return Fault(field, "is read-only: leave it out", FaultCode.READ_ONLY)
     if any(name in getattr(each, "FIXED", ()) for each in models):
@@ -198,7 +198,7 @@ def _unknown(models: Sequence[type[BaseModel]], name: str, field: str) -> Fault:
 
 
 def _models_at(model: type[BaseModel], location: Place) -> list[type[BaseModel]]:
-    """The possible models of the object in a place; for a target, the model of its kind."""
+    """The possible models of the object at a location; for a target, the model of its kind."""
     models = [model]
     for step in location:
         fields = [each.model_fields[step] for each in models if isinstance(step, str) and step in each.model_fields]
@@ -288,10 +288,10 @@ def words_of(pattern: str) -> str | None:
 
 
 def matching_parameter(text: str, pattern: str, name: str = "name") -> str:
-    """Checks a parameter of a path by its pattern.
+    """Checks a path parameter against its pattern.
 
     Raises:
-        ParametersInvalid: it does not match.
+        ParametersInvalid: the parameter does not match.
     """
     if re.fullmatch(pattern, text) is None:
         raise ParametersInvalid.of(name, words_of(pattern) or "is not valid", FaultCode.PATTERN)

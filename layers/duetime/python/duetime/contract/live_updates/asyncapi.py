@@ -1,4 +1,4 @@
-"""The AsyncAPI document of the WebSocket, generated from the models of its messages."""
+"""The AsyncAPI document for the WebSocket, generated from the message models."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def document() -> Schema:
         "info": {
             "title": "duetime live updates",
             "version": CONTRACT_VERSION,
-            "description": "Changes of tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
-            "returns the URL and a ticket, which opens one connection. Later versions may add kinds of messages and "
-            "fields: ignore those that you do not know.",
+            "description": "Changes to tasks and schedules as they happen. `POST /v1/watch-tickets` of the REST API "
+            "returns the URL and a ticket, which opens one connection. Later versions may add message kinds and "
+            "fields: ignore unknown ones.",
             "license": {"name": "Apache-2.0"},
         },
         "servers": {
@@ -56,8 +56,8 @@ def document() -> Schema:
             }
         },
         "operations": {
-            "send": _operation("receive", "What a client may send.", [model.__name__ for model in sent]),
-            "receive": _operation("send", "What a client receives.", [model.__name__ for model in FRAMES]),
+            "send": _operation("receive", "Messages that clients send.", [model.__name__ for model in sent]),
+            "receive": _operation("send", "Messages that clients receive.", [model.__name__ for model in FRAMES]),
         },
         "components": {
             "messages": {name: {"name": name, "payload": {"$ref": _SCHEMAS.format(model=name)}} for name in names},
@@ -67,7 +67,7 @@ def document() -> Schema:
 
 
 def _operation(action: str, summary: str, names: Iterable[str]) -> Schema:
-    """An operation of the deployment on some messages: AsyncAPI is written from the server's side."""
+    """An operation on some messages, from the server's point of view as in AsyncAPI."""
     return {
         "action": action,
         "summary": summary,

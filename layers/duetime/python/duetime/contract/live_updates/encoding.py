@@ -1,6 +1,6 @@
 """Encodes messages to WebSocket clients as text.
 
-The models of messages are imported only for type checking: the function that pushes changes starts without pydantic.
+The message models are imported only for type checking, so that the function that pushes changes needs no pydantic.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class JsonEncoder:
         return _text(frame)
 
     def stale(self, refs: Sequence[str]) -> str:
-        """Notifies that the subjects of some subscriptions should be read again."""
+        """Asks the client to read the subjects of some subscriptions again."""
         frame: messages.StaleFrame = {"kind": "stale", "refs": list(refs)}
         return _text(frame)
 
@@ -68,7 +68,7 @@ class JsonEncoder:
         found: list[list[str]] = []
         free = 0
         for entry in map(_entry, notices):
-            # Includes the comma before it. JSON text is ASCII here: a character is a byte.
+            # The extra 1 is the comma before the entry. JSON text is ASCII here, so a character is a byte.
             if len(entry) + 1 > free:
                 found.append([])
                 free = room

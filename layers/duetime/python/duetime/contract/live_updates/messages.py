@@ -1,4 +1,4 @@
-"""Messages of live updates over the WebSocket: those from clients, and those to clients."""
+"""Live update messages over the WebSocket, from and to clients."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ Ref = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_WATCH_REF_LENGTH}}}$",
-        description="The client's own name for the subscription; a second subscription of this name replaces it.",
+        description="The client's name for the subscription; another subscription with this name replaces it.",
         examples=["1"],
     ),
 ]
 
 
 def _without_null_times(schema: dict[str, Any]) -> None:
-    """Writes omitted times as optional, not as nullable."""
+    """Makes times optional, not nullable."""
     for field in schema["properties"].values():
         if field.get("format") == "date-time":
             field.pop("default", None)
 
 
 class WatchFilter(TaskConditions):
-    """Conditions that a task meets, all of them."""
+    """A filter for tasks; a task must meet all conditions."""
 
     model_config = ConfigDict(json_schema_extra=_without_null_times)
 
-    state: Annotated[States, Field(description="Only tasks in this state, or in one of these.")] = ()
+    state: Annotated[States, Field(description="Only tasks in this state, or in any of these states.")] = ()
     tags: Annotated[Tags, Field(description="Only tasks that have all of these tags.")] = Field(default_factory=dict)
     error_type: WantedErrorType = None
     schedule: WantedSchedule = None
@@ -69,7 +69,7 @@ class WatchFilter(TaskConditions):
 
 
 class SubscribeMessage(Body):
-    """Starts a subscription: the response is a snapshot, then come the changes."""
+    """Starts a subscription: a snapshot is sent, then changes."""
 
     do: Literal["subscribe"]
     ref: Ref
@@ -96,7 +96,7 @@ class PingMessage(Body):
     """Keeps the connection open, which API Gateway closes after ten minutes of silence."""
 
     do: Literal["ping"]
-    ref: Annotated[Ref | None, Field(description="Repeated in the response.")] = None
+    ref: Annotated[Ref | None, Field(description="Returned in the response.")] = None
 
 
 MESSAGES: Mapping[str, type[Body]] = {
@@ -136,7 +136,7 @@ class MessageRefused(Exception):
     """An invalid message.
 
     Attributes:
-        ref: the name of its subscription, if it can be parsed.
+        ref: the name of the message's subscription, if it can be parsed.
         error: the reason.
     """
 
@@ -211,13 +211,13 @@ def _topic(body: SubscribeMessage) -> Topic:
 
 _Version = Annotated[
     int,
-    Field(description="Grows with every write of the record: of two states of one record, the higher version counts."),
+    Field(description="Grows with every write of the record: the state with the higher version is newer."),
 ]
 _Refs = Annotated[Sequence[str], Field(description="Names of subscriptions, as the client chose them.")]
 
 
 class WatchedTask(TypedDict):
-    """A task as live updates show it: never its payload or result."""
+    """A task as live updates show it, without payload or result."""
 
     kind: Literal["task"]
     id: str
@@ -233,9 +233,9 @@ class WatchedTask(TypedDict):
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
-    schedule: Annotated[str | None, Field(description="Name of the schedule that it is a run of; null for none.")]
-    topology: Annotated[str | None, Field(description="Id of the topology that it is a node of; null for none.")]
-    node: Annotated[str | None, Field(description="Its name in that topology.")]
+    schedule: Annotated[str | None, Field(description="Name of the schedule that the task is a run of; null for none.")]
+    topology: Annotated[str | None, Field(description="Id of the topology that the task is a node of; null for none.")]
+    node: Annotated[str | None, Field(description="Name of the node; null for none.")]
     version: Annotated[int, Field(description="As in the response to `GET /v1/tasks/{task_id}`.")]
 
 
@@ -250,7 +250,7 @@ class WatchedSchedule(TypedDict):
 
 
 class SnapshotFrame(TypedDict):
-    """The response to `subscribe`: the subject as it is now. Changes to it may come before or after."""
+    """The response to `subscribe`: the subject's current state. Changes to it may arrive before or after."""
 
     kind: Literal["snapshot"]
     ref: str
@@ -266,13 +266,13 @@ class ChangeEntry(TypedDict):
 
     id: Annotated[str, Field(description="Id of the task, or name of the schedule.")]
     version: _Version
-    refs: Annotated[_Refs, Field(description="Subscriptions that the record belongs to now.")]
-    left: Annotated[_Refs, Field(description="Subscriptions that it belonged to before, and no longer does.")]
-    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if it was deleted.")]
+    refs: Annotated[_Refs, Field(description="Subscriptions that the record now belongs to.")]
+    left: Annotated[_Refs, Field(description="Subscriptions that the record no longer belongs to.")]
+    item: Annotated[WatchedTask | WatchedSchedule | None, Field(description="The record; null if deleted.")]
 
 
 class ChangeFrame(TypedDict):
-    """Changes, one per record: the last of several in a short time."""
+    """Changes, at most one per record: the last of several within a short time."""
 
     kind: Literal["change"]
     changes: Annotated[Sequence[ChangeEntry], Field(description="The changes.")]
@@ -303,10 +303,10 @@ class ErrorFrame(TypedDict):
     """A message was rejected; the connection and its other subscriptions are unchanged."""
 
     kind: Literal["error"]
-    ref: Annotated[str | None, Field(description="Of the rejected message; null if it has none that can be read.")]
-    code: Annotated[ProblemCode, Field(description="As in problems of the REST API.")]
-    detail: Annotated[str, Field(description="What happened, for people.")]
-    errors: Annotated[Sequence[ProblemFault], Field(description="The faults of single fields.")]
+    ref: Annotated[str | None, Field(description="The rejected message's `ref`; null if none can be read.")]
+    code: Annotated[ProblemCode, Field(description="Problem code, as in the REST API.")]
+    detail: Annotated[str, Field(description="What went wrong, for people.")]
+    errors: Annotated[Sequence[ProblemFault], Field(description="Errors in individual fields.")]
 
 
 FRAMES = (SnapshotFrame, ChangeFrame, StaleFrame, UnsubscribedFrame, PongFrame, ErrorFrame)

@@ -17,12 +17,12 @@ from duetime.domain.times import SECOND
 class WatchTicketResponse(TypedDict):
     """Opens one WebSocket connection."""
 
-    ticket: Annotated[str, Field(description="The ticket; it opens one connection, once.")]
+    ticket: Annotated[str, Field(description="The ticket, which opens a single connection.")]
     url: Annotated[
         str,
         Field(description="Where to connect: append `?ticket=` and the ticket.", json_schema_extra={"format": "uri"}),
     ]
-    expires_in: Annotated[int, Field(description="How long the ticket can be used, in seconds.")]
+    expires_in: Annotated[int, Field(description="How long the ticket is valid, in seconds.")]
 
 
 def ticket_response(ticket: str, url: str) -> WatchTicketResponse:
@@ -35,7 +35,7 @@ CREATE_TICKET = Operation(
     "POST /v1/watch-tickets",
     "Create a ticket for live updates",
     Returns(WatchTicketResponse, "The ticket.", status=201),
-    description="Opens a WebSocket connection on which the changes of your tasks and schedules are sent as they "
+    description="Opens a WebSocket connection that sends changes to your tasks and schedules as they "
     "happen. The messages are described in the AsyncAPI document.",
     body=EmptyRequest,
     role=Role.READER,

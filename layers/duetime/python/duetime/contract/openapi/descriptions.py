@@ -1,11 +1,11 @@
-"""Schemas as clients read them: constructs that their generators support, and a description of every field.
+"""Schemas for clients: only constructs that client generators support, and a description for every field.
 
-Constraints that generated clients cannot express are moved to the description: the API validates by its own models, so
-the document may be more permissive than they are, but never stricter.
+Constraints that generated clients cannot express are moved to the description: the API validates with its own models,
+so the document may be more permissive than the models, but never stricter.
 
-Models have other names than their classes: responses have plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
-requests are named `...Input`, because they may omit fields that responses always have; bodies of requests name the
-action: `TaskCreate`, `TaskUpdate`.
+Models are named differently from their classes: responses are plain nouns (`Task`, `Schedule`, `RetryPolicy`). Parts of
+requests are named `...Input`, because they may omit fields that responses always have; request bodies name the action:
+`TaskCreate`, `TaskUpdate`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REFERENCE = f"{PREFIX}{{model}}"
 _RESPONSE = "Response"
 _REFERENCE = re.compile(rf"{PREFIX}(\w+)")
 NAMES: Mapping[str, str] = {
-    # Bodies of requests whose simple names belong to other classes.
+    # Request bodies whose simple names are taken by other classes.
     "CalendarFields": "CalendarPut",
     "LeaseRequest": "LeaseAcquire",
     "SchedulePatch": "ScheduleUpdate",
@@ -155,7 +155,7 @@ def _with_names(value: Any) -> Any:  # noqa: ANN401 - any part of a schema
 
 DEFAULT = "Default: "
 _NOTHING: tuple[object, ...] = (None, "", [], {})
-"""Defaults that are not mentioned: an omitted field is absent."""
+"""Defaults that descriptions do not mention: an omitted field is absent."""
 _CONDITIONS = ("oneOf", "anyOf", "allOf", "not", "if", "then", "else")
 _CONDITION_KEYS = frozenset({"required", "properties", *_CONDITIONS})
 
@@ -190,7 +190,7 @@ def _without_title(schema: Schema) -> Schema:
 
 
 def _with_map(schema: Schema) -> Schema:
-    """Describes a map's keys by `propertyNames`: generators interpret `patternProperties` as an empty object."""
+    """Describes map keys with `propertyNames`: generators interpret `patternProperties` as an empty object."""
     patterns: Mapping[str, Schema] = schema.get("patternProperties", {})
     if len(patterns) != 1 or schema.get("additionalProperties") is not False:
         return schema
@@ -200,7 +200,7 @@ def _with_map(schema: Schema) -> Schema:
 
 
 def _with_default_in_words(schema: Schema) -> Schema:
-    """Describes a default in words: clients send a declared default, and some then require the field."""
+    """Describes a default in words: clients send declared defaults, and some then require the field."""
     if "default" not in schema:
         return schema
     kept = {name: value for name, value in schema.items() if name != "default"}
@@ -241,7 +241,7 @@ def _with_conditions_in_words(schema: Schema) -> Schema:
 
 
 def _is_bare(condition: object) -> bool:
-    """Whether a condition contains only the presence of fields and its consequences."""
+    """Whether a condition is only about which fields are present."""
     if isinstance(condition, list):
         return all(_is_bare(each) for each in condition)
     return isinstance(condition, dict) and set(condition) <= _CONDITION_KEYS
@@ -302,7 +302,7 @@ def described(schema: Schema) -> Schema:
 
 
 def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
-    """The text of a docstring, and its description of each attribute."""
+    """A docstring's text, and its descriptions of attributes by name."""
     section = _SECTION.search(docstring)
     entries = _ENTRY.finditer(section["lines"]) if section else ()
     text = docstring[: section.start()] if section else docstring
@@ -310,7 +310,7 @@ def parts_of(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def default_in(description: str) -> tuple[str, str]:
-    """A description without the sentence about a default, and the default; empty if there is none."""
+    """A description without its sentence about a default, and the default; empty for no default."""
     found = _DEFAULT.search(description)
     return (description[: found.start()], found["text"]) if found else (description, "")
 
@@ -327,44 +327,44 @@ def _one_line(text: str) -> str:
 
 _LEAST_IN_COMMON = 3
 _NOT_WHAT_IT_IS = ("Filter", "Patch", "Update")
-"""Suffixes of requests whose descriptions concern filters or changes, not the meaning of fields."""
+"""Suffixes of requests whose descriptions are about filters or changes, not the meaning of fields."""
 MEANINGS: Mapping[str, str] = {
     "arn": "ARN of the AWS resource.",
     "attempts": "The attempts, oldest first.",
     "backfills": "The backfills of the schedule, oldest first.",
     "calendars": "The calendars on this page.",
     "definitions": "The definitions on this page.",
-    "created_at": "When it was created.",
-    "detail": "What happened in this case, for people.",
-    "due_at": "When it is due.",
-    "errors": "The faults of single fields, parameters and headers; empty if there are none.",
+    "created_at": "Time of creation.",
+    "detail": "What went wrong in this case, for people.",
+    "due_at": "Due time.",
+    "errors": "Errors in individual fields, parameters and headers; empty if there are none.",
     "expires_at": "When the lease ends, unless it is renewed.",
     "field": "Path of the field, or name of the parameter or header; `body` for the whole body.",
-    "finished_at": "When it ended; null before that.",
+    "finished_at": "End time; null before the end.",
     "holders": "The tasks that hold the lock.",
     "host": "The host.",
-    "id": "Its id.",
-    "instance": "Identifies the request, as in the logs.",
+    "id": "Unique id.",
+    "instance": "Id of the request, also used in the logs.",
     "key": "Key of the lock.",
     "kind": "The kind of target.",
     "leases": "The leases, each with its task.",
     "locks": "The locks on this page.",
     "message": "A text for people.",
-    "quota": "With the code `quota_exceeded`: the quota that is used up, such as `creates_per_second`.",
+    "quota": "With the code `quota_exceeded`: the exceeded quota, such as `creates_per_second`.",
     "mode": "How the Lambda function is called.",
     "node": "Name of the node.",
     "nodes": "Names of the nodes, in order.",
     "occurrences": "The occurrences, in order of time.",
     "operations": "The bulk operations, newest first.",
-    "owner": "The owner whose calls it concerns.",
+    "owner": "The owner whose calls are affected.",
     "percent": "Progress in percent.",
     "reason": "The reason, for people.",
     "results": "The result of each task, in the order of the request.",
     "run": "Number of the run of the topology.",
-    "runs": "Whether it runs.",
+    "runs": "Whether the occurrence runs.",
     "schedules": "The schedules on this page.",
-    "seconds": "Its duration in seconds.",
-    "started_at": "When the first attempt started; null before that.",
+    "seconds": "Duration in seconds.",
+    "started_at": "When the first attempt started; null before.",
     "status": "HTTP status code.",
     "switches": "The switches.",
     "task_id": "Id of the task.",
@@ -372,18 +372,18 @@ MEANINGS: Mapping[str, str] = {
     "title": "The kind of problem, for people.",
     "topologies": "The topologies on this page.",
     "type": "A URI that identifies the kind of problem.",
-    "updated_at": "When it was last updated.",
-    "updated_by": "Who last updated it.",
+    "updated_at": "Time of the last update.",
+    "updated_by": "Author of the last update.",
     "version": "Grows with every write.",
     "versions": "The versions, latest first.",
-    "waiters": "The first tasks that wait for the lock, in order.",
+    "waiters": "The first tasks in the queue for the lock, in order.",
     "worker": "Name of the worker.",
 }
-"""Meanings of names that are the same in all schemas."""
+"""Descriptions of field names that mean the same in all schemas."""
 
 
 def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None:
-    """Describes each field without a description, like the same field of the matching request, or by its name.
+    """Describes each field without a description, with the text of the matching request's field, or by its name.
 
     Args:
         schemas: all schemas, which are modified.
@@ -400,7 +400,7 @@ def describe_fields(schemas: dict[str, Schema], requests: Iterable[str]) -> None
 
 
 def _of_its_model(field: Schema, schemas: Mapping[str, Schema]) -> str:
-    """The description of the only model that a field refers to, besides null."""
+    """The description of the model that a field refers to, if it refers to exactly one besides null."""
     models = [one["$ref"].rpartition("/")[2] for one in field.get("anyOf", ()) if "$ref" in one]
     return schemas[models[0]].get("description", "") if len(models) == 1 else ""
 
@@ -412,7 +412,7 @@ def _texts(schema: Schema) -> Mapping[str, str]:
 
 
 def _counterpart(schema: Schema, asked: Mapping[str, Mapping[str, str]]) -> Mapping[str, str]:
-    """The descriptions of the request that has most fields in common with a response; empty if those are few."""
+    """The descriptions of the request that shares the most fields with a response; empty if it shares few."""
     names = set(schema.get("properties", {}))
     best = max(asked.values(), key=lambda texts: (len(names & set(texts)), -len(texts)), default={})
     return best if len(names & set(best)) >= _LEAST_IN_COMMON else {}

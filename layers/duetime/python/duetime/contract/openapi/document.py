@@ -1,4 +1,4 @@
-"""The complete OpenAPI document, in general or for one deployment."""
+"""The complete OpenAPI document, for all deployments or for one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 OPERATIONS: Sequence[Operation[Any]] = tuple(
     operation for module in dict.fromkeys(chain(*DECLARED_IN.values())) for operation in operations_of(module)
 )
-"""All operations of the API; their modules are imported for them."""
+"""All operations of the API; importing this module imports the modules that declare them."""
 
 _ID: Schema = {"type": "string", "pattern": "^[0-7][0-9A-HJKMNP-TV-Z]{25}$"}
 _NAME: Schema = {"type": "string", "pattern": SCHEDULE_NAME_PATTERN}
@@ -57,7 +57,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "operation_id": ("The bulk operation's id.", _ID),
     "group_id": ("The group's id.", {"type": "string", "pattern": GROUP_ID_PATTERN}),
     "lease_id": ("The lease's id.", {"type": "string", "pattern": LEASE_PATTERN}),
-    "key": ("The key of the {subject}.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
+    "key": ("The {subject}'s key.", {"type": "string", "pattern": LOCK_KEY_PATTERN}),
     "unique_key": (
         "The unique key, with every `/` as `%2F`.",
         {"type": "string", "pattern": UNIQUE_KEY_PATTERN, "examples": ["customer-17"]},
@@ -75,7 +75,7 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
     "step": ("The step's name.", {"type": "string", "pattern": STEP_NAME_PATTERN, "examples": ["charge"]}),
 }
 _SWITCH_NAME: tuple[str, Schema] = (
-    "The type or the owner, with every `/` as `%2F`; `all` for the scope `all`.",
+    "The type or owner, with every `/` as `%2F`; `all` for the scope `all`.",
     {"type": "string", "minLength": 1, "maxLength": MAX_OWNER_LENGTH, "examples": ["report"]},
 )
 _NAMED = {"schedules": "schedule", "calendars": "calendar", "locks": "lock", "rates": "rate"}
@@ -121,7 +121,7 @@ def _query_parameter(name: str, schema: Schema, *, is_required: bool) -> Schema:
     schema = schema["anyOf"][0] if "anyOf" in schema else schema
     parameter: Schema = {"name": name, "in": "query", "description": description, "schema": described(schema)}
     if schema.get("type") == "array":
-        # The default of all generators; commas are also accepted if the description says so.
+        # The default of all client generators; commas are also accepted if the description says so.
         parameter |= {"style": "form", "explode": True}
     return parameter | ({"required": True} if is_required else {})
 
@@ -138,22 +138,22 @@ def _header(header: Header) -> Schema:
 _COMPONENT = "#/components/responses/{name}"
 _OF_THE_GATEWAY = {
     "401": "The API gateway does not accept the credentials.",
-    "403": "The API gateway does not allow the caller this request.",
+    "403": "The API gateway does not allow the caller to make this request.",
     "413": "The API gateway does not accept a body of this size.",
-    "429": "Too many requests: repeat it later, with exponential backoff.",
-    "500": "The request failed with an internal error; it can be repeated.",
+    "429": "Too many requests: retry later, with exponential backoff.",
+    "500": "Internal error; the request can be repeated.",
     "503": "The API did not respond; the request can be repeated.",
     "504": "The API did not respond in time; the request may have taken effect.",
 }
-"""Statuses that the gateway also returns on its own: see `ApiError`."""
+"""Statuses that the gateway may return without calling the API: see `ApiError`."""
 _OF_A_CALLER = ("401", "403")
 _OF_ITS_END = {
-    "Deprecation": "Since when the operation is deprecated.",
-    "Sunset": "When the operation will be removed.",
+    "Deprecation": "Date from which the operation is deprecated.",
+    "Sunset": "Date on which the operation will be removed.",
 }
 _RETRY_AFTER: Schema = {
     "Retry-After": {
-        "description": "Seconds to wait before the request is repeated. The gateway's own responses do not have it.",
+        "description": "Seconds to wait before repeating the request. Absent in the gateway's own responses.",
         "schema": {"type": "string"},
     }
 }
@@ -227,8 +227,8 @@ def _refusal(status: str, kinds: list[problems.Kind]) -> Schema:
 def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool) -> Schema:
     """The content of an error response.
 
-    If the gateway may also respond, both media types have both schemas: generated clients parse responses by the first
-    media type of the document, whatever the `Content-Type` is.
+    If the gateway may also respond, both media types have both schemas: generated clients parse responses by the
+    document's first media type, regardless of the `Content-Type`.
     """
     examples = {code: {"$ref": f"#/components/examples/{code}"} for code in by_code}
     problem: Schema = {"schema": reference("ApiError" if may_be_the_gateways else "Problem")}
@@ -239,7 +239,7 @@ def _content(by_code: Mapping[str, problems.Kind], *, may_be_the_gateways: bool)
 
 
 KEY = "key"
-"""The scheme of API keys."""
+"""The security scheme for API keys."""
 ANY = "any"
 """Independent of a deployment: includes all ways to authenticate."""
 _SCHEMES: Mapping[str, Schema] = {
@@ -247,7 +247,7 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "apiKey",
         "name": "Authorization",
         "in": "header",
-        "description": "AWS Signature Version 4; the owner is the IAM user, or the role for all of its sessions. The "
+        "description": "AWS Signature Version 4; the owner is the IAM user, or the IAM role for all role sessions. The "
         "settings grant roles to identities.",
         "x-amazon-apigateway-authtype": "awsSigv4",
     },
@@ -255,14 +255,14 @@ _SCHEMES: Mapping[str, Schema] = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT of the deployment's issuer; the owner is its `sub` claim. Scopes such as "
-        "`duetime:reader` limit the caller to the role that they name.",
+        "description": "A JWT from the deployment's issuer; the owner is the `sub` claim. Scopes such as "
+        "`duetime:reader` limit the caller to the named role.",
     },
     KEY: {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "API key",
-        "description": "An API key of the deployment; the request has its owner and its roles. The path begins with "
+        "description": "An API key of the deployment; the request has the key's owner and roles. The path starts with "
         "`/key/v1` instead of `/v1`.",
     },
 }
@@ -279,7 +279,7 @@ class Access:
     """How callers authenticate.
 
     Attributes:
-        authentication: of a deployment: `iam`, `jwt` or `none`; `ANY` for all ways.
+        authentication: the deployment's method: `iam`, `jwt` or `none`; `ANY` for all methods.
         keys: whether the deployment also accepts API keys.
     """
 
@@ -288,7 +288,7 @@ class Access:
 
     @property
     def schemes(self) -> Sequence[str]:
-        """The names of the ways to authenticate; empty without authentication."""
+        """The names of the security schemes; empty without authentication."""
         known = _ACCEPTED[self.authentication]
         return (*known, KEY) if self.keys and known and KEY not in known else known
 
@@ -298,7 +298,7 @@ class Access:
         return [*SERVERS, _WITH_KEY] if self.keys and self.schemes else SERVERS
 
     def security(self, role: Role | None = None) -> list[Schema]:
-        """The alternatives of authentication for a request, with the role that it needs."""
+        """The alternative security schemes for a request, with the required role."""
         return [{scheme: [role.value] if role else []} for scheme in self.schemes]
 
 
@@ -306,13 +306,13 @@ FILE = Path(__file__).with_name("examples.json")
 
 
 def recorded() -> dict[str, Any]:
-    """The recorded requests and responses of each operation, and a problem of each code."""
+    """The recorded requests and responses for each operation, and a problem for each code."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
 def problem_examples(of: Mapping[str, Any]) -> dict[str, Schema]:
-    """A problem of each code, for references from responses; unrecorded ones have only the values of their kind."""
+    """A problem for each code, for references from responses; unrecorded problems have only their kind's values."""
     kinds = {kind.code: kind for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
     found = {code: of["problems"].get(code) or _bare(kind) for code, kind in kinds.items()}
     return {code: {"summary": problem["title"], "value": problem} for code, problem in sorted(found.items())}
@@ -334,7 +334,7 @@ def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:
     """Adds examples to a described operation.
 
     Args:
-        operation: its description in the document.
+        operation: the operation's description in the document.
         examples: bodies of its `request` and `responses`, by media type and by status.
     """
     for media_type, body in examples.get("request", {}).items():
@@ -347,17 +347,17 @@ def add_examples(operation: Schema, examples: Mapping[str, Any]) -> None:
 
 TAGS: Mapping[str, str] = {
     "tasks": "Work with a due time: create, read, update, control and report on tasks.",
-    "bulk operations": "Actions on all tasks that match a filter, carried out in the background.",
+    "bulk operations": "Actions on all tasks that match a filter, run in the background.",
     "schedules": "Recurring work: each occurrence is a task.",
     "calendars": "Named sets of times in which schedules run, or do not run.",
     "topologies": "Graphs of tasks that run as one task.",
     "locks": "Named resources that only a limited number of running tasks can hold.",
-    "leases": "Leases on tasks, for your own workers that pull their work.",
-    "switches": "Stop or limit the dispatch of a type, of an owner or of all tasks.",
-    "links": "Links with which people without credentials decide or report on one task.",
-    "keys": "API keys, with which programs call the API.",
-    "live updates": "Changes of tasks and schedules as they happen, over a WebSocket.",
-    "service": "The API itself: its entry point, its health and this document.",
+    "leases": "Leases on tasks, for your own pull workers.",
+    "switches": "Stop or limit the dispatch of a type's tasks, an owner's tasks or all tasks.",
+    "links": "Links that let people without credentials approve or report on one task.",
+    "keys": "API keys for programs that call the API.",
+    "live updates": "Changes to tasks and schedules as they happen, over a WebSocket.",
+    "service": "The API itself: entry point, health and this document.",
     WEBHOOKS: "Requests that the scheduler sends to your URLs.",
 }
 _OF_ANOTHER = {
@@ -374,7 +374,7 @@ _OF_ANOTHER = {
 
 
 def tag_of(operation: Operation) -> str:
-    """The tag of an operation: the first part of its path after the version, unless it belongs to another tag."""
+    """An operation's tag: the first part of its path after the version, unless that part belongs to another tag."""
     parts = operation.path.split("/")
     subject = "links" if "links" in parts else [*parts[2:], ""][0]
     name = _OF_ANOTHER.get(subject, subject.replace("-", " "))
@@ -383,11 +383,11 @@ def tag_of(operation: Operation) -> str:
 
 _DESCRIPTION = """A distributed task scheduler in your own AWS account.
 
-Later versions may add operations, optional fields and values of enumerations; they change and remove nothing."""
+Later versions may add operations, optional fields and enum values, but change and remove nothing."""
 _INFO: Schema = {
     "title": "duetime",
     "version": CONTRACT_VERSION,
-    "summary": "Runs tasks at their time: one-time tasks, schedules and graphs of tasks.",
+    "summary": "Runs tasks on time: one-time tasks, schedules and graphs of tasks.",
     "description": _DESCRIPTION,
     "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
     "contact": {"name": "The operators of this deployment"},
@@ -396,10 +396,10 @@ _INFO: Schema = {
 
 @cache
 def document(authentication: str = ANY, *, keys: bool = False) -> Schema:
-    """The complete document; it is built once and shared, so it must not be changed.
+    """The complete document, which is built once and shared, so callers must not change it.
 
     Args:
-        authentication: of the deployment; by default, all supported ones.
+        authentication: the deployment's method; by default, all supported methods.
         keys: whether the deployment also accepts API keys.
     """
     access = Access(authentication, keys)
@@ -439,7 +439,7 @@ def _operation(operation: Operation, access: Access, examples: Mapping[str, Any]
         content |= {media_type: {"schema": {"type": "string"}} for media_type in operation.body_types}
         described["requestBody"] = {"required": not issubclass(operation.body, OPTIONAL_BODIES), "content": content}
     if operation.is_question:
-        # For read-only tools, because the method does not show whether an operation is safe.
+        # For read-only tools: the method does not show that the operation is safe.
         described["x-read-only"] = True
     described["security"] = [] if operation.is_public else access.security(operation.needs)
     if operation.deprecated is not None:
@@ -459,21 +459,21 @@ def _webhooks(examples: Mapping[str, Any]) -> dict[str, Schema]:
 Mode = Literal["validation", "serialization"]
 _REFERENCES = re.compile(rf'"{PREFIX}(\w+)"')
 _GATEWAY_MESSAGE: Schema = {
-    "description": "The response of the API gateway itself: for missing or wrong credentials, beyond the rate "
-    "limit, or when the API did not respond.",
+    "description": "A response from the API gateway: for missing or wrong credentials, above the rate limit, or "
+    "when the API did not respond.",
     "type": "object",
     "properties": {"message": {"type": "string", "description": "A text for people.", "examples": ["Forbidden"]}},
     "required": ["message"],
 }
 _REFUSAL: Schema = {
-    "description": "Why a request failed: a problem of the API, or a message of the API gateway.",
+    "description": "Why a request failed: a problem from the API, or a message from the API gateway.",
     "anyOf": [{"$ref": REFERENCE.format(model="Problem")}, {"$ref": REFERENCE.format(model="GatewayMessage")}],
 }
 
 
 @cache
 def schemas() -> dict[str, Schema]:
-    """The schemas of all models by name; they are built once and shared, so they must not be changed."""
+    """The schemas of all models by name, which are built once and shared, so callers must not change them."""
     models = list(dict.fromkeys(_models()))
     adapters: list[tuple[str, Mode, TypeAdapter[Any]]] = [
         (model.__name__, mode, TypeAdapter(model)) for model, mode in models
@@ -492,7 +492,7 @@ def schemas() -> dict[str, Schema]:
 
 
 def _models() -> Iterator[tuple[type, Mode]]:
-    """The models of all bodies: of requests, of responses and of requests that the scheduler sends."""
+    """The models of all bodies: requests, responses, and requests that the scheduler sends."""
     yield problems.Problem, "serialization"
     for model in MODELS:
         yield model, "serialization"
@@ -505,20 +505,20 @@ def _models() -> Iterator[tuple[type, Mode]]:
 
 
 def _describe_references(schema: Schema, found: dict[str, Schema]) -> None:
-    """Describes fields that only have a default by the schema they refer to, which would be hidden otherwise."""
+    """Adds the referenced schema's description to fields that describe only a default, which would hide it."""
     for field in schema.get("properties", {}).values():
         if "$ref" in field and field.get("description", "").startswith(DEFAULT):
             field["description"] = f"{found[field['$ref'].rpartition('/')[2]]['description']} {field['description']}"
 
 
 def _name_codes(found: dict[str, Schema]) -> None:
-    """Limits the codes of problems to those of the REST API."""
+    """Limits problem codes to the codes of the REST API."""
     codes, known = found["ProblemCode"], {kind.code for kind in (*problems.rest_kinds().values(), problems.INTERNAL)}
     codes["enum"] = [code for code in codes["enum"] if code in known]
 
 
 def _reachable(found: dict[str, Schema], roots: Iterable[str]) -> set[str]:
-    """The names of all schemas that are reachable from the given ones, including these."""
+    """The names of all schemas that are reachable from the given schemas, including the given ones."""
     reached: set[str] = set()
     ahead = [name for name in roots if name in found]
     while ahead:

@@ -15,36 +15,34 @@ from duetime.domain.tasks.task import Cause
 
 
 class TaskEvent(TypedDict):
-    """The outcome of a task, as posted to its callback URL, in the format of Standard Webhooks."""
+    """The outcome of a task, posted to its callback URL in the Standard Webhooks format."""
 
     type: Annotated[
         str,
         Field(
-            description="`task.` and the state that the task has reached: succeeded, failed, cancelled or rolled_back.",
+            description="`task.` plus the task's final state: succeeded, failed, cancelled or rolled_back.",
             examples=["task.succeeded"],
         ),
     ]
-    timestamp: Annotated[Instant, Field(description="When it reached that state.")]
+    timestamp: Annotated[Instant, Field(description="When the task reached its final state.")]
     owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
-    audience: Annotated[str, Field(description="The URL that it is posted to, without query and fragment.")]
+    audience: Annotated[str, Field(description="The URL of this request, without query and fragment.")]
     console_url: NotRequired[
         Annotated[
             str,
-            Field(
-                description="Address of the task's page in the console; missing if the deployment serves no console."
-            ),
+            Field(description="URL of the task's page in the console; absent if the deployment serves no console."),
         ]
     ]
-    data: Annotated[TaskSummary, Field(description="The task as in lists, without payload and result.")]
+    data: Annotated[TaskSummary, Field(description="The task as in lists, without payload or result.")]
 
 
 class RunSchedule(TypedDict):
-    """The schedule that a task, or its topology, is a run of."""
+    """The schedule that created a task or its topology."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     scheduled_at: Annotated[Instant, Field(description="The nominal time of this run.")]
-    previous_at: Annotated[Instant | None, Field(description="The schedule's time before that one; null for none.")]
-    next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null for none.")]
+    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null for none.")]
+    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null for none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -67,27 +65,25 @@ class TargetItem(TypedDict):
     due_at: Annotated[Instant, Field(description="When the task was due.")]
     created_at: Annotated[Instant, Field(description="When the task was created.")]
     lateness_ms: Annotated[
-        int | None, Field(description="How long after its due time the first attempt started, in milliseconds.")
+        int | None, Field(description="How long after the due time the first attempt started, in milliseconds.")
     ]
     schedule: NotRequired[
-        Annotated[
-            RunSchedule, Field(description="Missing if neither the task nor its topology is a run of a schedule.")
-        ]
+        Annotated[RunSchedule, Field(description="Absent if neither the task nor its topology is a run of a schedule.")]
     ]
     topology: NotRequired[Annotated[RunTopology, Field(description="Only for a node of a topology.")]]
-    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; missing if it has none.")]]
+    tags: NotRequired[Annotated[dict[str, str], Field(description="The task's tags; absent for none.")]]
     inputs: NotRequired[
         Annotated[
             dict[str, Any],
-            Field(description="Results of the nodes in `inputs`, by their names; only for a node of a topology."),
+            Field(description="Results of the nodes in `inputs`, by node name; only for a node of a topology."),
         ]
     ]
     traceparent: NotRequired[
         Annotated[
             str,
             Field(
-                description="The trace in which the task was created, by W3C Trace Context; also in the header of this "
-                "name. Missing if the request named none."
+                description="W3C trace context of the request that created the task; also in the header of this name. "
+                "Absent if that request had none."
             ),
         ]
     ]
@@ -98,14 +94,14 @@ class TargetRequest(TargetItem):
     """The task in a request to an HTTP target."""
 
     owner: Annotated[str, Field(description="The owner of the task, whose secret signs the request.")]
-    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
+    audience: Annotated[str, Field(description="The URL of this request, without query and fragment.")]
 
 
 class TargetBatch(TypedDict):
     """The tasks in a request to an HTTP target with a `batch`."""
 
     owner: Annotated[str, Field(description="The owner of all tasks, whose secret signs the request.")]
-    audience: Annotated[str, Field(description="The URL that is called, without query and fragment.")]
+    audience: Annotated[str, Field(description="The URL of this request, without query and fragment.")]
     deadline: Annotated[Instant, Field(description="The earliest deadline of the items.")]
     items: Annotated[Sequence[TargetItem], Field(description="The tasks.")]
 
@@ -114,19 +110,19 @@ class TargetOutcome(TypedDict):
     """The outcome of one task of a batch."""
 
     status: Annotated[
-        int, Field(ge=200, le=599, description="As the status of a response for this task alone: 202 accepts it.")
+        int, Field(ge=200, le=599, description="Meaning as for a response to this task alone: 202 accepts the task.")
     ]
-    result: NotRequired[Annotated[Any, Field(description="The task's result, with a status of success.")]]
-    error: NotRequired[Annotated[str, Field(description="The error's message, with another status.")]]
+    result: NotRequired[Annotated[Any, Field(description="The task's result, with a success status.")]]
+    error: NotRequired[Annotated[str, Field(description="The error message, with any other status.")]]
     retry_after_seconds: NotRequired[
-        Annotated[float, Field(description="The earliest time of the next attempt, at most a day; as `Retry-After`.")]
+        Annotated[float, Field(description="Shortest wait before the next attempt, at most a day; like `Retry-After`.")]
     ]
 
 
 class TargetOutcomes(TypedDict):
     """The response to a request for several tasks."""
 
-    results: Annotated[Sequence[TargetOutcome], Field(description="One outcome for each item, in their order.")]
+    results: Annotated[Sequence[TargetOutcome], Field(description="One outcome per item, in the order of the items.")]
 
 
 MODELS: tuple[type, ...] = (TaskEvent, TargetRequest, TargetBatch, TargetOutcomes)
@@ -134,25 +130,25 @@ MODELS: tuple[type, ...] = (TaskEvent, TargetRequest, TargetBatch, TargetOutcome
 
 WEBHOOKS = "webhooks"
 _SIGNATURE = (
-    ("webhook-id", "The same when this request is sent again."),
-    ("webhook-timestamp", "When it was signed, in seconds since 1970."),
-    ("webhook-signature", "Signatures as in Standard Webhooks, separated by spaces; absent without a signing secret."),
+    ("webhook-id", "Id of the message; unchanged when the request is sent again."),
+    ("webhook-timestamp", "When the request was signed, in seconds since 1970."),
+    ("webhook-signature", "Standard Webhooks signatures, separated by spaces; absent without a signing secret."),
 )
 _TASK = (
     ("Duetime-Task", "The task's id."),
-    ("Duetime-Attempt", "Which attempt this is."),
+    ("Duetime-Attempt", "Number of the attempt."),
     ("Duetime-Fence", "The fence of the attempt."),
     ("Duetime-Due-At", "When the task was due."),
-    ("Duetime-Schedule", "Name of the schedule that the task, or its topology, is a run of; absent otherwise."),
+    ("Duetime-Schedule", "Name of the schedule that created the task or its topology; absent for none."),
     ("Duetime-Scheduled-At", "The nominal time of the run; only for a run of a schedule."),
-    ("Duetime-Topology", "Id of the topology that the task is a node of; absent otherwise."),
+    ("Duetime-Topology", "Id of the topology that the task is a node of; absent for other tasks."),
     ("Duetime-Node", "Name of the node; only for a node."),
 )
 _WORK = (
     ("Duetime-Deadline", "When the attempt must have ended."),
     ("Idempotency-Key", "The task's id: the same for every attempt."),
 )
-_BATCH = (("Duetime-Batch", "How many tasks the request has."), ("Duetime-Deadline", "Their earliest deadline."))
+_BATCH = (("Duetime-Batch", "Number of tasks in the request."), ("Duetime-Deadline", "Earliest deadline of the tasks."))
 _RESULT: Schema = {"application/json": {"schema": {}, "examples": {"done": {"value": {"rows": 17}}}}}
 
 
@@ -170,16 +166,16 @@ def _task_ended() -> Schema:
     return {
         "operationId": "taskEnded",
         "summary": "Receive the outcome of a task",
-        "description": "Sent to the `callback_url` of a task when it has ended, by a task of its own: at least once, "
-        "and again if it fails.",
+        "description": "Sent to a task's `callback_url` after the task ends. A separate task delivers it at least "
+        "once, and retries temporary failures.",
         "tags": [WEBHOOKS],
         "security": [],
         "parameters": _headers(_SIGNATURE),
         "requestBody": _body(TaskEvent),
         "responses": {
             "200": {"description": "Received; any 2xx status is accepted."},
-            "4XX": {"description": "Refused: not sent again, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "Failed: sent again for a day, after `Retry-After` at the earliest."},
+            "4XX": {"description": "Rejected: not sent again, unless the status is 408, 425 or 429."},
+            "5XX": {"description": "Failed: retried for a day, not before `Retry-After`."},
         },
     }
 
@@ -194,10 +190,10 @@ def _target_work() -> Schema:
         "parameters": [_action(list(Phase), "The phase."), *_headers(_TASK + _WORK + _SIGNATURE)],
         "requestBody": _body(TargetRequest),
         "responses": {
-            "200": {"description": "Done; the body is the result, as JSON or text.", "content": _RESULT},
-            "202": {"description": "For `run`: accepted; the outcome is reported later by `reportOutcome`."},
+            "200": {"description": "Succeeded; the body is the result, as JSON or text.", "content": _RESULT},
+            "202": {"description": "For `run`: accepted; report the outcome later with `reportOutcome`."},
             "4XX": {"description": "The attempt has failed and is not retried, unless the status is 408, 425 or 429."},
-            "5XX": {"description": "The attempt has failed and may be retried, after `Retry-After` at the earliest."},
+            "5XX": {"description": "The attempt has failed and may be retried, not before `Retry-After`."},
         },
     }
 
@@ -220,7 +216,7 @@ def _target_batch() -> Schema:
                 "description": "One outcome for each task; without a body, all succeed.",
                 "content": outcomes,
             },
-            "202": {"description": "All are accepted; their outcomes are reported later by `reportOutcome`."},
+            "202": {"description": "All are accepted; report their outcomes later with `reportOutcome`."},
             "4XX": {
                 "description": "All attempts have failed, and are not retried, unless the status is 408, 425 or 429."
             },
@@ -238,8 +234,8 @@ def _target_query() -> Schema:
         "security": [],
         "parameters": [_action(list(Query), "The query."), *_headers(_TASK + _SIGNATURE)],
         "responses": {
-            "200": {"description": "The answer, as JSON or text; it is passed on.", "content": _RESULT},
-            "4XX": {"description": "Passed on as it is."},
+            "200": {"description": "The answer, as JSON or text, which is returned to the caller.", "content": _RESULT},
+            "4XX": {"description": "Returned to the caller unchanged."},
         },
     }
 

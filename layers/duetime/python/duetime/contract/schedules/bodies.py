@@ -1,4 +1,4 @@
-"""Bodies of requests for schedules, and their timing fields."""
+"""Request bodies for schedules, and their timing fields."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ _Dates = Annotated[list[_Date], Field(min_length=1, max_length=MAX_DATES)]
 
 
 class PermanentTiming(Body):
-    """Runs again and again: each run starts some time after the previous one has ended."""
+    """Runs repeatedly: each run starts some time after the previous run has ended."""
 
     gap_seconds: Annotated[
         int,
@@ -103,7 +103,7 @@ class PermanentTiming(Body):
 
 
 class SingleTiming(Body):
-    """One of several timings; it has exactly one of `cron`, `rate`, `interval` and `dates`."""
+    """One of several timings, with exactly one of `cron`, `rate`, `interval` and `dates`."""
 
     cron: Annotated[Expression | None, Field(description="A cron expression.", examples=["0 9 * * mon-fri"])] = None
     rate: Annotated[Expression | None, Field(description="A fixed rate.", examples=["5 minutes"])] = None
@@ -117,7 +117,7 @@ class SingleTiming(Body):
 
 
 class TimingFields(Body):
-    """The due times of work; exactly one of the first six is given. Null is the same as leaving a field out."""
+    """When a schedule runs; exactly one of the first six fields is given. Null is the same as leaving a field out."""
 
     cron: Annotated[
         Expression | None,
@@ -149,14 +149,14 @@ class TimingFields(Body):
     ] = None
     permanent: Annotated[
         PermanentTiming | None,
-        Field(description="Runs again and again, with a gap between runs.", examples=[{"gap_seconds": 60}]),
+        Field(description="Runs repeatedly, with a gap between runs.", examples=[{"gap_seconds": 60}]),
     ] = None
     timings: Annotated[
         list[SingleTiming] | None,
         Field(
             min_length=1,
             max_length=MAX_TIMINGS,
-            description="Several timings; a time that is in more than one of them is one occurrence.",
+            description="Several timings; a time that several timings share is one occurrence.",
             examples=[[{"cron": "0 9 * * mon-fri"}, {"cron": "0 12 * * sat"}]],
         ),
     ] = None
@@ -164,7 +164,7 @@ class TimingFields(Body):
         list[_Date],
         Field(
             max_length=MAX_DATES,
-            description="Date-times besides the timing, each with an offset or in `timezone`.",
+            description="Additional date-times, each with an offset or in `timezone`.",
             examples=[["2026-12-27T12:00:00"]],
         ),
     ] = Field(default_factory=list)
@@ -172,7 +172,7 @@ class TimingFields(Body):
         list[_Date],
         Field(
             max_length=MAX_DATES,
-            description="Days, and date-times with an offset or in `timezone`, at which no occurrence runs.",
+            description="Days, and date-times with an offset or in `timezone`, on which no occurrence runs.",
             examples=[["2026-12-25", "2026-12-31T18:00:00"]],
         ),
     ] = Field(default_factory=list)
@@ -180,27 +180,27 @@ class TimingFields(Body):
         Dialect,
         Field(
             strict=False,
-            description="The program whose cron expressions `cron` is written for; `cron` rejects expressions that "
-            "these programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
+            description="The program whose cron syntax is used; the dialect `cron` rejects expressions that these "
+            "programs read differently. `eventbridge` takes `cron(…)` with a year last, `rate(…)` and `at(…)`.",
         ),
     ] = Dialect.CRON
     timezone: Timezone = "UTC"
     dst_gap: Annotated[
         Gap,
-        Field(strict=False, description="What happens to a local time that the clock skips when it is set forward."),
+        Field(strict=False, description="What happens to a local time that is skipped when clocks go forward."),
     ] = Gap.SKIP
     dst_fold: Annotated[
         Fold,
         Field(
             strict=False,
-            description="Whether a local time that occurs twice, when the clock is set back, counts twice.",
+            description="Whether a local time that occurs twice, when clocks go back, counts twice.",
         ),
     ] = Fold.FIRST
     calendars: Annotated[
         list[_Name],
         Field(
             max_length=MAX_CALENDARS,
-            description="Names of the calendars that decide when it does not run.",
+            description="Names of the calendars that restrict when the schedule runs.",
             examples=[["uk-holidays"]],
             json_schema_extra={"uniqueItems": True},
         ),
@@ -210,9 +210,9 @@ class TimingFields(Body):
         OnExcluded,
         Field(
             strict=False,
-            description="What happens to an occurrence that a calendar excludes: it is skipped, moved to the next time "
-            "that is not excluded, or runs at the same time of day on the nearest earlier (`previous_day`) or later "
-            f"(`next_day`) day on which that time is not excluded, at most {MAX_ROLL_DAYS} days away.",
+            description="What happens to an occurrence that a calendar excludes: it is skipped, moves to the next "
+            "allowed time, or moves to the same time of day on the nearest earlier (`previous_day`) or later "
+            f"(`next_day`) allowed day, at most {MAX_ROLL_DAYS} days away.",
         ),
     ] = OnExcluded.SKIP
     spread_seconds: Annotated[
@@ -220,9 +220,9 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Spreads schedules that have the same times: all occurrences are delayed by the same part of "
-            "this many seconds, which follows from the schedule's name. The delay is proportionally shorter where "
-            "the next occurrence comes sooner.",
+            description="Spreads schedules with equal times: all occurrences of a schedule are delayed by the same "
+            "part of this many seconds, derived from the schedule's name. The delay is proportionally shorter if the "
+            "next occurrence is sooner.",
         ),
     ] = 0
     jitter_seconds: Annotated[
@@ -230,14 +230,14 @@ class TimingFields(Body):
         Field(
             ge=0,
             le=MAX_JITTER_SECONDS,
-            description="Maximum random delay of each occurrence in seconds; the same occurrence always has the "
-            "same delay, never beyond the next occurrence.",
+            description="Maximum random delay of each occurrence in seconds, fixed for each occurrence and never "
+            "beyond the next occurrence.",
         ),
     ] = 0
-    start_at: Annotated[Bound, Field(description="No occurrence is before this time.")] = None
-    end_at: Annotated[Bound, Field(description="No occurrence is after this time.")] = None
+    start_at: Annotated[Bound, Field(description="Time before which there are no occurrences; null for none.")] = None
+    end_at: Annotated[Bound, Field(description="Time after which there are no occurrences; null for none.")] = None
     remaining_runs: Annotated[
-        int | None, Field(ge=1, le=MAX_RUNS, description="How many more runs there may be; null for no limit.")
+        int | None, Field(ge=1, le=MAX_RUNS, description="Maximum number of runs that are left; null for no limit.")
     ] = None
 
 
@@ -248,7 +248,7 @@ _TASK_EXAMPLE = {"type": "report"}
 
 
 def _without_timing_defaults(schema: dict[str, Any]) -> None:
-    """Writes omitted timings as optional, without defaults."""
+    """Makes timings optional, without defaults."""
     for name in TIMINGS:
         schema["properties"][name].pop("default", None)
 
@@ -274,7 +274,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
+    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     schema |= {"minProperties": 1, "examples": [{"cron": "0 2 * * *", "task": {"timeout_seconds": 120}}]}
@@ -303,7 +303,7 @@ def _as_template_update(schema: dict[str, Any]) -> None:
 
 
 RESERVED_NAMES = ("pause", "preview", "resume")
-"""Words with a meaning of their own in the place of a schedule's name in paths."""
+"""Words that mean something else in paths in place of a schedule's name."""
 
 
 def _not_reserved(name: str) -> str:
@@ -316,7 +316,7 @@ ScheduleName = Annotated[
     str,
     Field(
         pattern=SCHEDULE_NAME_PATTERN,
-        description="Name of the schedule, unique among its owner's; generated if left out. "
+        description="Name of the schedule, unique per owner; generated if left out. "
         f"{', '.join(RESERVED_NAMES)} are reserved.",
         examples=["nightly"],
     ),
@@ -338,42 +338,46 @@ class TaskTemplateUpdate(TaskPatch):
     type: TaskType = "_"
     allow_unknown_type: AllowUnknownType | None = None
     order: Annotated[
-        OrderKey | None, Field(description="The ordered key of the runs, replaced as a whole; null for none.")
+        OrderKey | None,
+        Field(description="The ordered key of the runs; replaces the old one as a whole; null for none."),
     ] = None
 
 
 class ScheduleFields(TimingFields):
-    """All fields of a schedule except its name and its task."""
+    """All fields of a schedule except name and task."""
 
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(ScheduleResponse.__annotations__) - {"name"}
 
     overlap: Annotated[
-        Overlap, Field(strict=False, description="What happens to an occurrence while the previous one still runs.")
+        Overlap,
+        Field(
+            strict=False, description="What happens to an occurrence that is due while the previous run is in progress."
+        ),
     ] = Overlap.SKIP
     catch_up_seconds: Annotated[
         int,
         Field(
             ge=0,
             le=MAX_CATCH_UP_SECONDS,
-            description="How late a missed occurrence may still run after an outage of the scheduler, in seconds.",
+            description="How late a missed occurrence may run after a scheduler outage, in seconds.",
         ),
     ] = DEFAULT_CATCH_UP_SECONDS
     catch_up_mode: Annotated[
         CatchUpMode,
         Field(
             strict=False,
-            description="Whether only the latest of the occurrences that may still run is run, or all of them.",
+            description="Whether only the latest missed occurrence within `catch_up_seconds` runs, or all of them.",
         ),
     ] = CatchUpMode.LATEST
     pause_on_failure: Annotated[
-        bool, Field(description="Whether the schedule is paused when one of its tasks has failed for good.")
+        bool, Field(description="Whether the schedule is paused when one of its tasks fails for good.")
     ] = False
     expect_success_by: Annotated[
         str | None,
         Field(
             pattern=TIME_OF_DAY,
-            description="A time of day in `timezone` by which a run since the day before must have succeeded, if there "
-            "was one to run. Missing it is logged and counted, and raises an alarm; null for no expectation.",
+            description="Daily deadline, as a time of day in `timezone`: a run since the previous day must have "
+            "succeeded, if any was due. A missed deadline is logged, counted and raises an alarm; null for none.",
             examples=["06:00"],
         ),
     ] = None
@@ -382,8 +386,8 @@ class ScheduleFields(TimingFields):
         Field(
             ge=MIN_EXPECT_EVERY_SECONDS,
             le=MAX_EXPECT_EVERY_SECONDS,
-            description="The longest time in which no run succeeds, in seconds. Missing it is logged and counted, "
-            "and raises an alarm; null for no expectation.",
+            description="Maximum time without a successful run, in seconds. Longer gaps are logged, counted and raise "
+            "an alarm; null for none.",
             examples=[7200],
         ),
     ] = None
@@ -392,15 +396,15 @@ class ScheduleFields(TimingFields):
         Field(
             ge=MIN_EXPECT_DURATION_FACTOR,
             le=MAX_EXPECT_DURATION_FACTOR,
-            description="The longest duration of a run, as a multiple of the median of its latest successful runs. A "
-            "longer run is notified like `notify_on.running_seconds` of the task; null for no expectation.",
+            description="Maximum duration of a run, as a multiple of the median of the latest successful runs. For a "
+            "longer run, a notice is sent as for the task's `notify_on.running_seconds`; null for none.",
             examples=[3],
         ),
     ] = None
 
 
 class ScheduleCreate(ScheduleFields):
-    """A schedule to be created; it has exactly one of the six timings `cron` to `timings`."""
+    """A schedule to be created, with exactly one of the six timings `cron` to `timings`."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
@@ -414,7 +418,7 @@ class SchedulePatch(ScheduleFields):
     model_config = ConfigDict(json_schema_extra=_as_update)
     FIXED: ClassVar[frozenset[str]] = frozenset(ScheduleCreate.model_fields) - {*ScheduleFields.model_fields, "task"}
 
-    # Omitted fields are never read: the fields that are set are known by name.
+    # Omitted fields are never read: the names of the set fields are known.
     task: TaskTemplateUpdate = TaskTemplateUpdate()
 
 
@@ -431,7 +435,7 @@ class PreviewRequest(TimingFields):
     ] = None
     count: Annotated[int, Field(ge=1, le=MAX_OCCURRENCES, description="Number of occurrences.")] = PREVIEWED
     name: Annotated[
-        ScheduleName, Field(description="Name of the schedule that would have this timing; for `spread_seconds`.")
+        ScheduleName, Field(description="Name that the schedule would have; determines the delay of `spread_seconds`.")
     ] = ""
 
 
@@ -443,17 +447,17 @@ PastMoment = Annotated[
 
 
 class SchedulePause(Body):
-    """Pauses a schedule, for a reason."""
+    """Pauses a schedule, with an optional reason."""
 
     reason: Annotated[
-        Reason, Field(description="Why it is paused; shown as `paused_reason`.", examples=["the printer is broken"])
+        Reason, Field(description="Reason for the pause, shown as `paused_reason`.", examples=["the printer is broken"])
     ] = ""
 
 
 class ScheduleActionRequest(Body):
     """An action on a schedule; the body can be left out."""
 
-    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+    reason: Annotated[Reason, Field(description="Reason for the change, shown in the schedule's events.")] = ""
 
 
 def _as_run(schema: dict[str, Any]) -> None:
@@ -469,14 +473,14 @@ class ScheduleRunRequest(ScheduleActionRequest):
     payload: Annotated[
         Any,
         Field(
-            description=f"Payload of this run: any JSON of at most {MAX_PAYLOAD_BYTES} bytes; if left out, that of "
-            "the schedule. A schedule of topologies accepts none: its payload is the graph.",
+            description=f"Payload of this run: any JSON of at most {MAX_PAYLOAD_BYTES} bytes; by default, the "
+            "schedule's payload. Not accepted for topologies, whose payload is the graph.",
             examples=[{"since": "2026-11-20"}],
         ),
     ] = None
     due_at: Annotated[
         At,
-        Field(description="When it is due; left out, or a time in the past, means now. Not with `delay_seconds`."),
+        Field(description="When the run is due; omitted or in the past means now. Not with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds = 0
 
@@ -488,22 +492,23 @@ class OccurrenceUpdate(Body):
         Millis,
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
-        Field(description="The time that the timing gives, as in `upcoming`."),
+        Field(description="Scheduled time of the occurrence, as in `upcoming`."),
     ]
     action: Annotated[
         OccurrenceAction,
         Field(
             strict=False,
-            description="Skip it, move it to `due_at`, run it now instead of at its time, or restore it to its time.",
+            description="Whether to skip the occurrence, move it to `due_at`, run it now, or restore its scheduled "
+            "time.",
         ),
     ]
     due_at: Annotated[
         Millis | None,
         BeforeValidator(instant_of),
         WithJsonSchema(TIME_SCHEMA),
-        Field(description="When it runs instead; with `move` only. No calendar and no jitter applies then."),
+        Field(description="New time, for `move` only; calendars and jitter do not apply to this time."),
     ] = None
-    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+    reason: Annotated[Reason, Field(description="Reason for the change, shown in the schedule's events.")] = ""
 
 
 class BackfillCreate(Body):
@@ -523,21 +528,21 @@ class BackfillCreate(Body):
     only_missing: Annotated[
         bool,
         Field(
-            description="Whether occurrences that already have a run are passed over. A run is known while its task "
-            "is stored, if it was created since the tenth latest change of the schedule, or by a backfill in the list."
+            description="Whether to skip occurrences that already have a run. A run is known while its task is stored, "
+            "if it was created after the tenth-last change of the schedule, or by a listed backfill."
         ),
     ] = True
     overlap: Annotated[
         Literal["allow_all", "buffer_all"],
         Field(
-            description="`buffer_all`: each run waits until the schedule has no other run in progress. `allow_all`: "
-            "none does."
+            description="`buffer_all`: each run waits until no other run of the schedule is in progress. `allow_all`: "
+            "runs do not wait."
         ),
     ] = "allow_all"
 
 
 class ScheduleTagFilter(Body):
-    """Which schedules."""
+    """Selects schedules by tags."""
 
     tags: Annotated[
         dict[TagKey, TagValue],
@@ -552,10 +557,12 @@ class ScheduleTagFilter(Body):
 
 
 class SchedulesByTag(Body):
-    """Pauses, or resumes, the schedules with some tags."""
+    """Pauses or resumes the schedules that have certain tags."""
 
-    filter: Annotated[ScheduleTagFilter, Field(description="Which schedules.")]
-    reason: Annotated[Reason, Field(description="Why; shown with the schedules and their events.")] = ""
+    filter: Annotated[ScheduleTagFilter, Field(description="The schedules to pause or resume.")]
+    reason: Annotated[
+        Reason, Field(description="Reason for the action, shown with the schedules and their events.")
+    ] = ""
 
 
 def read_schedules_by_tag(document: Document) -> SchedulesByTag:

@@ -63,14 +63,14 @@ def _labeled(value: object) -> object:
 
 
 class CalendarWindowInput(Body):
-    """A time window on each of its days; one that ends before it starts continues after midnight."""
+    """A time window on given weekdays; if the end is before the start, the window continues after midnight."""
 
     start: Annotated[
         _Time, Field(description="Start, inclusive: a local time in the calendar's time zone.", examples=["22:00"])
     ]
     end: Annotated[_Time, Field(description="End, exclusive.", examples=["06:00"])]
     weekdays: Annotated[
-        _Weekdays, Field(min_length=1, description="The days on which it starts; all days if left out.")
+        _Weekdays, Field(min_length=1, description="Days on which the window starts; all days if left out.")
     ] = Field(default_factory=lambda: [*WEEKDAYS])
     label: _Label = ""
 
@@ -84,7 +84,7 @@ class CalendarSpanInput(Body):
 
 
 class CalendarFields(Body):
-    """A calendar to be created; it replaces an existing one as a whole."""
+    """A calendar to be created or replaced as a whole."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -94,13 +94,15 @@ class CalendarFields(Body):
 
     mode: Annotated[
         CalendarMode,
-        Field(strict=False, description="Whether schedules run outside the calendar's times, or only within them."),
+        Field(
+            strict=False, description="Whether schedules run outside the calendar's times, or only within these times."
+        ),
     ] = CalendarMode.EXCLUDES
-    timezone: Annotated[Timezone, Field(description="IANA time zone of its days and windows.")] = "UTC"
+    timezone: Annotated[Timezone, Field(description="IANA time zone of the calendar's days and windows.")] = "UTC"
     dates: Annotated[
         dict[_Day, _Label],
         BeforeValidator(_labeled),
-        Field(max_length=MAX_CALENDAR_DATES, description="Dates, each with a label; a list of dates is accepted, too."),
+        Field(max_length=MAX_CALENDAR_DATES, description="Dates, each with a label; a list of dates is also accepted."),
         WithJsonSchema(
             {
                 "anyOf": [
@@ -131,7 +133,7 @@ class CalendarFields(Body):
     known_until: Annotated[
         Bound,
         Field(
-            description="From when on its times are not known; null if they always are. Schedules mark later "
+            description="Time after which the calendar is incomplete; null for never. Schedules mark later "
             f"occurrences, and an event and an alarm are raised {CALENDAR_NOTICE // DAY} days before."
         ),
     ] = None
@@ -151,11 +153,13 @@ class ICalendarQuery(Parameters):
         CalendarMode | None,
         Field(
             strict=False,
-            description="For an iCalendar file: whether schedules run outside its events, or only during them.",
+            description="For an iCalendar file: whether schedules run outside the file's events, or only during the "
+            "events.",
         ),
     ] = None
     timezone: Annotated[
-        Timezone | None, Field(description="For an iCalendar file: the time zone of its dates; UTC if left out.")
+        Timezone | None,
+        Field(description="For an iCalendar file: the time zone of dates in the file; UTC if left out."),
     ] = None
 
     def reject(self) -> None:
@@ -241,7 +245,7 @@ def _numbers(weekdays: Sequence[Weekday]) -> frozenset[int]:
 
 
 class CalendarWindowResponse(TypedDict):
-    """A time window on each of its days."""
+    """A time window on given weekdays."""
 
     start: str
     end: str
@@ -271,8 +275,7 @@ class CalendarResponse(TypedDict):
     known_until: Annotated[
         Instant | None,
         Field(
-            description="From when on its times are not known; null if they always are. Replace the calendar "
-            "before then."
+            description="Time after which the calendar is incomplete; null for never. Replace the calendar before then."
         ),
     ]
 

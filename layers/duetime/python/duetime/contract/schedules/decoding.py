@@ -1,4 +1,4 @@
-"""Decodes request bodies of schedules."""
+"""Decodes request bodies for schedules."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class PreviewSpec:
     count: int
 
     def occurrences(self, calendars: tuple[Calendar, ...]) -> Sequence[Occurrence]:
-        """The occurrences, given the calendars. For a permanent schedule, only the time of the first run is known."""
+        """The occurrences, given the calendars. For a permanent schedule, only the first run's time is known."""
         schedule = replace(self.schedule, calendars=calendars)
         timing = schedule.timing
         if not isinstance(timing, Permanent):
@@ -117,7 +117,7 @@ def schedule_spec(document: Document) -> ScheduleSpec:
 
 
 def preview_request(document: Document, now: Millis) -> PreviewSpec:
-    """Decodes a preview; rates without a start are counted from its first moment.
+    """Decodes a preview; rates without a start are counted from the preview's start.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -143,7 +143,7 @@ def preview_request(document: Document, now: Millis) -> PreviewSpec:
 
 
 def pause_reason(document: Document) -> str:
-    """Decodes the reason of a pause.
+    """Decodes the reason for a pause.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -152,7 +152,7 @@ def pause_reason(document: Document) -> str:
 
 
 def action_reason(document: Document) -> str:
-    """Decodes the reason of an action on a schedule.
+    """Decodes the reason for an action on a schedule.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -161,7 +161,7 @@ def action_reason(document: Document) -> str:
 
 
 def run_request(document: Document) -> tuple[ManualRun, str]:
-    """Decodes a run of a schedule's task by request, and its reason.
+    """Decodes a requested run of a schedule's task, and the reason for it.
 
     Raises:
         FieldsInvalid: some fields are invalid, or contradict each other.
@@ -175,7 +175,7 @@ def run_request(document: Document) -> tuple[ManualRun, str]:
 
 
 def occurrence_request(document: Document) -> tuple[OccurrenceRequest, str]:
-    """Decodes the action on one occurrence and its reason.
+    """Decodes the action on one occurrence, and the reason for it.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -198,10 +198,10 @@ def backfill_request(document: Document) -> BackfillCreate:
 
 
 def written_of(body: TimingFields) -> Written:
-    """The timing of a body, which must be exactly one and valid.
+    """The timing in a body.
 
     Raises:
-        FieldInvalid: there is none or more than one, or it is invalid; gives the reason.
+        FieldInvalid: there is not exactly one valid timing; the error has the reason.
     """
     given: dict[str, Any] = {name: value for name in TIMINGS if (value := getattr(body, name)) is not None}
     if body.permanent is not None:
@@ -210,7 +210,7 @@ def written_of(body: TimingFields) -> Written:
 
 
 def lists_of(body: TimingFields | SingleTiming) -> dict[str, Any]:
-    """The timings of a body that are lists, in stored form."""
+    """A body's list timings, in stored form."""
     lists: dict[str, Any] = {}
     if body.dates is not None:
         lists["dates"] = tuple(body.dates)
@@ -226,19 +226,19 @@ def readable(written: Written) -> Written:
     """Validates a timing before it is stored.
 
     Raises:
-        FieldInvalid: there is none or more than one, or it is invalid; gives the reason.
+        FieldInvalid: there is not exactly one valid timing; the error has the reason.
     """
     _ = written.timing
     return written
 
 
 def clock_of(body: TimingFields) -> Clock:
-    """The time zone of a timing, and its rules for clock changes."""
+    """The time zone of a timing, and the rules for clock changes."""
     return Clock(zone_named(body.timezone), body.dst_gap, body.dst_fold)
 
 
 def template_of(task: TaskTemplate) -> TaskSpec:
-    """The template of an occurrence's task; the schedule determines its due time."""
+    """The template for an occurrence's task, whose due time the schedule determines."""
     if given := [name for name in _SAYS_WHEN if name in task.model_fields_set]:
         raise FieldsInvalid(
             Fault(
@@ -252,14 +252,14 @@ def template_of(task: TaskTemplate) -> TaskSpec:
 
 _PAYLOAD, _TASK, _TOPOLOGY = "payload", "task", "topology"
 _NULLABLE = ("retry", "lock", "rate", "notify_on", "expires_seconds", "fair_key")
-"""Options that a task can have a default of its type for, and that can be null."""
+"""Nullable options that can have type defaults."""
 _BY_GRAPH = ("notify_within_seconds",)
-"""Fields of a task that the graph of a topology determines, unless they are set."""
+"""Task fields that a topology's graph determines, unless they are set."""
 
 
 @frozen
 class TimingPatch:
-    """The update of a timing; another timing replaces the previous one."""
+    """The update of a timing; a new timing replaces the old one."""
 
     body: SchedulePatch
 
@@ -267,7 +267,7 @@ class TimingPatch:
         """Returns the updated timing.
 
         Raises:
-            FieldInvalid: no timing is left, or more than one, or it is invalid; gives the reason.
+            FieldInvalid: not exactly one valid timing is left; the error has the reason.
         """
         body, given = self.body, self.body.model_fields_set
         fields: dict[str, Any] = {name: getattr(body, name) for name in TIMINGS if name in given}
@@ -286,13 +286,13 @@ class TimingPatch:
 
 @frozen
 class TaskPatch:
-    """The update of a schedule's task, which is merged; its payload is replaced as a whole."""
+    """A merge patch for a schedule's task; the payload is replaced as a whole."""
 
     patch: Mapping[str, Any]
 
     @property
     def has_payload(self) -> bool:
-        """Whether it sets another payload."""
+        """Whether the update sets a payload."""
         return _PAYLOAD in self.patch
 
     def of(self, before: TaskSpec) -> TaskSpec:
@@ -301,18 +301,18 @@ class TaskPatch:
         Raises:
             FieldsInvalid: some fields are invalid.
         """
-        # Null switches off what may be a default of the type; where an option cannot be null, it removes the option.
+        # Null switches off a possible type default; for an option that cannot be null, it removes the option.
         opaque = (_PAYLOAD, "order", *(name for name in _NULLABLE if self.patch.get(name, name) is None))
         known = template_fields(before)
         for given, other in (("lock", "locks"), ("locks", "lock")):
             if self.patch.get(given) and not self.patch.get(other):
-                # Two forms of one option: one replaces the other.
+                # `lock` and `locks` are two forms of one option: one replaces the other.
                 known.pop(other, None)
         fields = merged(known, self.patch, opaque)
         if self.patch.keys() & {_PAYLOAD, "target"} and fields.get("target", {}).get("kind") == _TOPOLOGY:
             fields = {name: value for name, value in fields.items() if name not in _BY_GRAPH or name in self.patch}
         after = template_of(validated(TaskTemplate, fields, (_TASK,)))
-        # A type that was accepted before is not rejected by an update of other fields.
+        # An update of other fields does not reject a type that was accepted before.
         is_same = (after.type, after.target) == (before.type, before.target)
         return replace(after, allow_unknown_type=after.allow_unknown_type or is_same)
 
@@ -331,7 +331,7 @@ def schedule_update(document: Document, name: str) -> ScheduleUpdate:
             raise FieldsInvalid([Fault(BODY, "has no field to change", FaultCode.REQUIRED)])
         reject_invalid_values(value, document)
         task = value.get(_TASK, {})
-        # The task is read after it is merged; the unchanged name is ignored.
+        # The task is validated after merging; the unchanged name is ignored.
         value = {key: each for key, each in value.items() if key != _TASK and (key, each) != ("name", name)}
         document = replace(document, value=value)
     body = read_body(SchedulePatch, document)

@@ -1,4 +1,4 @@
-"""The forecast of schedules over REST."""
+"""The schedule forecast over REST."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ForecastSchedule(TypedDict):
     """The number of runs that a schedule plans."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
-    runs: Annotated[int, Field(description="Number of its runs in the period.")]
+    runs: Annotated[int, Field(description="Number of the schedule's runs in the period.")]
 
 
 class ForecastPeriod(TypedDict):
@@ -54,7 +54,7 @@ class ForecastResponse(TypedDict):
 
     period_seconds: Annotated[int, Field(description="Length of each period.")]
     periods: Annotated[
-        Sequence[ForecastPeriod], Field(description="The periods in order; the first is the present one, from now on.")
+        Sequence[ForecastPeriod], Field(description="The periods in order; the first is the current one, from now on.")
     ]
     collisions: Annotated[
         Sequence[ForecastCollision],
@@ -66,7 +66,7 @@ class ForecastResponse(TypedDict):
     is_complete: Annotated[
         bool,
         Field(
-            description="Whether all schedules are counted. If not, the first by name are: at most "
+            description="Whether all schedules are counted. If false, only the first by name are counted: at most "
             f"{MAX_FORECAST_SCHEDULES:_}, or as many as could be counted in time."
         ),
     ]
@@ -105,18 +105,18 @@ class ForecastQuery(Parameters):
         int,
         BeforeValidator(_hours),
         WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_FORECAST_HOURS}),
-        Field(description="How many hours it looks ahead."),
+        Field(description="Number of hours to look ahead."),
     ] = FORECAST_LENGTH // HOUR
 
 
 FORECAST = Operation(
     "getForecast",
     "GET /v1/forecast",
-    "Get the runs that are planned",
-    Returns(ForecastResponse, "The runs that are planned."),
+    "Get the planned runs",
+    Returns(ForecastResponse, "The planned runs."),
     query=ForecastQuery,
-    description="How many runs the active schedules plan in each half hour of the next hours (in each three hours if "
-    f"`hours` is more than {FORECAST_LENGTH // HOUR}), and in which minutes several of them begin. Permanent schedules "
-    f"plan no times. For a schedule with more than {MAX_LISTED_RUNS} runs in that time, occurrences that a calendar "
-    "excludes are counted, too.",
+    description="How many runs the active schedules plan per half hour (per three hours if `hours` is more than "
+    f"{FORECAST_LENGTH // HOUR}), and in which minutes several schedules start runs. Permanent schedules have no "
+    f"planned times. For a schedule with more than {MAX_LISTED_RUNS} runs in the forecast, occurrences that a "
+    "calendar excludes are counted, too.",
 )

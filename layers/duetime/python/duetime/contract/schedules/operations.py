@@ -72,7 +72,7 @@ class ScheduleListQuery(Parameters):
     type: Annotated[TaskType | None, Field(description="Only schedules whose tasks have this type.")] = None
     tag: Annotated[
         WantedTags,
-        Field(description="Only schedules whose tasks have this tag, as `key:value`; if repeated, all of them."),
+        Field(description="Only schedules whose tasks have this tag, as `key:value`; if repeated, all of these tags."),
     ] = Field(default_factory=dict)
     name_prefix: Annotated[
         str | None,
@@ -137,18 +137,18 @@ class RunListQuery(Parameters):
     scheduled_after: Annotated[
         _Instant,
         Field(
-            description="Only runs that were scheduled for this time or later; the schedule's creation if left out. "
-            "For requested runs and backfills, their due time counts."
+            description="Only runs scheduled for this time or later; by default, from the schedule's creation. "
+            "For requested runs and backfills, the due time counts."
         ),
     ] = None
     scheduled_before: Annotated[
         _Instant,
         ends_after("scheduled_after"),
-        Field(description="Only runs that were scheduled for a time before it."),
+        Field(description="Only runs scheduled before this time."),
     ] = None
     limit: Annotated[
         PageSize,
-        Field(description="Maximum number of tasks on a page; occurrences without a task come in addition."),
+        Field(description="Maximum number of tasks on a page, not counting occurrences without a task."),
     ] = MAX_PAGE
     next_token: Annotated[
         str | None, Field(description="`next_token` of the previous page; all other parameters must be the same.")
@@ -162,14 +162,14 @@ class RunListQuery(Parameters):
 class ScheduleUpdateQuery(Parameters):
     """Parameters of `PATCH /v1/schedules/{name}`."""
 
-    reason: Annotated[Reason, Field(description="Why; shown with the events of the schedule.")] = ""
+    reason: Annotated[Reason, Field(description="Reason for the update, shown in the schedule's events.")] = ""
 
 
-ONLY_NEW = Header("If-None-Match", "`*`: only if there is no calendar of this name.", {"const": "*"})
+ONLY_NEW = Header("If-None-Match", "`*`: only if no calendar has this name.", {"const": "*"})
 _SCHEDULE = Returns(
     responses.ScheduleResponse,
     "The schedule.",
-    {"ETag": "Changes with the schedule's version and with what the response shows."},
+    {"ETag": "Changes with the schedule's version and with the content of the response."},
 )
 _BACKFILL = Returns(responses.BackfillResponse, "The backfill.")
 _CALENDAR = Returns(calendars.CalendarResponse, "The calendar.", {"ETag": "The calendar's version."})
@@ -181,7 +181,7 @@ CREATE = Operation(
     "Create a schedule",
     _SCHEDULE.created("Path of the schedule."),
     description="A schedule has exactly one of `cron`, `rate`, `interval`, `dates`, `permanent` and `timings`, and is "
-    "active at once. A timing without any occurrence is refused.",
+    "active at once. A timing without occurrences is rejected.",
     query=EstimateQuery,
     body=bodies.ScheduleCreate,
     nesting=1,
@@ -193,8 +193,8 @@ LIST = Operation(
     "GET /v1/schedules",
     "List schedules",
     Returns(responses.SchedulePage, "A page of schedules."),
-    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so it can be short, or empty, and "
-    "still have a next page, if an owner has very many schedules that do not match.",
+    description=f"Ordered by name. A page examines at most {MAX_EXAMINED} schedules, so a page can be short or empty "
+    "and still have a next page, if an owner has many schedules that do not match.",
     query=ScheduleListQuery,
 )
 PREVIEW = Operation(
@@ -212,7 +212,7 @@ READ = Operation(
     "GET /v1/schedules/{name}",
     "Get a schedule",
     _SCHEDULE,
-    description="With its next five occurrences, and the reasons why recent ones did not run.",
+    description="The schedule with its next five occurrences, and why recent occurrences did not run.",
 )
 UPDATE = Operation(
     "updateSchedule",
@@ -220,7 +220,7 @@ UPDATE = Operation(
     "Update a schedule",
     _SCHEDULE.but("The schedule after the update."),
     description="A merge patch (RFC 7396); `task` is merged, too, and its `payload` is replaced as a whole. A new "
-    "timing replaces the previous one of any kind. It takes effect at once: occurrences that are already queued are "
+    "timing replaces the previous timing, whatever its kind. The update takes effect at once: queued occurrences are "
     "dropped, and created again from now on.",
     query=ScheduleUpdateQuery,
     body=bodies.SchedulePatch,
@@ -252,8 +252,8 @@ RESUME = Operation(
     "POST /v1/schedules/{name}/resume",
     "Resume a paused schedule",
     _SCHEDULE,
-    description="It continues from now on: occurrences during the pause do not run. Repeating the request changes "
-    "nothing.",
+    description="The schedule continues from now on: occurrences during the pause do not run. Repeating the request "
+    "changes nothing.",
     body=bodies.ScheduleActionRequest,
     headers=(IF_MATCH,),
     errors=_CHANGED,
@@ -261,14 +261,14 @@ RESUME = Operation(
 PAUSE_BY_TAG = filter_action(
     "pauseSchedulesByTag",
     "POST /v1/schedules/pause",
-    "Pause all active schedules with some tags",
-    "The response is 200 if all is done within about a second; otherwise 202, and a bulk operation does the rest.",
+    "Pause all active schedules with certain tags",
+    "The response is 200 if all are paused within about a second; otherwise 202, and a bulk operation does the rest.",
     bodies.SchedulesByTag,
 )
 RESUME_BY_TAG = filter_action(
     "resumeSchedulesByTag",
     "POST /v1/schedules/resume",
-    "Resume all paused schedules with some tags",
+    "Resume all paused schedules with certain tags",
     "Like `pauseSchedulesByTag`, regardless of who paused them.",
     bodies.SchedulesByTag,
 )
@@ -277,8 +277,9 @@ RUN = Operation(
     "POST /v1/schedules/{name}/run",
     "Run a schedule's task now",
     NEW_TASK,
-    description="Creates one task at once, even if the schedule is paused; it may be due later, and have another "
-    "payload. Its timing does not change. Like any run, the task does not begin if the schedule is deleted first.",
+    description="Creates one task at once, even if the schedule is paused; the task may be due later, and have another "
+    "payload. The schedule's timing does not change. Like any run, the task does not start if the schedule is deleted "
+    "first.",
     body=bodies.ScheduleRunRequest,
     headers=(KEY, IF_MATCH, TRACEPARENT),
     errors=(for_schedules.ScheduleVersionMismatch, errors.ContentExpired, errors.KeyReused, errors.TaskDeleted),
@@ -288,8 +289,8 @@ CREATE_BACKFILL = Operation(
     "POST /v1/schedules/{name}/backfills",
     "Backfill a past period",
     _BACKFILL.created("Path of the backfill."),
-    description="Runs the occurrences of the period at the given pace: those without a run, or with "
-    "`only_missing: false` all of them. A pause of the schedule does not concern it.",
+    description="Runs the occurrences in the period at the given pace: only those without a run, or all of them with "
+    "`only_missing: false`. Pausing the schedule does not affect the backfill.",
     body=bodies.BackfillCreate,
     headers=(KEY, IF_MATCH),
     errors=(*_CHANGED, errors.KeyReused),
@@ -298,30 +299,30 @@ LIST_BACKFILLS = Operation(
     "listBackfills",
     "GET /v1/schedules/{name}/backfills",
     "List the backfills of a schedule",
-    Returns(responses.BackfillList, "The backfills, the oldest first."),
-    description="Those in progress, and the latest that have finished.",
+    Returns(responses.BackfillList, "The backfills, oldest first."),
+    description="All backfills in progress, and the latest finished ones.",
 )
 GET_BACKFILL = Operation(
     "getBackfill",
     "GET /v1/schedules/{name}/backfills/{backfill_id}",
     "Get a backfill",
     _BACKFILL,
-    description="With its progress.",
+    description="The backfill with its progress.",
 )
 CANCEL_BACKFILL = Operation(
     "cancelBackfill",
     "DELETE /v1/schedules/{name}/backfills/{backfill_id}",
     "Cancel a backfill",
     _BACKFILL.but("The cancelled backfill."),
-    description="Tasks that it has already created run. A backfill that has finished does not change.",
+    description="Tasks that the backfill has already created still run. A finished backfill does not change.",
 )
 LIST_OCCURRENCES = Operation(
     "listOccurrences",
     "GET /v1/schedules/{name}/occurrences",
     "List the occurrences of a schedule",
     Returns(responses.OccurrenceList, "The occurrences."),
-    description="Past and future occurrences in order of time, each with its task if there is one, or the reason "
-    "why it does not run.",
+    description="Past and future occurrences in order of time, each with its task, if any, or the reason why it does "
+    "not run.",
     query=OccurrencesQuery,
 )
 UPDATE_OCCURRENCE = Operation(
@@ -329,9 +330,9 @@ UPDATE_OCCURRENCE = Operation(
     "POST /v1/schedules/{name}/occurrences/update",
     "Skip, move or run early one occurrence",
     _SCHEDULE.but("The schedule after the change."),
-    description="Changes one occurrence that is to come, and nothing else. An occurrence that is due within seconds "
-    "already has a task: change that instead. A new timing drops the changes of occurrences that it does not have. "
-    "Repeating the request changes nothing.",
+    description="Changes only one future occurrence. An occurrence that is due within seconds already has a task: "
+    "change the task instead. A later change of the schedule's timing drops changes to occurrences that no longer "
+    "exist. Repeating the request changes nothing.",
     body=bodies.OccurrenceUpdate,
     headers=(IF_MATCH,),
     errors=_CHANGED,
@@ -341,10 +342,10 @@ LIST_RUNS = Operation(
     "GET /v1/schedules/{name}/runs",
     "List the runs of a schedule",
     Returns(responses.ScheduleRunPage, "A page of runs."),
-    description="Its runs, newest first, since it was created and over all its changes: timed, manual and backfill "
-    "runs, skipped and missed ones with the reason, and the next planned ones. A run is listed with its task and its "
-    f"outcome as long as the task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be empty "
-    "and still have a next page; `applied` says what the list covers.",
+    description="All runs since the schedule's creation, newest first: scheduled, manual and backfill runs, skipped "
+    "and missed runs with the reason, and the next planned runs. A run is listed with its task and outcome while the "
+    f"task is kept. A page examines at most {MAX_EXAMINED} of your tasks, so it can be empty and still have a next "
+    "page; `applied` is the range of the list.",
     query=RunListQuery,
 )
 LIST_EVENTS = Operation(
@@ -352,9 +353,9 @@ LIST_EVENTS = Operation(
     "GET /v1/schedules/{name}/events",
     "List the events of a schedule",
     Returns(responses.ScheduleEventList, "The events, oldest first."),
-    description="Its creation, and what users and the system did to it since, by whom and why. The latest "
-    f"{ACTIONS_INLINE} actions are kept; `dropped` counts the older ones. The outcomes of its occurrences are listed "
-    "as its runs.",
+    description="The schedule's creation and all later actions of users and of the system, with actor and reason. The "
+    f"latest {ACTIONS_INLINE} actions are kept; `dropped` counts older actions. Outcomes of occurrences are in "
+    "`listScheduleRuns`.",
 )
 LIST_CALENDARS = Operation(
     "listCalendars",
@@ -377,8 +378,8 @@ PUT_CALENDAR = Operation(
     "Create or replace a calendar",
     _CALENDAR.but("The calendar after the replacement."),
     accepted=_CALENDAR.created("Path of the calendar."),
-    description="As JSON, or as an iCalendar file (`text/calendar`) whose events become its days and spans. "
-    "Schedules that use the calendar apply it to every occurrence that has no task yet.",
+    description="The body is JSON, or an iCalendar file (`text/calendar`) whose events become days and spans. "
+    "Schedules that use the calendar apply the change to every occurrence that has no task yet.",
     query=calendars.ICalendarQuery,
     body=calendars.CalendarFields,
     body_types=("text/calendar",),
@@ -390,7 +391,7 @@ DELETE_CALENDAR = Operation(
     "DELETE /v1/calendars/{name}",
     "Delete a calendar",
     _CALENDAR.but("The deleted calendar."),
-    description="Refused while a schedule uses it.",
+    description="Rejected while a schedule uses the calendar.",
     headers=(IF_MATCH,),
     errors=(for_schedules.CalendarVersionMismatch, for_schedules.CalendarUsed),
 )

@@ -1,4 +1,4 @@
-"""Responses about schedules. Fields without a value are null."""
+"""Schedule responses. Fields without a value are null."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TaskTemplateResponse(TaskOptionsResponse):
     """The task that each occurrence of a schedule runs."""
 
     type: str
-    payload: NotRequired[Annotated[Any, Field(description="Any JSON; in a list, a large one is left out.")]]
+    payload: NotRequired[Annotated[Any, Field(description="Any JSON; a large payload is left out in lists.")]]
     target: Annotated[TargetResponse | None, Field(description="The target; null for the default of the type.")]
     order: Annotated[OrderKeyResponse | None, Field(description="The ordered key of the runs; null for none.")]
 
 
 class PermanentResponse(TypedDict):
-    """Runs again and again: each run starts some time after the previous one has ended."""
+    """Runs repeatedly: each run starts some time after the previous run has ended."""
 
     gap_seconds: Annotated[int, Field(description="Seconds from the end of one run to the start of the next.")]
 
@@ -55,14 +55,18 @@ class TimingResponse(TypedDict):
 class PreviewOccurrence(TypedDict):
     """An occurrence of a timing."""
 
-    scheduled_at: Annotated[Instant, Field(description="The time that the timing gives.")]
-    local_time: Annotated[str, Field(description="The same in the schedule's time zone, with its offset.")]
+    scheduled_at: Annotated[Instant, Field(description="Scheduled time of the occurrence.")]
+    local_time: Annotated[str, Field(description="The scheduled time in the schedule's time zone, with its offset.")]
     runs: bool
     due_at: Annotated[
-        Instant | None, Field(description="When it runs, with jitter and moves by calendars; null if it does not run.")
+        Instant | None,
+        Field(
+            description="When the occurrence runs, including jitter and moves by calendars; null if it does not run."
+        ),
     ]
     note: Annotated[
-        str | None, Field(description="Explains the effect of clock changes and calendars, or why it does not run.")
+        str | None,
+        Field(description="Explains effects of clock changes and calendars, or why the occurrence does not run."),
     ]
 
 
@@ -76,9 +80,9 @@ class PreviewResponse(TypedDict):
 class OccurrenceResponse(PreviewOccurrence):
     """An occurrence of a schedule, with its task."""
 
-    task_id: Annotated[str | None, Field(description="Id of its task; null if it has none, or none yet.")]
+    task_id: Annotated[str | None, Field(description="Id of the occurrence's task; null for none, or none yet.")]
     state: Annotated[
-        State | None, Field(description="State of its task; null if there is none, or it is no longer kept.")
+        State | None, Field(description="State of the task; null if there is none, or the task is no longer kept.")
     ]
 
 
@@ -89,8 +93,8 @@ class OccurrenceList(TypedDict):
     complete_since: Annotated[
         Instant,
         Field(
-            description="When the schedule was last changed, paused or resumed: from then on, every occurrence is "
-            "listed. Earlier ones are listed only if their tasks are kept; `listScheduleRuns` has more, page by page."
+            description="When the schedule was last changed, paused or resumed: every later occurrence is listed. "
+            "Earlier occurrences are listed only if their tasks are kept; `listScheduleRuns` has more, in pages."
         ),
     ]
 
@@ -98,14 +102,14 @@ class OccurrenceList(TypedDict):
 class ChangedOccurrenceResponse(TypedDict):
     """An occurrence that was individually skipped or moved."""
 
-    scheduled_at: Annotated[Instant, Field(description="The time that the timing gives.")]
-    due_at: Annotated[Instant | None, Field(description="When it runs instead; null if it is skipped.")]
+    scheduled_at: Annotated[Instant, Field(description="Scheduled time of the occurrence.")]
+    due_at: Annotated[Instant | None, Field(description="New time; null if the occurrence is skipped.")]
 
 
 class SkippedRunResponse(TypedDict):
     """A run that was skipped, or another event of the schedule."""
 
-    recorded_at: Annotated[Instant, Field(description="When it was recorded.")]
+    recorded_at: Annotated[Instant, Field(description="When the event was recorded.")]
     local_time: Annotated[str | None, Field(description="Local time of the occurrence, or of the first of several.")]
     reason: str
 
@@ -114,8 +118,8 @@ class LastRunResponse(TypedDict):
     """The latest run that has started."""
 
     task_id: str
-    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
-    started_at: Annotated[Instant, Field(description="When it started.")]
+    scheduled_at: Annotated[Instant, Field(description="Scheduled time of the run.")]
+    started_at: Annotated[Instant, Field(description="When the run started.")]
 
 
 class BackfillResponse(TypedDict):
@@ -125,51 +129,52 @@ class BackfillResponse(TypedDict):
     scheduled_after: Annotated[Instant, Field(description="Start of the period, inclusive.")]
     scheduled_before: Annotated[Instant, Field(description="End of the period, exclusive.")]
     per_minute: int
-    only_missing: Annotated[bool, Field(description="Whether occurrences that already have a run are passed over.")]
+    only_missing: Annotated[bool, Field(description="Whether occurrences that already have a run are skipped.")]
     overlap: Annotated[
-        Literal["allow_all", "buffer_all"], Field(description="Whether its runs wait for other runs of the schedule.")
+        Literal["allow_all", "buffer_all"],
+        Field(description="Whether the backfill's runs wait for other runs of the schedule."),
     ]
-    occurrences: Annotated[int, Field(description="Number of occurrences in the period, with those that do not run.")]
-    runs_started: Annotated[int, Field(description="Number of runs that were started.")]
-    runs_known: Annotated[
-        int, Field(description="Number of occurrences that were passed over because they already have a run.")
+    occurrences: Annotated[
+        int, Field(description="Number of occurrences in the period, including those that do not run.")
     ]
+    runs_started: Annotated[int, Field(description="Number of started runs.")]
+    runs_known: Annotated[int, Field(description="Number of occurrences skipped because they already have a run.")]
     finished_at: Annotated[
         Instant | None,
-        Field(description="When the last run was started, or the backfill was cancelled; null before that."),
+        Field(description="When the last run was started or the backfill was cancelled; null before."),
     ]
 
 
 class BackfillList(TypedDict):
-    """The backfills of a schedule: those in progress, and the latest that have finished."""
+    """The backfills of a schedule: all in progress, and the latest finished ones."""
 
     backfills: Sequence[BackfillResponse]
 
 
 class ExpectationResponse(TypedDict):
-    """Whether a schedule meets its expectations, as of the last deadline that was checked."""
+    """Whether a schedule meets its expectations, as of the last checked deadline."""
 
-    missed_at: Annotated[Instant | None, Field(description="The latest deadline that was missed; null for none.")]
+    missed_at: Annotated[Instant | None, Field(description="The latest missed deadline; null for none.")]
     met_at: Annotated[
-        Instant | None, Field(description="When the latest run succeeded that met a deadline; null for none.")
+        Instant | None, Field(description="When the latest run that met a deadline succeeded; null for none.")
     ]
-    misses: Annotated[int, Field(description="Number of deadlines that were missed.")]
+    misses: Annotated[int, Field(description="Number of missed deadlines.")]
 
 
 class ScheduleSummary(TypedDict):
     """A schedule as lists show it."""
 
-    name: Annotated[str, Field(description="Name of the schedule, unique among its owner's.")]
+    name: Annotated[str, Field(description="Name of the schedule, unique per owner.")]
     state: ScheduleState
-    paused_reason: Annotated[str | None, Field(description="Why it is paused; null if it is not.")]
+    paused_reason: Annotated[str | None, Field(description="Why the schedule is paused; null if it is not paused.")]
     cron: str | None
     rate: str | None
     interval: str | None
     dates: Sequence[str] | None
     permanent: PermanentResponse | None
     timings: Annotated[Sequence[TimingResponse] | None, Field(description="Several timings; null if there is one.")]
-    extra_dates: Annotated[Sequence[str], Field(description="Date-times besides the timing.")]
-    excluded_dates: Annotated[Sequence[str], Field(description="Days and date-times at which no occurrence runs.")]
+    extra_dates: Annotated[Sequence[str], Field(description="Additional date-times.")]
+    excluded_dates: Annotated[Sequence[str], Field(description="Days and date-times on which no occurrence runs.")]
     description: Annotated[str, Field(description=_DESCRIPTION)]
     dialect: Dialect
     timezone: str
@@ -181,7 +186,8 @@ class ScheduleSummary(TypedDict):
     spread_offset_seconds: Annotated[
         int,
         Field(
-            description="Part of `spread_seconds` by which its occurrences are due later, where there is room for it."
+            description="Delay of the schedule's occurrences due to `spread_seconds`; shorter if the next one is "
+            "sooner."
         ),
     ]
     jitter_seconds: int
@@ -193,75 +199,73 @@ class ScheduleSummary(TypedDict):
     catch_up_mode: CatchUpMode
     pause_on_failure: bool
     expect_success_by: Annotated[
-        str | None, Field(description="Local time of day by which a run must have succeeded; null for none.")
+        str | None, Field(description="Local time of day by which a run must have succeeded; null for no deadline.")
     ]
     expect_every_seconds: Annotated[
-        int | None, Field(description="The longest time in which no run succeeds; null for none.")
+        int | None, Field(description="Maximum time without a successful run, in seconds; null for none.")
     ]
     expect_duration_factor: Annotated[
         float | None,
-        Field(description="How many times the median a run may take before a notice is sent; null for none."),
+        Field(
+            description="Maximum duration of a run before a notice is sent, as a multiple of the median; null for none."
+        ),
     ]
     expectation: Annotated[
         ExpectationResponse | None,
-        Field(description="Status of its expectation; null if none is set, or no deadline has passed."),
+        Field(description="Status of the schedule's expectations; null if none is set, or no deadline has passed."),
     ]
     task: TaskTemplateResponse
     created_at: Instant
-    updated_at: Annotated[Instant, Field(description="When it was last updated, paused or resumed.")]
+    updated_at: Annotated[Instant, Field(description="When the schedule was last updated, paused or resumed.")]
     next_at: Annotated[
         Instant | None,
         Field(
-            description="When the next run is due; null if there is none, or if that is not known before the run in "
-            "progress has ended."
+            description="When the next run is due; null if there is none, or if the time depends on the end of the "
+            "current run."
         ),
     ]
     last_run: Annotated[
         LastRunResponse | None,
         Field(
-            description="The latest run that has started, of the timing or by request; it may be in progress. Null "
-            "before the first."
+            description="The latest started run, scheduled or requested, possibly in progress. Null before the first "
+            "run."
         ),
     ]
     runs_started: Annotated[
         int,
         Field(
-            description="Number of runs that have started, without those of backfills. With `overlap` `allow_all` "
-            "and no `remaining_runs`: number of runs that were due and that no pause or change has dropped."
+            description="Number of started runs, excluding backfills. With `overlap` `allow_all` and no "
+            "`remaining_runs`: number of due runs that no pause or change has dropped."
         ),
     ]
     runs_skipped: Annotated[int, Field(description="Number of occurrences that did not run.")]
     revision: Annotated[
         int,
         Field(
-            description="Grows with every update; occurrences of an older revision are dropped unless they were due "
-            "before the update and the timing still includes them."
+            description="Grows with every update; an occurrence of an older revision is dropped unless it was due "
+            "before the update and is still part of the timing."
         ),
     ]
-    tzdata: Annotated[str, Field(description="Version of the time zone data that it was last computed with.")]
+    tzdata: Annotated[str, Field(description="Version of the time zone data that the times were last computed with.")]
     version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
 
 
 class ScheduleResponse(ScheduleSummary):
-    """A schedule, with its next occurrences and its recent skipped runs."""
+    """A schedule with its next occurrences and recently skipped runs."""
 
     upcoming: Annotated[
-        Sequence[PreviewOccurrence], Field(description="The next five occurrences; none while it is paused.")
+        Sequence[PreviewOccurrence], Field(description="The next five occurrences; empty while the schedule is paused.")
     ]
-    skipped_runs: Annotated[
-        Sequence[SkippedRunResponse], Field(description="The latest runs that were skipped, newest first.")
-    ]
+    skipped_runs: Annotated[Sequence[SkippedRunResponse], Field(description="The latest skipped runs, newest first.")]
     changed_occurrences: Annotated[
         Sequence[ChangedOccurrenceResponse],
-        Field(
-            description="Occurrences that were individually skipped or moved: those to come, and the latest past ones."
-        ),
+        Field(description="Occurrences that were individually skipped or moved: all future and the latest past ones."),
     ]
     estimate: NotRequired[
         Annotated[
             CostEstimateResponse | None,
             Field(
-                description="What its runs of the next 30 days will cost: in the response to a creation with "
+                description="Estimated cost of the runs in the next 30 days, in the response to a creation with "
                 "`estimate`. Null for a permanent schedule."
             ),
         ]
@@ -279,40 +283,42 @@ class SchedulePage(TypedDict):
 class ScheduleRunResponse(TypedDict):
     """An occurrence of a schedule and its status."""
 
-    scheduled_at: Annotated[Instant, Field(description="The time that it was scheduled for.")]
-    local_time: Annotated[str, Field(description="The same in the schedule's time zone, with its offset.")]
-    status: Annotated[RunStatus, Field(description="Its status.")]
-    reason: Annotated[str | None, Field(description="Why it did not run, or did not succeed; null if there is none.")]
-    cause: Annotated[Cause, Field(description="Why there is, or would be, a task.")]
-    task_id: Annotated[str | None, Field(description="Id of its task; null if it has none, or none yet.")]
-    state: Annotated[State | None, Field(description="State of its task.")]
+    scheduled_at: Annotated[Instant, Field(description="Scheduled time of the run.")]
+    local_time: Annotated[str, Field(description="The scheduled time in the schedule's time zone, with its offset.")]
+    status: Annotated[RunStatus, Field(description="Status of the run.")]
+    reason: Annotated[
+        str | None, Field(description="Why the occurrence did not run or did not succeed; null for none.")
+    ]
+    cause: Annotated[Cause, Field(description="Why the task was or would be created.")]
+    task_id: Annotated[str | None, Field(description="Id of the occurrence's task; null for none, or none yet.")]
+    state: Annotated[State | None, Field(description="State of the task.")]
     revision: Annotated[int | None, Field(description="Revision of the schedule that created the task.")]
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before that.")]
-    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before that.")]
-    lateness_ms: Annotated[int | None, Field(description="How late its first attempt started, in milliseconds.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before.")]
+    finished_at: Annotated[Instant | None, Field(description="When the task ended; null before.")]
+    lateness_ms: Annotated[int | None, Field(description="How late the first attempt started, in milliseconds.")]
 
 
 class AppliedRunsWindow(TypedDict):
     """The range of a list of runs."""
 
-    scheduled_after: Annotated[Instant, Field(description="The list begins there, at the earliest with the schedule.")]
-    scheduled_before: Annotated[Instant | None, Field(description="The list ends there; null for no limit.")]
+    scheduled_after: Annotated[Instant, Field(description="Start of the list; not before the schedule's creation.")]
+    scheduled_before: Annotated[Instant | None, Field(description="End of the list; null for no limit.")]
     complete_since: Annotated[
         Instant,
         Field(
-            description="From then on, every occurrence is listed. Before that, when the schedule was different, "
-            "occurrences without a task are listed only if `skipped_runs` of the schedule has them."
+            description="Time from which every occurrence is listed. Before, when the schedule was different, "
+            "occurrences without a task are listed only if the schedule's `skipped_runs` contains them."
         ),
     ]
     tasks_kept_since: Annotated[
         Instant,
         Field(
-            description="Tasks that ended before it may be gone: their runs are listed as `expired`, without task "
-            "and outcome; those from before `complete_since` are not listed."
+            description="Tasks that ended before this time may be gone: their runs are listed as `expired`, without "
+            "task and outcome, or not listed if they are from before `complete_since`."
         ),
     ]
     is_archived: Annotated[
-        bool, Field(description="Whether the archive has the tasks that are gone: `duetime archive query` finds them.")
+        bool, Field(description="Whether the archive contains tasks that are gone: `duetime archive query` finds them.")
     ]
 
 
@@ -320,7 +326,7 @@ class ScheduleRunPage(TypedDict):
     """A page of the runs of a schedule, newest first."""
 
     runs: Annotated[Sequence[ScheduleRunResponse], Field(description="The runs.")]
-    applied: Annotated[AppliedRunsWindow, Field(description="What the list covers.")]
+    applied: Annotated[AppliedRunsWindow, Field(description="Range of the list.")]
     next_token: Annotated[
         str | None, Field(description="Token of the next page; null on the last one. A page can be short or empty.")
     ]
@@ -335,29 +341,29 @@ ScheduleEventType: TypeAlias = Literal[
 class NewValueResponse(TypedDict):
     """The value of a field before and after an update."""
 
-    field: Annotated[str, Field(description="Name of the field; those of the task start with `task.`.")]
-    before: Annotated[str | None, Field(description="Its value before, as text; null for none.")]
-    after: Annotated[str | None, Field(description="Its value after, as text; null for none.")]
+    field: Annotated[str, Field(description="Name of the field; names of task fields start with `task.`.")]
+    before: Annotated[str | None, Field(description="Value before the update, as text; null for none.")]
+    after: Annotated[str | None, Field(description="Value after the update, as text; null for none.")]
 
 
 class ScheduleEventResponse(TypedDict):
     """An action on a schedule, or another event."""
 
     type: Annotated[ScheduleEventType, Field(description="What happened.")]
-    at: Annotated[Instant, Field(description="When it happened.")]
-    actor: Annotated[ActorResponse, Field(description="Who did it: a user, or the system.")]
-    reason: Annotated[str | None, Field(description="Why, as the actor said; null if nothing was said.")]
-    version: Annotated[int | None, Field(description="Version of the schedule after it; null for its creation.")]
+    at: Annotated[Instant, Field(description="When the event happened.")]
+    actor: Annotated[ActorResponse, Field(description="Who acted: a user, or the system.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    version: Annotated[int | None, Field(description="Version of the schedule after the event; null for its creation.")]
     fields: Annotated[
         Sequence[str],
-        Field(description="For an update, the names of the changed fields; those of the task start with `task.`."),
+        Field(description="For an update, the names of the changed fields; names of task fields start with `task.`."),
     ]
     values: Annotated[
         Sequence[NewValueResponse],
-        Field(description="For an update, the old and new values of those fields that have short ones."),
+        Field(description="For an update, the old and new values of fields with short values."),
     ]
-    task_id: Annotated[str | None, Field(description="For a requested run, its task.")]
-    backfill_id: Annotated[str | None, Field(description="For a backfill, its id.")]
+    task_id: Annotated[str | None, Field(description="For a requested run, the id of its task.")]
+    backfill_id: Annotated[str | None, Field(description="For a backfill, the backfill's id.")]
 
 
 class ScheduleEventList(TypedDict):
@@ -365,5 +371,5 @@ class ScheduleEventList(TypedDict):
 
     events: Annotated[Sequence[ScheduleEventResponse], Field(description="The events.")]
     dropped: Annotated[
-        int, Field(description="How many of the oldest actions are no longer listed: only the latest are kept.")
+        int, Field(description="Number of oldest actions that are no longer listed: only the latest are kept.")
     ]

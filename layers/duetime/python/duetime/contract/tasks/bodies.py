@@ -1,4 +1,4 @@
-"""Request bodies of tasks. The descriptions of fields are also those of the OpenAPI document."""
+"""Request bodies for tasks. Field descriptions also appear in the OpenAPI document."""
 
 # No `annotations` from `__future__`: pydantic would parse the text of each annotation at every start.
 
@@ -97,7 +97,7 @@ UniqueKey = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_UNIQUE_KEY_LENGTH}}}$",
-        description="The key, among the owner's unique keys; `unique` and `debounce` share them.",
+        description="The unique key, scoped to the owner; `unique` and `debounce` keys share one namespace.",
         examples=["customer-17"],
     ),
 ]
@@ -105,31 +105,33 @@ DebounceSeconds = Annotated[int, Field(ge=1, le=MAX_DEBOUNCE_SECONDS)]
 
 
 class Unique(Body):
-    """Makes a task the only one with its key among its owner's tasks."""
+    """Allows only one task per key among the owner's tasks."""
 
     key: UniqueKey
     until: Annotated[
         Until,
-        Field(strict=False, description="Whether it holds the key until it starts, or until it has ended."),
+        Field(strict=False, description="Whether the task holds the key until it starts or until it ends."),
     ] = Until.ENDED
     on_conflict: Annotated[
         OnConflict,
         Field(
             strict=False,
-            description="What happens if another task holds the key: that task is returned as it is (`keep`), it gets "
-            "the fields of this request if it has not started (`replace`), or this request is a conflict (`refuse`).",
+            description="What happens if another task holds the key: that task is returned unchanged (`keep`), gets "
+            "this request's fields if not yet started (`replace`), or this request is a conflict (`refuse`).",
         ),
     ] = OnConflict.KEEP
 
 
 class Debounce(Body):
-    """Lets further creations with the key delay the task, and replace its fields, until it starts."""
+    """Until the task starts, another creation with the same key delays the task and replaces its fields."""
 
     key: UniqueKey
-    seconds: Annotated[DebounceSeconds, Field(description="It is due this many seconds after the latest creation.")]
+    seconds: Annotated[
+        DebounceSeconds, Field(description="The task is due this many seconds after the latest creation.")
+    ]
     max_seconds: Annotated[
         DebounceSeconds | None,
-        Field(description="It is due this many seconds after the first creation at the latest; null for no limit."),
+        Field(description="The task is due at most this many seconds after the first creation; null for no limit."),
     ] = None
 
     @model_validator(mode="after")
@@ -146,12 +148,12 @@ class GroupMembership(Body):
 
 
 class AfterOccurrence(Body):
-    """An occurrence of a schedule that a task waits for; it may be in the future."""
+    """A past or future occurrence of a schedule that a task waits for."""
 
     schedule: Annotated[ScheduleName, Field(description="Name of the schedule.", examples=["nightly"])]
     occurrence: Annotated[
         Moment,
-        Field(description="The time that it is scheduled for, before jitter and calendars."),
+        Field(description="The scheduled time of the occurrence, before jitter and calendars."),
     ]
 
 
@@ -163,38 +165,38 @@ def _not_twice(after: list[str | AfterOccurrence] | None) -> list[str | AfterOcc
 
 
 class OrderKey(Body):
-    """Makes the owner's tasks with the same key run one after another, in the order of their creation."""
+    """Runs the owner's tasks with the same key one after another, in creation order."""
 
     key: OrderedKey
     on_failure: Annotated[
         AfterFailure,
         Field(
             strict=False,
-            description="What happens after its final failure: the next task of the key runs (`continue`), or waits "
-            "until this one is retried and succeeds, or is deleted (`stop`).",
+            description="What happens after the task's final failure: the next task with the key runs (`continue`), or "
+            "waits until the failed task is deleted, or retried and succeeds (`stop`).",
         ),
     ] = AfterFailure.CONTINUE
 
 
 class TaskUniqueness(Body):
-    """Fields of a creation about other tasks: the common key or group, the task that creates it, those before it."""
+    """Creation fields that relate a task to other tasks: shared key, group, parent and dependencies."""
 
-    unique: Annotated[Unique | None, Field(description="Makes it the only task of a key; null for none.")] = None
+    unique: Annotated[Unique | None, Field(description="The task's unique key; null for none.")] = None
     debounce: Annotated[
         Debounce | None,
-        Field(description="Has further creations put it off. Excludes a due time and `unique`; null for none."),
+        Field(description="Later creations delay the task. Excludes a due time and `unique`; null for none."),
     ] = None
     order: Annotated[
         OrderKey | None,
         Field(
-            description="Makes it wait for the outcome of the task that was created before it with the same key, "
-            "retries included, even if that task is due later; null for none."
+            description="Makes the task wait until the previously created task with the same key has ended, retries "
+            "included, even if the previous task is due later; null for none."
         ),
     ] = None
     parent_task_id: ParentTaskId | None = None
     group: Annotated[
         GroupMembership | None,
-        Field(description="The group that it joins, which is created if there is none; null for none."),
+        Field(description="The group that the task joins, created if it does not exist; null for none."),
     ] = None
     after: Annotated[
         Annotated[
@@ -209,25 +211,25 @@ class TaskUniqueness(Body):
         | None,
         AfterValidator(_not_twice),
         Field(
-            description="The tasks that must end before it starts, by id or as occurrences of schedules: it is "
-            "`blocked` until `trigger_rule` lets it start, at its due time at the earliest. Null for none."
+            description="The tasks that must end before this task starts, by id or as schedule occurrences. The task "
+            "is `blocked` until `trigger_rule` is met, and never starts before its due time. Null for none."
         ),
     ] = None
     trigger_rule: Annotated[
         Annotated[TriggerRule, Field(strict=False)] | None,
-        Field(description="How the tasks in `after` must have ended for it to run; null for `all_success`."),
+        Field(description="How the tasks in `after` must end for this task to run; null for `all_success`."),
     ] = None
 
 
 def without_uniqueness(schema: dict[str, Any], *, may_be_ordered: bool = False) -> None:
-    """Parts of schedules and topologies have none of them; a field is accepted only to reject it with a reason.
+    """Removes the uniqueness fields from a schema of a schedule or topology, whose parser rejects them with a reason.
 
     Args:
         schema: schema of the part.
-        may_be_ordered: whether it may have an ordered key nevertheless.
+        may_be_ordered: whether the part may have an ordered key.
     """
     for name in TaskUniqueness.model_fields:
-        # A node has a trigger rule of its own.
+        # A node has its own trigger rule.
         is_of_node = name == "trigger_rule" and "depends_on" in schema["properties"]
         if not is_of_node and not (name == "order" and may_be_ordered):
             schema["properties"].pop(name)
@@ -246,20 +248,20 @@ NoticeAddress = Annotated[
     Field(
         min_length=1,
         max_length=MAX_URL_LENGTH,
-        description="A URL that notices are posted to, signed, or the ARN of an SNS topic or event bus that the "
+        description="A URL that receives signed notices, or the ARN of an SNS topic or event bus that the "
         "deployment's settings let tasks call.",
         examples=["https://example.org/alerts", "arn:aws:sns:eu-west-1:123456789012:alerts"],
         json_schema_extra={"pattern": "^(https?://|arn:)"},
     ),
     AfterValidator(_notice_address),
 ]
-NotifiesFailure = Annotated[bool, Field(description="Whether a notice is sent when the task has failed for good.")]
+NotifiesFailure = Annotated[bool, Field(description="Whether a notice is sent when the task fails for good.")]
 LateSeconds = Annotated[
     int,
     Field(
         ge=MIN_LATE_SECONDS,
         le=MAX_LATE_SECONDS,
-        description="How many seconds after its due time a notice is sent if the task has not started; null for never.",
+        description="Send a notice if the task has not started this many seconds after its due time; null for never.",
     ),
 ]
 RunningSeconds = Annotated[
@@ -267,8 +269,7 @@ RunningSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RUNNING_SECONDS,
-        description="How many seconds after the start of an attempt a notice is sent if it has not ended; null for "
-        "never.",
+        description="Send a notice if an attempt has not ended this many seconds after its start; null for never.",
     ),
 ]
 
@@ -280,7 +281,7 @@ ONE_DUE_TIME: dict[str, Any] = {"not": {"required": ["due_at", "delay_seconds"]}
 
 
 def _as_creation(schema: dict[str, Any]) -> None:
-    """Writes omitted due times as optional, not as nullable."""
+    """Makes due times optional, not nullable."""
     schema["properties"]["due_at"].pop("default")
     # The default depends on the type.
     schema["properties"]["target"].pop("default")
@@ -288,7 +289,7 @@ def _as_creation(schema: dict[str, Any]) -> None:
 
 
 def _or_empty(text: str | None) -> str:
-    """Converts null, as in responses, to an empty text."""
+    """Converts null, which responses contain, to an empty string."""
     return text or ""
 
 
@@ -307,7 +308,7 @@ class Retry(Body):
         Field(
             ge=1,
             le=MAX_RETRY_MULTIPLIER,
-            description="Factor by which the upper limit grows from each wait to the next.",
+            description="Factor by which the upper limit grows after each wait.",
         ),
     ] = _RETRY.multiplier
     max_seconds: Annotated[WaitSeconds, Field(description="Upper limit of all waits, in seconds.")] = _RETRY.max_seconds
@@ -315,14 +316,15 @@ class Retry(Body):
 
 
 class Lock(Body):
-    """A lock that a task holds while it runs; other tasks that need it wait, in the order of their due times."""
+    """A lock that a task holds while it runs; other tasks that need the lock wait, in due-time order."""
 
     key: LockKey
     mode: Annotated[
         LockMode,
         Field(
             strict=False,
-            description="`shared` tasks hold the lock together, like readers; an `exclusive` one only without them.",
+            description="`shared` tasks hold the lock together, like readers; an `exclusive` task excludes all shared "
+            "ones.",
         ),
     ] = LockMode.EXCLUSIVE
     max_holders: MaxHolders | None = None
@@ -335,7 +337,7 @@ class Lock(Body):
     @model_validator(mode="before")
     @classmethod
     def _with_one_holder(cls, value: object) -> object:
-        """An exclusive lock has one holder by default; the limit of a shared one stays null."""
+        """Defaults `max_holders` to 1 for an exclusive lock; it stays null for a shared lock."""
         is_plain = isinstance(value, dict) and value.get("mode", LockMode.EXCLUSIVE) == LockMode.EXCLUSIVE
         if not isinstance(value, dict) or not is_plain or value.get("max_holders") is not None:
             return value
@@ -349,7 +351,7 @@ class Lock(Body):
 
 
 def _without_repeats(locks: list[Lock]) -> list[Lock]:
-    """Rejects a key that is named twice."""
+    """Rejects a list that names a lock twice."""
     keys = [lock.key for lock in locks]
     if twice := next((key for key in keys if keys.count(key) > 1), None):
         raise ValueError(f"names the lock {twice} twice")
@@ -360,15 +362,15 @@ Locks = Annotated[
     list[Lock],
     Field(
         max_length=MAX_LOCKS,
-        description="The locks that a task needs while it runs, instead of `lock`; it starts when it has all of them. "
-        "A list of one is the same as `lock`.",
+        description="The locks that a task needs while it runs, instead of `lock`; the task starts once it holds all "
+        "of them. A list with one lock is the same as `lock`.",
     ),
     AfterValidator(_without_repeats),
 ]
 
 
 class Rate(Body):
-    """How often attempts of all tasks with the same key can start; further ones wait by priority, then by age."""
+    """Rate limit on attempts of all tasks with the same key; attempts over the limit wait by priority, then by age."""
 
     key: RateKey
     limit: RateLimit
@@ -395,7 +397,7 @@ class NotifyOn(Body):
 
 
 class _NullAsDefault(Body):
-    """Null has the meaning of an omitted field, where a client cannot mean anything else."""
+    """Treats null as an omitted field where null has no other meaning."""
 
     NULLABLE: ClassVar[frozenset[str]] = frozenset(
         {"tags", "locks", "fair_weight", "retry", "due_at", "delay_seconds", "target"}
@@ -408,7 +410,7 @@ class _NullAsDefault(Body):
             return value
         given = {name: each for name, each in value.items() if each is not None or name not in cls.NULLABLE}
         if "retry" in cls.model_fields and value.get("retry", given) is None:
-            # Given, unlike an omitted one, which would be the default of the type.
+            # An explicit null; an omitted field would get the type's default.
             given["retry"] = {}
         return given
 
@@ -439,7 +441,7 @@ class BinaryContent(Body):
 
 
 class BinaryPayload(Body):
-    """A payload of bytes instead of JSON."""
+    """A binary payload instead of JSON."""
 
     binary: Annotated[BinaryContent, Field(alias=BINARY)]
 
@@ -465,10 +467,10 @@ Payload = Annotated[
     Any,
     Field(
         description=f"Any JSON of at most {MAX_PAYLOAD_BYTES} bytes; numbers with a fraction are double-precision. "
-        f"Texts may hold placeholders, which are replaced in each attempt: {_PLACEHOLDERS}. "
-        f"Bytes are an object with the only field `{BINARY}`, which has the fields `base64` and `content_type` "
-        f"(default: `{OCTET_STREAM}`); at most {MAX_PAYLOAD_BYTES} bytes. Where a task is created, `{UPLOAD}` with the "
-        "id of an upload stands for its bytes.",
+        f"Strings may contain placeholders, which are replaced in each attempt: {_PLACEHOLDERS}. "
+        f"For bytes, an object whose only field is `{BINARY}`, with `base64` and `content_type` "
+        f"(default: `{OCTET_STREAM}`); at most {MAX_PAYLOAD_BYTES} bytes. When a task is created, `{UPLOAD}` with an "
+        "upload's id stands for the uploaded bytes.",
         examples=[{"any": "json"}],
     ),
 ]
@@ -480,9 +482,9 @@ class TaskLabels(_NullAsDefault):
     READ_ONLY: ClassVar[frozenset[str]] = frozenset(TaskResponse.__annotations__)
 
     priority: TaskPriority = Priority.NORMAL
-    callback_url: Annotated[
-        CallbackUrl | None, Field(description="URL that the outcome is posted to; null for none.")
-    ] = None
+    callback_url: Annotated[CallbackUrl | None, Field(description="URL that receives the outcome; null for none.")] = (
+        None
+    )
     notify_on: Annotated[
         NotifyOn | None, Field(description="Notices about a failure, a late start or a long run; null for none.")
     ] = None
@@ -503,7 +505,8 @@ class TaskWork(_NullAsDefault):
 
     payload: Payload = None
     due_at: Annotated[
-        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
+        At,
+        Field(description="When the task is due; a time in the past means now. Cannot be given with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds = 0
     target: Target = HandlerTarget(kind="handler")
@@ -511,7 +514,7 @@ class TaskWork(_NullAsDefault):
     timeout_seconds: TimeoutSeconds = _SPEC.timeout_seconds
     notify_within_seconds: NotifyWithinSeconds = _SPEC.notify_within_seconds
     rollback_on_failure: RollbackOnFailure = _SPEC.rollback_on_failure
-    lock: Annotated[Lock | None, Field(description="The lock that it needs while it runs; null for none.")] = None
+    lock: Annotated[Lock | None, Field(description="The lock that the task needs while it runs; null for none.")] = None
     locks: Locks = Field(default_factory=list, json_schema_extra={"default": []})
     rate: Annotated[
         Rate | None, Field(description="How often attempts of tasks with the same key can start; null for no limit.")
@@ -519,11 +522,11 @@ class TaskWork(_NullAsDefault):
 
 
 class TaskFields(TaskLabels, TaskWork):
-    """All fields of a task except its type."""
+    """All fields of a task except the type."""
 
 
 class TaskCreate(TaskFields, TaskUniqueness):
-    """A task to be created; without `due_at` and `delay_seconds` it is due now."""
+    """A task to be created, due now unless `due_at` or `delay_seconds` is given."""
 
     model_config = ConfigDict(json_schema_extra=_as_creation)
 
@@ -544,7 +547,7 @@ class TaskBatchCreate(Body):
 
 
 def _as_update(schema: dict[str, Any]) -> None:
-    """In an update, omitted fields are unchanged: defaults do not apply, and at least one field is required."""
+    """Adapts a schema for updates: omitted fields are unchanged, not defaulted, and at least one is required."""
     for field in schema["properties"].values():
         field.pop("default", None)
     # Generators only type maps that cannot be null; null is not needed to remove all tags.
@@ -558,13 +561,13 @@ def _not_null(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_part(schema: dict[str, Any]) -> None:
-    """Omitted fields of a part are unchanged."""
+    """Adapts the schema of an update's part, in which omitted fields are unchanged."""
     for field in schema["properties"].values():
         field.pop("default", None)
 
 
 class RetryPatch(Body):
-    """Update of a retry policy; null sets a field to its default."""
+    """Update of a retry policy; null resets a field to the default."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
@@ -577,7 +580,7 @@ class RetryPatch(Body):
     )
     multiplier: Annotated[
         Annotated[float, Field(ge=1, le=MAX_RETRY_MULTIPLIER)] | None,
-        Field(description="Factor by which the upper limit grows from each wait to the next."),
+        Field(description="Factor by which the upper limit grows after each wait."),
     ] = None
     max_seconds: Annotated[WaitSeconds | None, Field(description="Upper limit of all waits, in seconds.")] = None
     max_duration_seconds: MaxDurationSeconds | None = None
@@ -591,12 +594,12 @@ class LockPatch(Body):
     key: Annotated[LockKey | None, Field(description="Name of the lock, among the owner's locks.")] = None
     mode: Annotated[
         Annotated[LockMode, Field(strict=False)] | None,
-        Field(description="Whether tasks share it, or one has it for itself."),
+        Field(description="Whether tasks share the lock, or one holds it alone."),
     ] = None
-    max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of tasks that hold it at once.")] = None
+    max_holders: Annotated[MaxHolders | None, Field(description="Maximum number of simultaneous holders.")] = None
     scope: Annotated[
         Annotated[LockScope, Field(strict=False)] | None,
-        Field(description="Whether it is held for all phases of an attempt, or for `run` only."),
+        Field(description="Whether the lock is held for all phases of an attempt, or for `run` only."),
     ] = None
     wait_seconds: LockWaitSeconds | None = None
 
@@ -618,7 +621,9 @@ class NotifyOnPatch(Body):
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     to: Annotated[NoticeAddress | None, Field(description="Where notices are sent.")] = None
-    failed: Annotated[NotifiesFailure | None, Field(description="Whether a final failure is notified.")] = None
+    failed: Annotated[NotifiesFailure | None, Field(description="Whether a notice is sent about a final failure.")] = (
+        None
+    )
     late_seconds: Annotated[
         LateSeconds | None, Field(description="After how many seconds a late start is reported; null for never.")
     ] = None
@@ -628,13 +633,13 @@ class NotifyOnPatch(Body):
 
 
 class TargetPatch(Body):
-    """Update of a task's target; with another `kind`, the whole target as in a creation."""
+    """Update of a task's target; to change its `kind`, give the whole target, as in a creation."""
 
     model_config = ConfigDict(json_schema_extra=_as_part)
 
     kind: Annotated[
         TargetKind | None,
-        Field(description="Another kind replaces the target; the same, or none, is merged into it."),
+        Field(description="A different kind replaces the target; with the same kind, or none, the fields are merged."),
     ] = None
     url: Annotated[TargetUrl | None, Field(description="URL of an HTTP endpoint.")] = None
     phases: Annotated[
@@ -651,7 +656,7 @@ class TargetPatch(Body):
         Field(description="Query parameters of the request to add or to replace; null removes one."),
     ] = None
     body: Annotated[
-        dict[str, Any] | None, Field(description="Body of the request, replaced as a whole; null for the payload.")
+        dict[str, Any] | None, Field(description="New body of the request, not merged; null for the payload.")
     ] = None
     success: Annotated[SuccessStatuses | None, Field(description="Statuses of an HTTP endpoint that mean success.")] = (
         None
@@ -661,7 +666,7 @@ class TargetPatch(Body):
         dict[str, str | int | None] | None, Field(description="The part of an HTTP endpoint's response to keep.")
     ] = None
     definition: Annotated[
-        dict[str, Any] | None, Field(description="The topology definition that is run; null for a graph of its own.")
+        dict[str, Any] | None, Field(description="The topology definition to run; null if the payload is the graph.")
     ] = None
     arn: Annotated[str | None, Field(description="ARN of an AWS resource.")] = None
     mode: Annotated[LambdaMode | None, Field(description="How a Lambda function is called.")] = None
@@ -669,7 +674,7 @@ class TargetPatch(Body):
         DetailType | None, Field(description="Detail type of an event; null for the type of the task.")
     ] = None
     wait: Annotated[
-        WaitsForEnd | None, Field(description="Whether the end of a state machine's execution is the outcome.")
+        WaitsForEnd | None, Field(description="Whether the outcome is the end of the state machine's execution.")
     ] = None
     cluster: Annotated[str | None, Field(description="ARN of the cluster of an ECS task.")] = None
     container: Annotated[str | None, Field(description="Container of an ECS task whose exit code is the outcome.")] = (
@@ -677,17 +682,17 @@ class TargetPatch(Body):
     )
     queue: Annotated[str | None, Field(description="ARN of the job queue of a Batch job.")] = None
     parameters: Annotated[
-        JobParameters | None, Field(description="Further request fields of a job, replaced as a whole; null for none.")
+        JobParameters | None, Field(description="Additional request fields of a job, not merged; null for none.")
     ] = None
-    event: Annotated[str | None, Field(description="Name of the event that is waited for.")] = None
-    key: Annotated[EventKey | None, Field(description="Key of that event.")] = None
+    event: Annotated[str | None, Field(description="Name of the awaited event.")] = None
+    key: Annotated[EventKey | None, Field(description="Key of the awaited event.")] = None
     timeout_seconds: Annotated[
         ApprovalSeconds | None, Field(description="How long the task waits for a decision, or for an event.")
     ] = None
     lookback_seconds: LookbackSeconds | None = None
     when: SignalCondition | None = None
     on_timeout: Annotated[
-        Literal["fail", "reject", "approve"] | None, Field(description="What happens when that time is over.")
+        Literal["fail", "reject", "approve"] | None, Field(description="What happens after `timeout_seconds`.")
     ] = None
 
 
@@ -708,17 +713,18 @@ class TaskPatch(Body):
     expires_seconds: ExpiresSeconds | None = None
     fair_key: FairKey | None = None
     fair_weight: FairWeight | None = None
-    name: Annotated[TaskName | None, Field(description="A name for people; null removes it.")] = None
+    name: Annotated[TaskName | None, Field(description="A name for people; null removes the name.")] = None
     tags: Annotated[
         Annotated[dict[TagKey, TagValue | None], Field(json_schema_extra={"additionalProperties": False})] | None,
         Field(
-            description="Labels to add or to replace; null removes one, and null for all of them removes all.",
+            description="Tags to add or replace; a null value removes that tag, and null instead of an object removes "
+            "all tags.",
             examples=[{"team": "dba", "step": None}],
         ),
     ] = None
     payload: Payload = None
     due_at: Annotated[
-        Moment | None, Field(description="When it is due. Excludes `delay_seconds`; null means unchanged.")
+        Moment | None, Field(description="When the task is due. Excludes `delay_seconds`; null means unchanged.")
     ] = None
     delay_seconds: DelaySeconds | None = None
     target: Annotated[TargetPatch | None, Field(description="The target; null for the default of the type.")] = None
@@ -727,11 +733,12 @@ class TaskPatch(Body):
     notify_within_seconds: NotifyWithinSeconds | None = None
     rollback_on_failure: RollbackOnFailure | None = None
     rate: Annotated[
-        RatePatch | None, Field(description="How often attempts of its key can start; null for no limit.")
+        RatePatch | None, Field(description="How often attempts with the rate's key can start; null for no limit.")
     ] = None
     lock: Annotated[
-        LockPatch | None, Field(description="The lock that it needs while it runs, instead of `locks`; null for none.")
+        LockPatch | None,
+        Field(description="The lock that the task needs while it runs, instead of `locks`; null for none."),
     ] = None
     locks: Annotated[
-        Locks | None, Field(description="The locks that it needs, replaced as a whole; null for none.")
+        Locks | None, Field(description="The locks that the task needs; replaces the whole list; null for none.")
     ] = None

@@ -1,4 +1,4 @@
-"""Decodes request bodies of tasks."""
+"""Decodes request bodies for tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BatchItem:
     """One task of a batch: the decoded request, or the error.
 
     Attributes:
-        value: its JSON, from which the hash for an idempotency key is computed.
+        value: the task's JSON, which is hashed for idempotency keys.
     """
 
     value: object
@@ -49,7 +49,7 @@ def task_spec_at(value: object, place: tuple[str | int, ...], document: Document
     """Decodes a task in a part of a body.
 
     Raises:
-        FieldsInvalid: it is nested too deeply, or some fields are invalid.
+        FieldsInvalid: the task is nested too deeply, or some fields are invalid.
     """
     if document.depth > MAX_JSON_DEPTH:
         _reject_deep(value, place)
@@ -58,10 +58,10 @@ def task_spec_at(value: object, place: tuple[str | int, ...], document: Document
 
 
 def batch_items(document: Document) -> list[BatchItem]:
-    """Decodes the tasks of a batch, each individually.
+    """Decodes each task of a batch individually.
 
     Raises:
-        FieldsInvalid: the body does not contain a list, or exceeds the size of a batch.
+        FieldsInvalid: the body does not contain a list, or has too many tasks.
     """
     reject_invalid_values(_around_tasks(document.value), document)
     envelope = validated(BatchEnvelope, document.value)
@@ -107,12 +107,11 @@ def spec_of(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
     """Converts a body, or a part of one, to a task.
 
     Raises:
-        FieldsInvalid: it contradicts itself, its payload is too large, or its payload is not a valid graph although
-            required.
+        FieldsInvalid: fields contradict each other, or the payload is too large or not the required valid graph.
     """
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place)
-    # Imported only when needed: few tasks are topologies, and this keeps the start of functions fast.
+    # Imported only when needed, for fast cold starts: few tasks are topologies.
     from duetime.contract.topologies.decoding import topology_spec  # noqa: PLC0415 - see the line above
 
     return topology_spec(body, place)

@@ -65,7 +65,7 @@ _ANSWERED: tuple[Literal["status", "progress", "summary"], ...] = ("status", "pr
 
 def entry(task: Task) -> TaskSummary:
     """A task in a list."""
-    # Written out: a page has a hundred of these, and `expires_at` of a task is that of its record.
+    # Written out for speed (a page has a hundred entries), and because a task's `expires_at` is its record's expiry.
     return TaskSummary(
         id=str(task.id),
         state=task.state,
@@ -102,7 +102,7 @@ def entry(task: Task) -> TaskSummary:
 
 
 def _dependencies(task: Task) -> TaskDependenciesResponse:
-    """The dependencies of a task; most tasks have none, and save the space."""
+    """The dependencies of a task; absent for most tasks, to save space."""
     if task.after is None:
         return {}
     return {"after": [_dependency(each) for each in task.after.on], "trigger_rule": task.after.rule}
@@ -117,7 +117,7 @@ def _dependency(dependency: Dependency) -> str | AfterOccurrenceResponse:
 
 
 def request_fields(target: targets.Target | None, options: task_options.TaskOptions) -> dict[str, Any]:
-    """The target and options of a task in the form of a request; fields without a value are omitted."""
+    """A task's target and options as in a request; fields without a value are omitted."""
     shown = {"target": None if target is None else target_response(target), **options_response(options)}
     fields: dict[str, Any] = json.loads(json_text(_without_nulls(shown)))
     return {**fields, "target": _without_nulls(fields["target"])} if "target" in fields else fields
@@ -128,8 +128,8 @@ def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def task_text(task: Task) -> str:
-    """A complete task as JSON text. Its payload and result are JSON already, and are inserted unchanged."""
-    # Not in lists and events, which a rare field would make larger.
+    """A complete task as JSON text. Payload and result are already JSON, and are inserted unchanged."""
+    # Rare fields, which lists and events omit to stay small.
     group = None if task.group is None else GroupReferenceResponse(id=task.group)
     more = json_text({"group": group, "completes_group": task.completes, "kept_until": instant(task.expires_at)})
     return f"{_with_contents(task, ('payload', 'result'))[:-1]},{more[1:]}"
@@ -159,7 +159,7 @@ def _is_lacking(content: Content | None) -> bool:
 
 
 def target_reply_text(status: int, body: bytes) -> str:
-    """The response of an endpoint, as JSON text. Its body is JSON already, and is inserted unchanged."""
+    """An endpoint's response as JSON text. The body is already JSON, and is inserted unchanged."""
     return f'{{"status":{status},"body":{body.decode()}}}'
 
 
@@ -174,12 +174,12 @@ def json_of(content: Content | None) -> str:
 
 
 def instant(at: Millis | None) -> str | None:
-    """Formats an instant; null if there is none."""
+    """Formats an instant; `None` for none."""
     return None if at is None else to_iso(at)
 
 
 def _lease(task: Task) -> LeaseResponse | None:
-    """The lease of an attempt. A worker that only runs follow-ups has one too, but it is not shown."""
+    """The lease of an attempt. The lease of a worker that only does follow-up work is not shown."""
     if task.state not in LEASED or task.lease_expires_at is None:
         return None
     return LeaseResponse(worker=task.lease_worker or "", expires_at=to_iso(task.lease_expires_at))
@@ -315,7 +315,7 @@ def options_response(options: task_options.TaskOptions) -> TaskOptionsResponse:
         fair_key=options.fair_key or "",
     )
     if not options.locks:
-        # Most tasks have none, and save the space in lists, events and callbacks.
+        # Omitted for most tasks, to save space in lists, events and callbacks.
         del response["locks"]
     if options.fair_key is None:
         del response["fair_key"]

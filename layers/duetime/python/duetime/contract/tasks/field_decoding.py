@@ -65,17 +65,17 @@ _ONLY_IN_CREATIONS = "is allowed only where a task is created"
 _KEPT_AS_IT_IS = frozenset(task_options.TASK_OPTIONS) - _MADE
 _OF_CREATIONS = frozenset({"allow_unknown_type", "unique", "debounce", "order", "parent_task_id", "group", "after"})
 _MAY_CONTRADICT = frozenset({"delay_seconds", "locks", "rollback_on_failure", "debounce"})
-"""A request that gives none of them does not contradict itself."""
+"""A request without any of these fields has no contradictions."""
 _DEFAULTED = frozenset(DEFAULTED)
 _DEFAULTS = {name: getattr(_BUILT_IN, name) for name in (*task_options.TASK_OPTIONS, "target", "unique")}
-"""Options that are not given."""
+"""Values of options that are not given."""
 
 
 def fields_spec(body: TaskCreate, place: Place = ROOT) -> TaskSpec:
-    """Converts the fields of a task; the graph of a topology is not read.
+    """Converts the fields of a task, without reading a topology's graph.
 
     Raises:
-        FieldsInvalid: they contradict each other, or the payload is too large.
+        FieldsInvalid: fields contradict each other, or the payload is too large.
     """
     given = body.model_fields_set
     if not given.isdisjoint(_MAY_CONTRADICT):
@@ -115,10 +115,10 @@ def _after(body: TaskCreate, place: Place) -> Dependencies:
     """The dependencies of the task.
 
     Raises:
-        FieldsInvalid: it could replace an existing task, which has begun to wait for others, or wait for a task that
-            waits for it.
+        FieldsInvalid: the task could replace an existing task that already waits for others, or it would wait for a
+            task that waits for it.
     """
-    # Few tasks wait for others, so the module is imported only for them.
+    # Imported late, because few tasks wait for others.
     from duetime.domain.tasks.dependencies import Dependencies, Dependency, OccurrenceRef  # noqa: PLC0415 - see the line above
 
     if body.debounce is not None or (body.unique is not None and body.unique.on_conflict is OnConflict.REPLACE):
@@ -142,7 +142,7 @@ def plain_fields(body: TaskFields) -> dict[str, Any]:
 
 
 def _given(body: TaskFields) -> dict[str, Any]:
-    """The given ones of these fields; for one of the two forms of locks, the other is added."""
+    """The given fields; if either `lock` or `locks` is given, the other is added."""
     given = body.model_fields_set
     fields = {name: getattr(body, name) for name in _KEPT_AS_IT_IS & given}
     if "target" in given:
@@ -167,7 +167,7 @@ def reject_two_due_times(body: TaskFields | TaskPatch, place: Place) -> None:
     """Rejects a body with two due times.
 
     Raises:
-        FieldsInvalid: there are two.
+        FieldsInvalid: the body has two due times.
     """
     if body.due_at is not None and {"due_at", "delay_seconds"} <= body.model_fields_set:
         reason = "cannot be given together with"
@@ -207,10 +207,10 @@ def reject_uniqueness(body: TaskCreate, place: Place, reason: str, *, order: str
         body: the fields.
         place: path of the body in the request.
         reason: why no unique key is allowed.
-        order: why no ordered key is allowed; empty if it is.
+        order: why no ordered key is allowed; empty if ordered keys are allowed.
 
     Raises:
-        FieldsInvalid: the body has one.
+        FieldsInvalid: the body has such a field.
     """
     created = _ONLY_IN_CREATIONS
     reasons = {"unique": reason, "debounce": reason, "parent_task_id": created, "group": created, "after": created}
@@ -231,7 +231,7 @@ def payload_bytes(body: TaskFields | TaskPatch, place: Place) -> bytes:
     """The payload in stored form.
 
     Raises:
-        FieldsInvalid: it is too large, contains an unknown placeholder, or represents bytes in a wrong form.
+        FieldsInvalid: the payload is too large, has an unknown placeholder, or represents bytes in a wrong format.
     """
     if _names_upload(body):
         raise FieldsInvalid([Fault(path_of((*place, "payload", UPLOAD)), _ONLY_IN_CREATIONS, FaultCode.NOT_ALLOWED)])
@@ -252,10 +252,10 @@ def _names_upload(body: TaskFields | TaskPatch) -> bool:
 
 
 def _upload_of(body: TaskCreate, place: Place) -> str | None:
-    """The id of the upload that a payload names; `None` if it names none.
+    """The id of the upload that a payload names; `None` for other payloads.
 
     Raises:
-        FieldsInvalid: it has other fields, or the task could replace one that exists.
+        FieldsInvalid: the payload has other fields, or the task could replace an existing task.
     """
     if not _names_upload(body):
         return None
@@ -267,10 +267,10 @@ def _upload_of(body: TaskCreate, place: Place) -> str | None:
 
 
 def _binary_payload(payload: dict[str, object], place: Place) -> bytes:
-    """A payload that represents bytes, in stored form; their content type is stored even if it is the default.
+    """A payload that represents bytes, in stored form, which includes even a default content type.
 
     Raises:
-        FieldsInvalid: it has other fields, is not base64, or has too many bytes.
+        FieldsInvalid: the payload has other fields, is not base64, or has too many bytes.
     """
     binary = validated(BinaryPayload, payload, place).binary
     data = base64.b64decode(binary.base64)
@@ -294,7 +294,7 @@ def delay_of(body: TaskFields | TaskPatch) -> Millis | None:
     """The delay from a task's acceptance to its due time; `None` if not given."""
     if "delay_seconds" not in body.model_fields_set or body.delay_seconds is None:
         return None
-    # Computes with the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.
+    # Uses the written decimal, rounded up: binary fractions could add or lose a millisecond, as for 0.29 s.
     return int((Decimal(str(body.delay_seconds)) * SECOND).to_integral_value(ROUND_CEILING))
 
 
@@ -319,7 +319,7 @@ def _batch(body: CallBatch | None) -> targets.CallBatch | None:
 
 
 def _request(body: HttpTarget) -> HttpRequest:
-    """The request described by the fields of a target."""
+    """The request that a target's fields describe."""
     auth, response = body.auth, body.response
     return HttpRequest(
         method=body.method or "",

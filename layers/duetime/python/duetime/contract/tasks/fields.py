@@ -79,7 +79,7 @@ OrderedKey = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_UNIQUE_KEY_LENGTH}}}$",
-        description="The key, among the owner's ordered keys.",
+        description="The ordered key, scoped to the owner.",
         examples=["customer-17"],
     ),
 ]
@@ -88,15 +88,15 @@ MaxHolders = Annotated[
     Field(
         ge=1,
         le=MAX_LOCK_HOLDERS,
-        description="Maximum number of tasks that hold the lock at once; the limit of the task that asks for it "
-        f"applies. By default 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
+        description="Maximum number of simultaneous holders, as set by the task that requests the lock. "
+        f"By default 1, and {MAX_LOCK_HOLDERS} for a shared lock.",
     ),
 ]
 TaskType = Annotated[
     str,
     Field(
         pattern=TYPE_PATTERN,
-        description="Type of the task: the name of its Python handler, or of a kind of work.",
+        description="Type of the task: the name of a Python handler, or of a kind of work.",
         examples=["report"],
     ),
 ]
@@ -109,16 +109,16 @@ Reason = Annotated[
     str,
     Field(
         max_length=MAX_ACTION_REASON_LENGTH,
-        description="Why, for people: it is recorded with the action, and shown in the task's events.",
+        description="Reason for the action, for people; recorded with the action and shown in the task's events.",
         examples=["the warehouse is closed"],
     ),
     AfterValidator(printable),
 ]
-"""The reason of an action; empty for no reason."""
+"""The reason for an action; empty for none."""
 WantedName = Annotated[TaskName, Field(min_length=1)]
-"""The name in a filter: an empty one is probably an unset variable, rather than all tasks without a name."""
+"""The name in a filter. An empty name is rejected: it is probably an unset variable."""
 WantedErrorText = Annotated[str, Field(min_length=1, max_length=MAX_ERROR_MESSAGE_LENGTH), AfterValidator(printable)]
-"""A part of an error in a filter."""
+"""Part of an error message, in a filter."""
 TagKey = Annotated[str, Field(pattern=TAG_KEY_PATTERN)]
 TagValue = Annotated[str, Field(max_length=MAX_TAG_VALUE_LENGTH), AfterValidator(printable)]
 Tags = Annotated[
@@ -133,7 +133,10 @@ Tags = Annotated[
 TaskPriority = Annotated[
     Priority,
     # JSON has no enumerations: only the exact text of a member is accepted.
-    Field(strict=False, description="Orders tasks that are due at the same time; it makes none run early."),
+    Field(
+        strict=False,
+        description="Orders tasks that are due at the same time; no task runs early because of its priority.",
+    ),
 ]
 At = Annotated[Millis | None, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
 Moment = Annotated[Millis, BeforeValidator(instant_of), WithJsonSchema(TIME_SCHEMA)]
@@ -142,7 +145,7 @@ DelaySeconds = Annotated[
     Field(
         ge=0,
         le=MAX_DUE_AHEAD / SECOND,
-        description="Seconds from now until it is due; fractions are allowed.",
+        description="Seconds from now until the task is due; fractions are allowed.",
         examples=[90],
     ),
 ]
@@ -160,8 +163,8 @@ NotifyWithinSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_DEADLINE_SECONDS,
-        description="Time limit of an asynchronous attempt in seconds: when it has not reported its outcome by "
-        "then, it has failed.",
+        description="Time limit of an asynchronous attempt in seconds; an attempt that reports no outcome in time "
+        "fails.",
     ),
 ]
 ExpiresSeconds = Annotated[
@@ -169,8 +172,8 @@ ExpiresSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_EXPIRES_SECONDS,
-        description="How many seconds after its due time its first attempt can start at the latest; after that it "
-        "fails with the error `Expired`, and nothing is called. Null for no limit.",
+        description="How many seconds after the due time the first attempt can still start; after that the task "
+        "fails with the error `Expired` without calling the target. Null for no limit.",
         examples=[600],
     ),
 ]
@@ -178,8 +181,8 @@ FairKey = Annotated[
     str,
     Field(
         pattern=rf"^[!-~]{{1,{MAX_FAIR_KEY_LENGTH}}}$",
-        description="When more tasks are due than workers are free, tasks of other keys do not wait behind a key "
-        "that has many tasks. It limits nothing. Null for none: all tasks without a key count as one key.",
+        description="Key for sharing workers fairly: when more tasks are due than workers are free, a key with many "
+        "tasks does not delay other keys. Not a limit. Null for none; all tasks without a key share one key.",
         examples=["customer-17"],
     ),
 ]
@@ -188,8 +191,8 @@ FairWeight = Annotated[
     Field(
         ge=1,
         le=MAX_FAIR_WEIGHT,
-        description="While several keys have many tasks, one with weight 3 starts about three times as many as one "
-        "with weight 1. It has no effect without a `fair_key`.",
+        description="When several keys have many tasks, a key with weight 3 starts about three times as many tasks as "
+        "a key with weight 1. No effect without a `fair_key`.",
     ),
 ]
 MaxDurationSeconds = Annotated[
@@ -197,8 +200,8 @@ MaxDurationSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_RETRY_DURATION_SECONDS,
-        description="How many seconds after the start of the first attempt another one can start at the latest; an "
-        "attempt that runs is not stopped. Null for no limit.",
+        description="How many seconds after the start of the first attempt another attempt can still start; a running "
+        "attempt is not stopped. Null for no limit.",
     ),
 ]
 LockWaitSeconds = Annotated[
@@ -206,8 +209,8 @@ LockWaitSeconds = Annotated[
     Field(
         ge=1,
         le=MAX_LOCK_WAIT_SECONDS,
-        description="How many seconds each attempt can wait for the lock, since it first waited for one of its locks; "
-        "after that the task fails with the error `LockWaitExpired`. Null for no limit.",
+        description="How many seconds each attempt can wait for the lock, counted from its first wait for any of the "
+        "task's locks; after that the task fails with the error `LockWaitExpired`. Null for no limit.",
     ),
 ]
 RateKey = Annotated[
@@ -223,15 +226,15 @@ RateBurst = Annotated[
     Field(
         ge=0,
         le=MAX_RATE_LIMIT,
-        description="Attempts that can start in addition, all at once, after fewer have started than were allowed. In "
-        "any window of `per_seconds`, at most `limit` + `burst` attempts start.",
+        description="Additional attempts that can start at once after a period below the limit. In any window of "
+        "`per_seconds`, at most `limit` + `burst` attempts start.",
     ),
 ]
 RollbackOnFailure = Annotated[
     bool,
-    Field(description="Whether the target's `rollback` is called, if it has one, when the task has failed for good."),
+    Field(description="Whether the target's `rollback`, if any, is called when the task fails for good."),
 ]
-Fence = Annotated[int, Field(ge=1, description="Fence of the attempt; no other attempt of the task has it.")]
+Fence = Annotated[int, Field(ge=1, description="Fence of the attempt; unique among the task's attempts.")]
 Percent = Annotated[int, Field(ge=0, le=100, description="Progress of the work in percent.", examples=[40])]
 _ENCRYPTED_PART = MAX_ENCRYPTED_TEXT_LENGTH - len(ENCRYPTED_TEXT)
 PROGRESS_MESSAGE_PATTERN = (
@@ -242,7 +245,7 @@ ProgressMessage = Annotated[
     Field(
         pattern=PROGRESS_MESSAGE_PATTERN,
         description=f"A short text about the progress: at most {MAX_PROGRESS_MESSAGE_LENGTH} characters, or "
-        f"{MAX_ENCRYPTED_TEXT_LENGTH} if a codec has encrypted it.",
+        f"{MAX_ENCRYPTED_TEXT_LENGTH} if encrypted by a codec.",
     ),
     AfterValidator(printable),
 ]
@@ -256,8 +259,8 @@ ErrorType = Annotated[
 ErrorMessage = Annotated[
     str,
     Field(
-        description=f"What happened; longer than {MAX_ERROR_MESSAGE_LENGTH} characters, it is cut, and an encrypted "
-        f"text after {MAX_ENCRYPTED_TEXT_LENGTH}."
+        description=f"What happened; truncated after {MAX_ERROR_MESSAGE_LENGTH} characters, or "
+        f"{MAX_ENCRYPTED_TEXT_LENGTH} if encrypted."
     ),
 ]
 
@@ -279,16 +282,13 @@ ParentTaskId = Annotated[
     str,
     AfterValidator(_task_id),
     Field(
-        description="The task that starts it, one of the owner's: lists and cancellations can follow the reference. "
-        "Requests by `context.client` of a handler set it already.",
+        description="The task that starts this one; must have the same owner. Lists and cancellations can follow the "
+        "reference. A handler's `context.client` sets this field.",
         examples=["01KB8Z4QYJ0000GH3V5TZK7M2P"],
     ),
 ]
 """The id of a task, in capitals."""
 AllowUnknownType = Annotated[
     bool,
-    Field(
-        description="Accepts a type without a known handler, because a later deployment adds it; otherwise such a "
-        "type is refused."
-    ),
+    Field(description="Whether to accept a type without a known handler, for a handler that a later deployment adds."),
 ]

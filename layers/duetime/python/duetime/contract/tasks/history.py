@@ -1,4 +1,4 @@
-"""The history of a task as responses: its events and its attempts."""
+"""Responses about a task's history: events, attempts and steps."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ class ActorResponse(TypedDict):
     name: Annotated[
         str | None,
         Field(
-            description="The caller as the API knows it, the name of the schedule, or the id of the topology; null for "
-            "the system."
+            description="The caller's name in the API, the schedule's name, or the topology's id; null for the system."
         ),
     ]
 
@@ -60,11 +59,11 @@ class TaskHistoryEventResponse(TypedDict):
 
     type: Annotated[EventType, Field(description="What happened.")]
     at: Annotated[
-        Instant | None, Field(description="When it happened; null for an attempt that was lost with its worker.")
+        Instant | None, Field(description="When the event happened; null for an attempt that was lost with its worker.")
     ]
     actor: Annotated[ActorResponse | None, Field(description="The actor; null for events of an attempt.")]
-    reason: Annotated[str | None, Field(description="Why, as the actor said; null if nothing was said.")]
-    version: Annotated[int | None, Field(description="Version of the task after it, where that is known.")]
+    reason: Annotated[str | None, Field(description="The reason that the actor gave; null for none.")]
+    version: Annotated[int | None, Field(description="Version of the task after the event; null if unknown.")]
     fields: Annotated[Sequence[str], Field(description="For an update, the names of the changed fields.")]
     nodes: Annotated[
         Sequence[str],
@@ -72,7 +71,10 @@ class TaskHistoryEventResponse(TypedDict):
     ]
     bulk_operation_id: Annotated[
         str | None,
-        Field(description="The bulk operation that did it. One that was completed at once is not stored separately."),
+        Field(
+            description="The bulk operation that did this. An operation that completed at once is not stored "
+            "separately."
+        ),
     ]
     attempt: Annotated[int | None, Field(description="Number of the attempt.")]
     fence: Annotated[int | None, Field(description="Fence of the attempt.")]
@@ -126,7 +128,7 @@ def _worker(part: AttemptPart | None) -> str | None:
 
 
 def _actor(by: Attribution, task: Task) -> ActorResponse:
-    """An actor with its name; names that the record has elsewhere are not stored twice."""
+    """An actor with its name, which is read from other fields of the record where possible."""
     match by.actor:
         case ActorType.USER:
             name: str | None = by.name or task.owner
@@ -153,8 +155,8 @@ def attempts(task: Task, older: Iterable[AttemptRecord], traceback: AttemptTrace
 
     Args:
         task: the record, which contains the latest attempts.
-        older: attempts that did not fit into the record; those that are still in it are ignored.
-        traceback: of the last attempt that has one.
+        older: attempts that did not fit into the record; attempts that the record contains are ignored.
+        traceback: traceback of the last attempt that has one.
     """
     return AttemptList(attempts=[_attempt(line, task, traceback) for line in ended_attempts(task, older)])
 

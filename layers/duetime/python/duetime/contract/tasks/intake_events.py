@@ -1,4 +1,4 @@
-"""Events that create or cancel tasks, in EventBridge's format or converted to it; and tasks as their detail."""
+"""Events that create or cancel tasks, in EventBridge's format or converted to that format."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def read_record(record: Mapping[str, Any], queues: Collection[str], detail_type:
     """Decodes a record that Lambda has received from a stream or a queue.
 
     Args:
-        record: as Lambda passes it on.
+        record: the record from the Lambda event.
         queues: ARNs of queues whose messages are events for intake rules.
-        detail_type: of the events in the intake's own queue whose detail is a task; others are for intake rules.
+        detail_type: detail type of events in the intake's own queue whose detail is a task; other events are for intake
+            rules.
 
     Raises:
         FaultyRequest: the body is unreadable, or some fields are invalid.
@@ -80,7 +81,7 @@ def _task_of(document: Document, record: Mapping[str, Any]) -> tuple[TaskSpec, O
     value = document.value
     if isinstance(value, dict) and _DETAIL in value:
         return task_spec_at(value[_DETAIL], (_DETAIL,), document), _origin(document)
-    # The same at every delivery of a message.
+    # Identical for every delivery of a message.
     delivered = Origin(_QUEUE, record["messageId"], int(record["attributes"]["SentTimestamp"]))
     return task_spec_at(value, (), document), delivered
 
@@ -92,7 +93,7 @@ def _event_of(document: Document) -> IntakeEvent:
 
 
 def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
-    """The event of a message from a queue of the settings: the one that it contains, or the message itself.
+    """The event in a message from a queue in the settings, or the message itself as an event.
 
     Source: AWS Lambda Developer Guide, "Using Lambda with Amazon SQS".
     """
@@ -102,7 +103,7 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
         reject_invalid_values(document.value, document)
         body = document.value
     except FaultyRequest:
-        # A queue may have messages of any form.
+        # Messages may have any format.
         body = record["body"]
     if isinstance(body, dict) and {_DETAIL, _DETAIL_TYPE, "id", "source", "time"} <= body.keys():
         return _event_of(document)
@@ -122,7 +123,7 @@ def _event_of_message(record: Mapping[str, Any]) -> IntakeEvent:
 
 
 def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
-    """The event of a change in a DynamoDB table: `keys`, `new` and `old`, whose attributes are JSON.
+    """The event for a change in a DynamoDB table, with `keys`, `new` and `old` as JSON.
 
     Binary attributes are base64, sets are lists. Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB".
     """
@@ -138,22 +139,22 @@ def _event_of_stream(record: Mapping[str, Any]) -> IntakeEvent:
 
 
 def events_of_logs(data: str) -> Iterator[IntakeEvent]:
-    """The events of lines in CloudWatch Logs, each with its `message`, and its `json` if it is an object.
+    """One event per CloudWatch Logs line, with its `message`, and `json` if the message is a JSON object.
 
     Source: CloudWatch Logs User Guide, "Subscription filters with AWS Lambda".
 
     Args:
-        data: as delivered: JSON, compressed by gzip, in base64.
+        data: delivered data: JSON, compressed with gzip, in base64.
 
     Raises:
-        BodyUnreadable: the data have another form.
+        BodyUnreadable: the data have another format.
     """
     try:
         found = json.loads(gzip.decompress(base64.b64decode(data, validate=True)))
     except (binascii.Error, OSError, EOFError, zlib.error, ValueError) as error:
         raise BodyUnreadable("is not a delivery of CloudWatch Logs") from error
     if found["messageType"] != "DATA_MESSAGE":
-        # CloudWatch Logs checks whether it can deliver.
+        # CloudWatch Logs only tests the delivery.
         return
     place = {"logGroup": found["logGroup"], "logStream": found["logStream"]}
     for line in found["logEvents"]:

@@ -40,7 +40,7 @@ _WITHOUT_ERROR = {"not": {"anyOf": [{"required": ["error"]}, {"required": ["retr
 
 
 def _as_notification(schema: dict[str, Any]) -> None:
-    """An error belongs to a failure, and a result to a success; omitted fields are absent, not null."""
+    """Allows an error only with a failure, and a result only with a success; omitted fields are absent, not null."""
     error = schema["properties"]["error"]
     schema["properties"]["error"] = {**error["anyOf"][0], "description": error["description"]}
     schema |= {"if": _FAILED, "then": _WITH_ERROR, "else": _WITHOUT_ERROR}
@@ -59,28 +59,30 @@ class TaskAction(Body):
 class TaskCancel(TaskAction):
     """Cancels a task; the body can be left out."""
 
-    force: Annotated[bool, Field(description="Also ask a running task to stop, which it does when it can.")] = False
+    force: Annotated[
+        bool, Field(description="Whether a running task is also asked to stop, at its next opportunity.")
+    ] = False
     include_children: Annotated[
         bool,
         Field(
-            description="Also cancel the tasks that it started, and those that they started, even if it has ended. One "
-            "request cancels some hundreds: repeat it while the response says that there are more."
+            description="Whether to also cancel the tasks that the task started, directly or indirectly, even if the "
+            "task has ended. One request cancels some hundreds: repeat the request while `has_more` is true."
         ),
     ] = False
 
 
 def _as_signal(schema: dict[str, Any]) -> None:
-    """A payload belongs to an approval."""
+    """Allows a payload only with an approval."""
     rejects = {"properties": {"approve": {"const": False}}, "required": ["approve"]}
     schema |= {"if": rejects, "then": {"not": {"required": ["payload"]}}}
 
 
 class TaskSignal(Body):
-    """Approves or rejects a task that waits for it."""
+    """Approves or rejects a task that waits for approval."""
 
     model_config = ConfigDict(json_schema_extra=_as_signal)
 
-    approve: Annotated[bool, Field(description="Whether it is approved; false rejects it.")]
+    approve: Annotated[bool, Field(description="Whether the task is approved; false rejects the task.")]
     payload: Annotated[
         Any,
         Field(
@@ -100,7 +102,7 @@ class TaskQueryBody(Body):
 
     action: Annotated[
         Literal["status", "progress", "summary"],
-        Field(description="Query to send; the target must list it in its `queries`."),
+        Field(description="Query to send, which the target must list in `queries`."),
     ]
 
 
@@ -148,7 +150,7 @@ class Report:
     """A report of an attempt.
 
     Attributes:
-        fence: of the attempt.
+        fence: fence of the attempt.
         progress: the progress; `None` for a heartbeat.
     """
 
@@ -161,7 +163,7 @@ class Notice:
     """A report of an attempt's end.
 
     Attributes:
-        fence: of the attempt.
+        fence: fence of the attempt.
     """
 
     fence: int
@@ -178,7 +180,7 @@ def reject_fields(document: Document) -> None:
 
 
 def action_reason(document: Document) -> str:
-    """The reason of an action; empty for no reason.
+    """The reason for an action; empty for none.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -187,7 +189,7 @@ def action_reason(document: Document) -> str:
 
 
 def cancellation(document: Document) -> TaskCancel:
-    """Decodes a cancel.
+    """Decodes a cancellation.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -283,12 +285,12 @@ def _failure(body: OutcomeReport) -> Ending:
 
 TASK = Returns(responses.TaskResponse, "The task.", {"ETag": "The task's version."})
 NEW_TASK = TASK.created("Path of the task.")
-KEPT_TASK = NEW_TASK.found("The task that holds the unique key; none was created.")
+KEPT_TASK = NEW_TASK.found("The existing task that holds the unique key; no task was created.")
 CHANGED = (errors.StateConflict, errors.VersionMismatch)
 _CACHED = {
     **TASK.headers,
-    "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that a copy is revalidated by its ETag.",
-    "Retry-After": "Seconds after which to read the task again; absent once it has an outcome.",
+    "Cache-Control": "`no-store` until the task has ended; then `no-cache`, so that caches revalidate with the ETag.",
+    "Retry-After": "Seconds after which to read the task again; absent once the task has an outcome.",
 }
 
 CREATE = Operation(
@@ -297,7 +299,7 @@ CREATE = Operation(
     "Create a task",
     NEW_TASK,
     description="The task is stored durably before the response is sent. A due time in the past means now. With "
-    "`wait_seconds`, the response is sent once the task has ended, or after that time.",
+    "`wait_seconds`, the response is sent when the task ends, or after that time.",
     accepted=NEW_TASK.accepted("The task is stored, and has not ended yet."),
     kept=KEPT_TASK,
     query=queries.CreationQuery,
@@ -310,7 +312,7 @@ CREATE_MANY = Operation(
     "POST /v1/tasks/batch",
     "Create a batch of tasks",
     Returns(responses.TaskBatchResult, "The result of each task, in the order of the request."),
-    description=f"Up to {MAX_BATCH} tasks, each with its own result: a task that is refused does not stop the "
+    description=f"Up to {MAX_BATCH} tasks, each with its own result: a rejected task does not affect the "
     "others. The idempotency key applies to each task together with its position in the list.",
     query=queries.EstimateQuery,
     body=bodies.TaskBatchCreate,
@@ -326,10 +328,10 @@ LIST = Operation(
     Returns(
         responses.TaskPage,
         "A page of tasks.",
-        {"Retry-After": "With `ids`: seconds after which to read them again, if one has no outcome yet."},
+        {"Retry-After": "With `ids`: seconds after which to read the tasks again, if any has no outcome yet."},
     ),
-    description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. Tasks "
-    "that have failed for good are those with `state=failed`.",
+    description="Your tasks, ordered by due time. A page can be short or empty and still have a next page. "
+    "`state=failed` lists tasks that failed for good.",
     query=queries.TaskListQuery,
 )
 READ = Operation(
@@ -337,7 +339,7 @@ READ = Operation(
     "GET /v1/tasks/{task_id}",
     "Get a task",
     replace(TASK, headers=_CACHED),
-    description="With `wait_seconds`, the response is sent once the task has ended, or after that time.",
+    description="With `wait_seconds`, the response is sent when the task ends, or after that time.",
     query=queries.TaskQuery,
 )
 UPDATE = Operation(
@@ -346,8 +348,8 @@ UPDATE = Operation(
     "Update a task that has not started",
     TASK.but("The task after the update."),
     description="A merge patch (RFC 7396): `retry`, `lock`, `rate`, `tags` and a `target` of the same kind are merged, "
-    "null removes, and a `target` of another kind replaces the one before. `payload` is opaque: it is replaced as a "
-    "whole. The body is a patch of the task, so the reason is a parameter of the query.",
+    "null removes a field, and a `target` of another kind replaces the old target. `payload` is opaque and replaced "
+    "as a whole. The body contains only task fields, so the reason is a query parameter.",
     query=queries.UpdateQuery,
     body=bodies.TaskPatch,
     headers=(IF_MATCH,),
@@ -358,9 +360,9 @@ CANCEL = Operation(
     "POST /v1/tasks/{task_id}/cancel",
     "Cancel a task",
     TASK.but("The cancelled task."),
-    description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then it "
-    "is asked to stop, and stops when it can. Repeating the request changes nothing and returns the same. With "
-    "`include_children`, the tasks that it started are cancelled, too.",
+    description="Cancels a task that has not started. A running task is a conflict unless `force` is true: then the "
+    "task is asked to stop at its next opportunity. Repeating the request changes nothing and returns the same "
+    "response. With `include_children`, the tasks that this task started are cancelled, too.",
     accepted=TASK.accepted("The running task has been asked to stop."),
     body=TaskCancel,
     headers=(IF_MATCH,),
@@ -372,8 +374,8 @@ DELETE = Operation(
     "DELETE /v1/tasks/{task_id}",
     "Delete a task with its payload, its result and its attempts",
     Returns(None, "The task is deleted.", status=204),
-    description="One that has not started is cancelled first. A task that runs, or whose end is not followed up "
-    "yet, is a conflict: cancel it, and wait for its end. A topology is deleted with all of its nodes, as by "
+    description="A task that has not started is cancelled first. A running task, or a task whose follow-up work is not "
+    "done, is a conflict: cancel the task, and wait for its end. A topology is deleted with all of its nodes, as by "
     "`deleteTopology`; a single node is a conflict. "
     "A deleted task is never created again, not even by repeating its creation with its idempotency key.",
     headers=(IF_MATCH,),
@@ -390,7 +392,7 @@ def _action(
     accepted: Returns | None = None,
     also: tuple[type[Exception], ...] = (),
 ) -> Operation:
-    """Declares an action of a user on a task, without fields except the reason."""
+    """Declares a user action on a task, whose only field is the reason."""
     return Operation(
         id_,
         f"POST /v1/tasks/{{task_id}}/{name}",
@@ -408,16 +410,16 @@ PAUSE = _action(
     "pauseTask",
     "pause",
     "Pause a task",
-    "A paused task does not start until it is resumed. A running attempt is asked to pause: it does so when it can, "
-    "and may leave a checkpoint for the attempt that continues.",
+    "A paused task does not start until a user resumes the task. A running attempt is asked to pause at its next "
+    "opportunity, and may leave a checkpoint for the next attempt.",
     accepted=TASK.accepted("The running task has been asked to pause."),
 )
 RESUME = _action(
     "resumeTask",
     "resume",
     "Resume a paused task",
-    "It runs at its due time if that is still to come, otherwise now. A request to pause that the running attempt "
-    "has not followed yet is withdrawn.",
+    "The task runs at its due time, or now if the due time has passed. A pause request that the running attempt has "
+    "not followed yet is withdrawn.",
 )
 RUN = _action("runTask", "run", "Run a task now", "Starts a task that has not started yet, whatever its due time.")
 RETRY = _action(
@@ -431,7 +433,7 @@ ROLL_BACK = _action(
     "rollbackTask",
     "rollback",
     "Roll back an ended task",
-    "Calls the target's `rollback`, which runs as a task does: under a lease, with retries and an outcome.",
+    "Calls the target's `rollback`, which runs like a task: with a lease, retries and an outcome.",
     TASK.accepted("The task."),
     also=(errors.ContentExpired, errors.UniqueKeyHeld),
 )
@@ -442,9 +444,9 @@ SIGNAL = Operation(
     "POST /v1/tasks/{task_id}/signal",
     "Approve or reject a task",
     TASK,
-    description="For a task with the target `approval` that waits for it: it succeeds with the payload as its result, "
-    "or fails with the error `Rejected`. Who decided, and why, is one of its events. Repeating the same decision "
-    "changes nothing and returns the same.",
+    description="For a waiting task with the target `approval`: the task succeeds with the payload as its result, or "
+    "fails with the error `Rejected`. The task's events record who decided and why. Repeating the same decision "
+    "changes nothing and returns the same response.",
     body=TaskSignal,
     headers=(IF_MATCH,),
     errors=CHANGED,
@@ -454,9 +456,9 @@ NOTIFY = Operation(
     "POST /v1/tasks/{task_id}/notify",
     "Report the outcome of an asynchronous attempt",
     TASK.but("The task, after the attempt has ended."),
-    description="For an attempt whose target has accepted the work and finishes it later. A failure is retried by "
-    "the task's retry policy, unless `retriable` is false. Repeating the same report changes nothing and returns "
-    "the same.",
+    description="For an attempt whose target has accepted the work and finishes later. A failure is retried according "
+    "to the task's retry policy, unless `retriable` is false. Repeating the same report changes nothing and returns "
+    "the same response.",
     body=OutcomeReport,
     errors=(errors.FenceMismatch, errors.NotifiedOtherwise),
 )
@@ -465,8 +467,8 @@ HEARTBEAT = Operation(
     "POST /v1/tasks/{task_id}/heartbeat",
     "Send a heartbeat of a running attempt",
     TASK,
-    description="Starts the time limit of an asynchronous attempt again. `requested_action` of the response is what "
-    "the attempt should do: pause or cancel.",
+    description="Restarts the time limit of an asynchronous attempt. `requested_action` in the response says what the "
+    "attempt should do: pause or cancel.",
     body=HeartbeatReport,
     errors=(errors.FenceMismatch, errors.LockLost),
 )
@@ -483,7 +485,7 @@ LIST_ATTEMPTS = Operation(
     "listTaskAttempts",
     "GET /v1/tasks/{task_id}/attempts",
     "List the attempts of a task",
-    Returns(responses.AttemptList, "The attempts: who ran each and when, how it ended and what it cost."),
+    Returns(responses.AttemptList, "The attempts, each with its worker, times, outcome and cost."),
     description="Attempts that have ended, oldest first. An attempt whose worker was lost is added when the next "
     "attempt starts.",
 )
@@ -491,18 +493,18 @@ LIST_STEPS = Operation(
     "listTaskSteps",
     "GET /v1/tasks/{task_id}/steps",
     "List the steps of a task",
-    Returns(responses.StepList, "The steps that are done, in the order in which they ended."),
-    description="The steps of a Python handler or pull worker (`context.step`) whose results are stored: the next "
-    "attempt does not repeat them. An attempt that has lost its lease may still add the step that it was in.",
+    Returns(responses.StepList, "The completed steps, in the order of completion."),
+    description="The steps of a Python handler or pull worker (`context.step`) whose results are stored, so that the "
+    "next attempt skips them. An attempt that has lost its lease may still add its current step.",
 )
 LIST_EVENTS = Operation(
     "listTaskEvents",
     "GET /v1/tasks/{task_id}/events",
     "List the events of a task",
     Returns(history.TaskEventList, "The events, oldest first."),
-    description="The life of a task: its creation, what users and the system did to it, by whom and why, the start and "
-    f"the end of its attempts, and its end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts the older "
-    "ones. Actions that were taken before this history was introduced are not listed.",
+    description="The task's creation, the actions of users and of the system with actor and reason, the start and end "
+    f"of each attempt, and the task's end. The latest {ACTIONS_INLINE} actions are kept; `dropped` counts older "
+    "actions. Actions that were taken before this history was introduced are not listed.",
 )
 QUERY = Operation(
     "queryTask",
@@ -510,7 +512,7 @@ QUERY = Operation(
     "Query the endpoint of a task",
     Returns(responses.TaskQueryResult, "The response of the endpoint."),
     description="For HTTP targets that list the action in their `queries`. The endpoint has "
-    f"{QUERY_TIMEOUT // SECOND} seconds to respond; its response is passed on, up to {MAX_QUERY_ANSWER_BYTES} bytes.",
+    f"{QUERY_TIMEOUT // SECOND} seconds to respond; up to {MAX_QUERY_ANSWER_BYTES} bytes of its response are returned.",
     body=TaskQueryBody,
     is_question=True,
     errors=(errors.QueryNotOffered, errors.TargetUnreachable, errors.TargetSilent),

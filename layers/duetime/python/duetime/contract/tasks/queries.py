@@ -42,7 +42,7 @@ def states_of(given: object) -> tuple[State, ...]:
     """Parses the names of states, without repeats.
 
     Raises:
-        ValueError: a name is invalid, or there is none.
+        ValueError: a name is invalid, or no state is given.
     """
     texts: list[Any] = given if isinstance(given, list) else [given]
     try:
@@ -76,14 +76,14 @@ class TaskConditions(Body):
     name_contains: Annotated[
         WantedName | None,
         Field(
-            description="Only tasks with this text in their name, in any case; `created_after` bounds the search.",
+            description="Only tasks with this text in their name, ignoring case; `created_after` limits the search.",
             examples=["close"],
         ),
     ] = None
     error_contains: Annotated[
         WantedErrorText | None,
         Field(
-            description="Only tasks with this text in their last error, `type: message`, in any case.",
+            description="Only tasks with this text in their last error, `type: message`, ignoring case.",
             examples=["timed out"],
         ),
     ] = None
@@ -124,7 +124,7 @@ def _wait_seconds(text: object) -> int:
 
 
 def parts_of(texts: object) -> list[str]:
-    """Parses a parameter that may be repeated, and may contain several values with commas."""
+    """Parses a parameter that may be repeated or contain comma-separated values."""
     return [part for text in texts for part in str(text).split(",")] if isinstance(texts, list) else []
 
 
@@ -168,10 +168,7 @@ WaitSeconds = Annotated[
     int,
     BeforeValidator(_wait_seconds),
     WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WAIT_SECONDS}),
-    Field(
-        description="How long to wait for the task to end, in seconds; the response is sent after that time at the "
-        "latest."
-    ),
+    Field(description="Maximum wait for the task to end, in seconds."),
 ]
 _IDS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": MAX_BATCH}
 _TAGS_SCHEMA: dict[str, Any] = {"type": "array", "items": {"type": "string", "pattern": ":"}, "maxItems": MAX_TAGS}
@@ -181,7 +178,7 @@ _NO_FILTERS = {"expand", "limit", "next_token", "order", "order_by", "count"}
 
 
 def _texts(value: object) -> list[str]:
-    """The value of a filter as texts, in the format of the parameter."""
+    """A filter's value as strings, in the parameter's format."""
     match value:
         case int():
             return [to_iso(value)]
@@ -194,7 +191,7 @@ def _texts(value: object) -> list[str]:
 
 
 WantedTags = Annotated[dict[str, str], BeforeValidator(_tags), WithJsonSchema(_TAGS_SCHEMA)]
-"""Tags as `key:value`, each a parameter of its own."""
+"""Tags as `key:value`, one per parameter."""
 
 
 class ListedQuery(Parameters, TaskConditions):
@@ -210,7 +207,7 @@ class ListedQuery(Parameters, TaskConditions):
     ] = ()
     tag: Annotated[
         WantedTags,
-        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of them."),
+        Field(description="Only tasks with this tag, as `key:value`; if repeated, a task must have all of the tags."),
     ] = Field(default_factory=dict)
     finished_after: FinishedAfter = None
     finished_before: FinishedBefore = None
@@ -220,7 +217,7 @@ class ListedQuery(Parameters, TaskConditions):
     order_by: Annotated[
         Literal["due_at", "finished_at"] | None,
         Field(
-            description="`due_at`: by the due time at creation. `finished_at`: by the end, ended tasks only; this is "
+            description="`due_at`: by the due time at creation. `finished_at`: by end time, ended tasks only; "
             "the default with `finished_after` or `finished_before`."
         ),
     ] = None
@@ -228,8 +225,8 @@ class ListedQuery(Parameters, TaskConditions):
     count: Annotated[
         Flag,
         Field(
-            description=f"Whether `applied` says how many tasks match on all pages. At most {MAX_EXAMINED} tasks are "
-            "examined for it: the number is exact up to there."
+            description="Whether `applied` contains the number of matching tasks on all pages. At most "
+            f"{MAX_EXAMINED} tasks are examined; with more, the number is a lower bound."
         ),
     ] = False
     next_token: Annotated[
@@ -244,14 +241,14 @@ class ListedQuery(Parameters, TaskConditions):
 
     @property
     def by_end(self) -> bool:
-        """Whether the list is in the order of ends."""
+        """Whether the list is ordered by end time."""
         if self.order_by is None:
             return self.finished_after is not None or self.finished_before is not None
         return self.order_by == "finished_at"
 
     @property
     def with_nodes(self) -> bool:
-        """Whether nodes of topologies are listed, too."""
+        """Whether topology nodes are listed, too."""
         return False
 
     def scope(self, owner: str) -> str:
@@ -270,13 +267,12 @@ class ListedQuery(Parameters, TaskConditions):
         changed_at: Millis | None = None,
         count: MatchCount | None = None,
     ) -> AppliedList:
-        """The filters of the list, and how much of it was read.
+        """The filters of the list, and how much of the list was read.
 
         Args:
             examined: number of tasks that were read for the page.
-            after: the last of them; `None` if there are no more.
-            changed_at: when the latest change was made that the lists contain; `None` if the page was read from
-                records.
+            after: the last task that was read; `None` if there are no more.
+            changed_at: time of the latest change that the lists contain; `None` if the page was read from records.
             count: how many tasks match; `None` if it was not requested.
         """
         names = sorted(self.model_fields_set - _NO_FILTERS)
@@ -305,8 +301,8 @@ class TaskListQuery(ListedQuery):
         BeforeValidator(parts_of),
         Field(
             strict=False,
-            description="Show these contents as well; may be repeated. Then a page has at most "
-            f"{MAX_EXPANDED_PAGE} tasks, and ends before its contents exceed {MAX_EXPANDED_BYTES} bytes.",
+            description="Contents to include; may be repeated. A page then has at most "
+            f"{MAX_EXPANDED_PAGE} tasks and {MAX_EXPANDED_BYTES} bytes of content.",
         ),
     ] = ()
     error_type: WantedErrorType = None
@@ -315,7 +311,7 @@ class TaskListQuery(ListedQuery):
         TaskId | None,
         BeforeValidator(_id),
         WithJsonSchema({"type": "string"}),
-        Field(description="Only nodes of this topology, in all of its runs."),
+        Field(description="Only nodes of this topology, from all of its runs."),
     ] = None
     parent_task_id: Annotated[
         TaskId | None,
@@ -325,7 +321,7 @@ class TaskListQuery(ListedQuery):
     ] = None
     include_nodes: Annotated[
         Flag,
-        Field(description="Whether to list nodes of topologies, too. They are always listed with `state` or `parent`."),
+        Field(description="Whether to list topology nodes, too. They are always listed with `state` or `parent`."),
     ] = False
     ids: Annotated[
         tuple[TaskId, ...],
@@ -350,16 +346,16 @@ class TaskListQuery(ListedQuery):
 
     @property
     def with_nodes(self) -> bool:
-        """Whether nodes of topologies are listed, too."""
+        """Whether topology nodes are listed, too."""
         return self.include_nodes or self.parent is not None or bool(self.state)
 
     @property
     def page_size(self) -> int:
-        """Maximum number of tasks on a page: fewer if content is shown."""
+        """Maximum number of tasks on a page; lower with `expand`."""
         return min(self.limit, MAX_EXPANDED_PAGE) if self.expand else self.limit
 
     def contradictions(self) -> Sequence[Fault]:
-        """Tasks by ids cannot be filtered; content is shown only for short pages."""
+        """Rejects `ids` with other parameters, and `expand` with a large `limit`."""
         faults = []
         if self.ids and len(self.model_fields_set) > 1:
             faults.append(Fault("ids", "cannot be given together with other parameters", FaultCode.CONFLICT))
@@ -386,7 +382,7 @@ class EstimateQuery(Parameters):
 
     estimate: Annotated[
         Flag,
-        Field(description="Whether the response says what the tasks will cost (`estimate`); it is not stored."),
+        Field(description="Whether the response contains a cost estimate (`estimate`), which is not stored."),
     ] = False
 
 

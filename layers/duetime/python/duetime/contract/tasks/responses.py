@@ -1,4 +1,4 @@
-"""Responses about tasks. Fields without a value are null; entries of lists have no payload and no result."""
+"""Task responses. Fields without a value are null; list entries have no payload or result."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CallBatchResponse(TypedDict):
 
 
 class HttpTargetResponse(TypedDict):
-    """An HTTP endpoint. Fields of the request are present if they were set."""
+    """An HTTP endpoint. Request fields that were not set are absent."""
 
     kind: Literal["http"]
     url: str
@@ -74,16 +74,16 @@ class HttpTargetResponse(TypedDict):
     ]
     method: Annotated[NotRequired[str], Field(description="Method of the request.")]
     headers: Annotated[NotRequired[dict[str, str]], Field(description="Headers of the request.")]
-    query: Annotated[NotRequired[dict[str, str]], Field(description="Parameters added to the URL's query.")]
+    query: Annotated[NotRequired[dict[str, str]], Field(description="Query parameters added to the URL.")]
     body: Annotated[NotRequired[RequestBodyResponse], Field(description="Body of the request.")]
     success: Annotated[NotRequired[Sequence[int]], Field(description="Statuses that mean success.")]
     auth: Annotated[NotRequired[RequestAuthResponse], Field(description="Authentication of the request.")]
-    response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="Parts of the response that are kept.")]
-    batch: Annotated[NotRequired[CallBatchResponse], Field(description="How its tasks share calls.")]
+    response: Annotated[NotRequired[ResponseOptionsResponse], Field(description="Parts of the response to keep.")]
+    batch: Annotated[NotRequired[CallBatchResponse], Field(description="How tasks share calls.")]
 
 
 class CallbackTargetResponse(TypedDict):
-    """The callback URL of another task, whose id is the name of this one."""
+    """The callback URL of another task, whose id is this task's name."""
 
     kind: Literal["callback"]
     url: Annotated[str, Field(description="Where the outcome is posted.")]
@@ -100,9 +100,10 @@ class DefinitionRunResponse(TypedDict):
 
     name: str
     version: Annotated[
-        int | None, Field(description="Its version; null in a schedule that runs the latest one each time.")
+        int | None,
+        Field(description="Version of the definition; null in a schedule that always runs the latest version."),
     ]
-    parameters: Annotated[dict[str, Any], Field(description="The values of its parameters.")]
+    parameters: Annotated[dict[str, Any], Field(description="Values of the definition's parameters.")]
 
 
 class TopologyTargetResponse(TypedDict):
@@ -110,7 +111,8 @@ class TopologyTargetResponse(TypedDict):
 
     kind: Literal["topology"]
     definition: Annotated[
-        NotRequired[DefinitionRunResponse], Field(description="The definition that it is a run of, if it is one.")
+        NotRequired[DefinitionRunResponse],
+        Field(description="The definition that the topology is a run of; absent for none."),
     ]
 
 
@@ -118,8 +120,10 @@ class ApprovalTargetResponse(TypedDict):
     """A person who approves or rejects the task."""
 
     kind: Literal["approval"]
-    timeout_seconds: Annotated[int, Field(description="How long it waits after its due time.")]
-    on_timeout: Annotated[Literal["fail", "reject", "approve"], Field(description="What happens after that.")]
+    timeout_seconds: Annotated[int, Field(description="How long the task waits after its due time.")]
+    on_timeout: Annotated[
+        Literal["fail", "reject", "approve"], Field(description="What happens if nobody decides in time.")
+    ]
 
 
 class EventTargetResponse(TypedDict):
@@ -128,9 +132,9 @@ class EventTargetResponse(TypedDict):
     kind: Literal["wait_for_event"]
     event: Annotated[str, Field(description="Name of the event.")]
     key: Annotated[str, Field(description="Distinguishes events with the same name; empty for none.")]
-    timeout_seconds: Annotated[int, Field(description="How long it waits after its due time.")]
+    timeout_seconds: Annotated[int, Field(description="How long the task waits after its due time.")]
     lookback_seconds: Annotated[
-        int, Field(description="How long before the creation of the task the signal may have been sent.")
+        int, Field(description="How long before the task's creation the signal may have been sent.")
     ]
     when: Annotated[str | None, Field(description="Condition on the signal; null for any.")]
 
@@ -163,7 +167,7 @@ class StepFunctionsTargetResponse(TypedDict):
 
     kind: Literal["step_functions"]
     arn: str
-    wait: Annotated[bool, Field(description="Whether the execution's end is the outcome; if not, its start is.")]
+    wait: Annotated[bool, Field(description="Whether the outcome is the end of the execution; otherwise its start.")]
 
 
 class EcsTargetResponse(TypedDict):
@@ -173,7 +177,7 @@ class EcsTargetResponse(TypedDict):
     arn: str
     cluster: str
     container: str
-    parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `RunTask`.")]
+    parameters: Annotated[dict[str, Any], Field(description="Additional fields of the request `RunTask`.")]
 
 
 class BatchTargetResponse(TypedDict):
@@ -182,7 +186,7 @@ class BatchTargetResponse(TypedDict):
     kind: Literal["batch"]
     arn: str
     queue: str
-    parameters: Annotated[dict[str, Any], Field(description="Further fields of the request `SubmitJob`.")]
+    parameters: Annotated[dict[str, Any], Field(description="Additional fields of the request `SubmitJob`.")]
 
 
 class JobTargetResponse(TypedDict):
@@ -191,7 +195,7 @@ class JobTargetResponse(TypedDict):
     kind: Literal["codebuild", "glue"]
     arn: str
     parameters: Annotated[
-        dict[str, Any], Field(description="Further fields of the request `StartBuild` or `StartJobRun`.")
+        dict[str, Any], Field(description="Additional fields of the request `StartBuild` or `StartJobRun`.")
     ]
 
 
@@ -235,7 +239,9 @@ class TaskLockResponse(TypedDict):
         int | None, Field(description=f"Maximum number of holders; null for a shared lock: {MAX_LOCK_HOLDERS}.")
     ]
     scope: LockScope
-    wait_seconds: Annotated[int | None, Field(description="How long an attempt can wait for it; null for no limit.")]
+    wait_seconds: Annotated[
+        int | None, Field(description="How long an attempt can wait for the lock; null for no limit.")
+    ]
 
 
 class TaskRateResponse(TypedDict):
@@ -251,8 +257,8 @@ class AfterOccurrenceResponse(TypedDict):
     """An occurrence of a schedule that a task waits for."""
 
     schedule: Annotated[str, Field(description="Name of the schedule.")]
-    occurrence: Annotated[Instant, Field(description="The time that it is scheduled for.")]
-    task_id: Annotated[str | None, Field(description="Its task; null while none is known.")]
+    occurrence: Annotated[Instant, Field(description="The scheduled time of the occurrence.")]
+    task_id: Annotated[str | None, Field(description="The occurrence's task; null while unknown.")]
 
 
 class TaskDependenciesResponse(TypedDict, total=False):
@@ -260,13 +266,13 @@ class TaskDependenciesResponse(TypedDict, total=False):
 
     after: Annotated[
         Sequence[str | AfterOccurrenceResponse],
-        Field(description="The tasks that must end, or had to end, before it starts; only for a task with any."),
+        Field(description="The tasks that must end before this task starts; absent without dependencies."),
     ]
-    trigger_rule: Annotated[TriggerRule, Field(description="How they must have ended for it to run.")]
+    trigger_rule: Annotated[TriggerRule, Field(description="How the tasks in `after` must end for this task to run.")]
 
 
 class UniqueResponse(TypedDict):
-    """The unique key of a task, and the handling of further creations with it."""
+    """The unique key of a task, and how other creations with the key are handled."""
 
     key: str
     until: Until
@@ -274,15 +280,17 @@ class UniqueResponse(TypedDict):
 
 
 class DebounceResponse(TypedDict):
-    """Further creations with the key delay a task."""
+    """Another creation with the same key delays the task."""
 
     key: str
     seconds: int
-    max_seconds: Annotated[int | None, Field(description="Counted from its creation; null for no limit.")]
+    max_seconds: Annotated[
+        int | None, Field(description="Longest total delay since the task's creation; null for no limit.")
+    ]
 
 
 class OrderKeyResponse(TypedDict):
-    """The tasks of an owner with the same key run one after another, in the order of their creation."""
+    """An owner's tasks with the same key run one after another, in creation order."""
 
     key: str
     on_failure: AfterFailure
@@ -312,22 +320,23 @@ class TaskOptionsResponse(TypedDict):
     notify_within_seconds: int
     rollback_on_failure: bool
     lock: Annotated[
-        TaskLockResponse | None, Field(description="The lock that it needs while it runs; null for none, or several.")
+        TaskLockResponse | None,
+        Field(description="The lock that the task needs while it runs; null for none, or several."),
     ]
     locks: Annotated[
         NotRequired[Sequence[TaskLockResponse]],
-        Field(description="The locks that it needs while it runs, if it needs several; otherwise absent."),
+        Field(description="The locks that the task needs while it runs, if there are several; otherwise absent."),
     ]
     rate: TaskRateResponse | None
-    callback_url: Annotated[str | None, Field(description="URL that the outcome is posted to; null for none.")]
+    callback_url: Annotated[str | None, Field(description="URL that receives the outcome; null for none.")]
     notify_on: NotifyOnResponse | None
     expires_seconds: Annotated[
-        int | None, Field(description="How long after its due time its first attempt can start; null for no limit.")
+        int | None, Field(description="How long after the due time the first attempt can start; null for no limit.")
     ]
     fair_key: Annotated[
-        NotRequired[str], Field(description="Its key for sharing workers fairly with other keys; absent without one.")
+        NotRequired[str], Field(description="Key for sharing workers fairly with other keys; absent for none.")
     ]
-    fair_weight: Annotated[NotRequired[int], Field(description="The weight of that key; absent if it is 1.")]
+    fair_weight: Annotated[NotRequired[int], Field(description="Weight of `fair_key`; absent if 1.")]
 
 
 Instant = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -337,27 +346,27 @@ class CostLineResponse(TypedDict):
     """A line of an estimate."""
 
     part: Annotated[str, Field(description="The billed item.")]
-    quantity: Annotated[float, Field(description="Quantity that is used.")]
+    quantity: Annotated[float, Field(description="Quantity used.")]
     unit: Annotated[str, Field(description="Unit of the quantity.")]
-    dollars: Annotated[float, Field(description="Its cost, in US dollars.")]
+    dollars: Annotated[float, Field(description="Cost of the item, in US dollars.")]
 
 
 class CostEstimateResponse(TypedDict):
-    """The cost of tasks if each succeeds at its first attempt, at assumed public prices."""
+    """The cost of tasks if each succeeds on its first attempt, at assumed public prices."""
 
     dollars: Annotated[float, Field(description="The sum of the lines, in US dollars.")]
-    tasks: Annotated[int, Field(description="How many tasks are counted, callbacks and nodes of topologies included.")]
+    tasks: Annotated[int, Field(description="How many tasks are counted, including callbacks and topology nodes.")]
     days: Annotated[int | None, Field(description="For a schedule, the number of counted days; otherwise null.")]
     lines: Annotated[Sequence[CostLineResponse], Field(description="The costs, item by item.")]
     left_out: Annotated[Sequence[str], Field(description="Parts of the request that cannot be estimated.")]
     region: Annotated[
         str, Field(description="The region of the prices: `us-east-1` if the price table lacks the deployment's.")
     ]
-    prices_as_of: Annotated[str, Field(description="The date of the prices.")]
+    prices_as_of: Annotated[str, Field(description="Date of the price table.")]
 
 
 Estimate = Annotated[
-    CostEstimateResponse, Field(description="What it will cost: in responses to a creation with `estimate`.")
+    CostEstimateResponse, Field(description="Estimated cost, in responses to a creation with `estimate`.")
 ]
 
 
@@ -387,14 +396,14 @@ class TopologyReferenceResponse(TypedDict):
     id: Annotated[str, Field(description="Id of the topology.")]
     run: int
     node: str
-    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null if it did not.")]
+    reason: Annotated[str | None, Field(description="Why the topology cancelled the task; null for none.")]
 
 
 class JobResponse(TypedDict):
     """The job that AWS runs for a task."""
 
     arn: str
-    console_url: Annotated[str, Field(description="Its page in the AWS console, which leads to its logs.")]
+    console_url: Annotated[str, Field(description="The job's page in the AWS console, which links to its logs.")]
 
 
 class LeaseResponse(TypedDict):
@@ -405,24 +414,20 @@ class LeaseResponse(TypedDict):
 
 
 class WaitingForResponse(TypedDict):
-    """The reason for a task's wait, apart from its due time."""
+    """Why a task waits, apart from its due time."""
 
     reason: WaitReason
     text: Annotated[str, Field(description="A description for people, such as `lock db-17`.")]
 
 
 class ScheduleReferenceResponse(TypedDict):
-    """The schedule that a task is a run of."""
+    """The schedule that created a task."""
 
     name: Annotated[str, Field(description="Name of the schedule.")]
     revision: Annotated[int, Field(description="Revision of the schedule that created the task.")]
-    scheduled_at: Annotated[
-        Instant, Field(description="The time that it was scheduled for, before jitter and calendars.")
-    ]
-    previous_at: Annotated[
-        Instant | None, Field(description="The schedule's time before that one; null if there is none.")
-    ]
-    next_at: Annotated[Instant | None, Field(description="The schedule's time after that one; null if there is none.")]
+    scheduled_at: Annotated[Instant, Field(description="The scheduled time of the run, before jitter and calendars.")]
+    previous_at: Annotated[Instant | None, Field(description="The schedule's previous time; null if there is none.")]
+    next_at: Annotated[Instant | None, Field(description="The schedule's next time; null if there is none.")]
     cause: Annotated[Cause, Field(description="Why the schedule created the task.")]
 
 
@@ -436,79 +441,90 @@ class TaskSummary(_Identity, TaskOptionsResponse, TaskDependenciesResponse):
     """A task as lists show it."""
 
     target: TargetResponse
-    unique: Annotated[UniqueResponse | None, Field(description="Its unique key; null for none, or with `debounce`.")]
-    debounce: Annotated[DebounceResponse | None, Field(description="How further creations delay it; null for never.")]
-    order: Annotated[
-        OrderKeyResponse | None, Field(description="Key whose earlier tasks must end before it starts; null for none.")
+    unique: Annotated[
+        UniqueResponse | None, Field(description="The task's unique key; null for none, or with `debounce`.")
     ]
-    due_at: Annotated[Instant, Field(description="When it is due.")]
+    debounce: Annotated[
+        DebounceResponse | None, Field(description="How other creations delay the task; null for no debouncing.")
+    ]
+    order: Annotated[
+        OrderKeyResponse | None,
+        Field(description="Key whose earlier tasks must end before this task starts; null for none."),
+    ]
+    due_at: Annotated[Instant, Field(description="When the task is due.")]
     expires_at: Annotated[
         Instant | None,
-        Field(description="The latest time at which its first attempt can start; null for no limit, or if not known."),
+        Field(description="The latest time at which the first attempt can start; null for no limit, or if unknown."),
     ]
-    next_at: Annotated[Instant | None, Field(description="When the scheduler checks it next; null once it has ended.")]
+    next_at: Annotated[
+        Instant | None, Field(description="When the scheduler checks the task next; null once the task has ended.")
+    ]
     created_at: Instant
-    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before that.")]
+    started_at: Annotated[Instant | None, Field(description="When the first attempt started; null before.")]
     finished_at: Annotated[
-        Instant | None, Field(description="When its outcome was stored and followed up; null before that.")
+        Instant | None, Field(description="When the outcome was stored and all follow-up work was done; null before.")
     ]
     attempt: Annotated[int, Field(description="Number of attempts that have started.")]
-    fence: Annotated[int, Field(description="Grows with every attempt, so that a target can refuse an outdated one.")]
+    fence: Annotated[
+        int, Field(description="Grows with every attempt, so that a target can reject an outdated attempt.")
+    ]
     lease: Annotated[
-        LeaseResponse | None, Field(description="The lease of the worker that runs it; null while none does.")
+        LeaseResponse | None,
+        Field(description="The lease of the current worker; null for none."),
     ]
     awaiting_notification: Annotated[
         bool, Field(description="Whether the target has accepted the work and will report the outcome later.")
     ]
     job: Annotated[
-        JobResponse | None, Field(description="The job that AWS runs for it, or ran last; null if its target has none.")
+        JobResponse | None,
+        Field(description="The current or latest job that AWS ran for the task; null if the target starts no jobs."),
     ]
     requested_action: Annotated[
         RequestedAction | None,
-        Field(description="Action that is requested of the running attempt; null for none."),
+        Field(description="Action requested from the running attempt; null for none."),
     ]
     waiting_for: Annotated[
         WaitingForResponse | None,
-        Field(description="Why its last check started no attempt; null if it only waits for its time."),
+        Field(description="Why the latest check started no attempt; null if the task only waits for its due time."),
     ]
     schedule: Annotated[
         ScheduleReferenceResponse | None,
-        Field(description="The schedule that it, or the topology that it is a node of, is a run of; null for none."),
+        Field(description="The schedule that created the task or its topology; null for none."),
     ]
     topology: Annotated[
         TopologyReferenceResponse | None,
-        Field(description="The topology that it is a node of; null for a task that is none."),
+        Field(description="The topology that the task is a node of; null if it is not a node."),
     ]
-    parent_task_id: Annotated[str | None, Field(description="The task that started it; null if none did.")]
+    parent_task_id: Annotated[str | None, Field(description="The task that started this one; null for none.")]
     progress: TaskProgressResponse | None
     error: TaskErrorResponse | None
     lateness_ms: Annotated[
         int | None,
         Field(
-            description="How long after its due time the first attempt started, in milliseconds; null before that. "
-            "Counted from its creation, its update or its resumption if its due time was before that."
+            description="How long after the due time the first attempt started, in milliseconds; null before the "
+            "start. Counted from the creation, update or resumption of the task if that is later than the due time."
         ),
     ]
     cost_dollars: Annotated[
         float,
         Field(
-            description="Estimated cost so far in US dollars, by assumed public prices: the writes of its creation and "
-            "of its latest five attempts, and their time in a worker."
+            description="Estimated cost so far in US dollars, at assumed public prices: the writes for the creation "
+            "and the latest five attempts, and the worker time of these attempts."
         ),
     ]
     traceparent: Annotated[
         str | None,
-        Field(description="The trace in which it was created, by W3C Trace Context; null if the request named none."),
+        Field(description="W3C trace context of the request that created the task; null if the request had none."),
     ]
-    version: Annotated[int, Field(description="Grows with every write; the ETag contains it.")]
+    version: Annotated[int, Field(description="Grows with every write; part of the ETag.")]
 
 
 class CancelledChildrenResponse(TypedDict):
-    """The results of a cancellation for the tasks that a task started."""
+    """Effect of a cancellation on the tasks that the cancelled task started."""
 
-    cancelled: Annotated[int, Field(description="How many it has cancelled.")]
-    stopping: Annotated[int, Field(description="How many running ones are asked to stop.")]
-    running: Annotated[int, Field(description="How many running ones it has left alone, as `force` is not set.")]
+    cancelled: Annotated[int, Field(description="How many were cancelled.")]
+    stopping: Annotated[int, Field(description="How many running tasks were asked to stop.")]
+    running: Annotated[int, Field(description="How many running tasks were left alone because `force` is not set.")]
     has_more: Annotated[bool, Field(description="Whether the request must be repeated to cancel the rest.")]
 
 
@@ -516,25 +532,28 @@ class TaskResponse(TaskSummary):
     """A task, with its group, its payload and its result."""
 
     group: Annotated[
-        GroupReferenceResponse | None, Field(description="The group that it is a member of; null for none.")
+        GroupReferenceResponse | None, Field(description="The group that the task is a member of; null for none.")
     ]
     completes_group: Annotated[
-        str | None, Field(description="Id of the group after whose members it runs; null if it waits for none.")
+        str | None, Field(description="Id of the group whose completion task this is; null for none.")
     ]
     kept_until: Annotated[
         Instant | None,
-        Field(description="Until when it can be read; null before its end, and for a node that its topology needs."),
+        Field(
+            description="Until when the task can be read; null before its end, and for a node that its topology still "
+            "needs."
+        ),
     ]
     payload: Any
-    result: Annotated[Any, Field(description="What the target returned: any JSON; null before that.")]
+    result: Annotated[Any, Field(description="What the target returned: any JSON; null before the task succeeds.")]
     content_expired: Annotated[
         Sequence[Literal["payload", "result"]],
-        Field(description="Which of `payload` and `result` were large, have expired, and are null for this reason."),
+        Field(description="Which of `payload` and `result` are null because they were large and have expired."),
     ]
     estimate: NotRequired[Estimate]
     children: Annotated[
         NotRequired[CancelledChildrenResponse],
-        Field(description="What was done with its children: in responses to a cancellation that includes them."),
+        Field(description="Effect on the task's children, in responses to a cancellation with `include_children`."),
     ]
 
 
@@ -543,21 +562,23 @@ class TaskQueryResult(TypedDict):
 
     status: Annotated[int, Field(description="HTTP status of the response.")]
     body: Annotated[
-        Any, Field(description="Body of the response: its JSON, or other text as a string; null if there is none.")
+        Any, Field(description="Body of the response: JSON, or other text as a string; null for an empty body.")
     ]
 
 
 class ListedTask(TaskSummary):
     """A task in a list; content is included if the list was requested with `expand`."""
 
-    payload: NotRequired[Annotated[Any, Field(description="Its payload, with `expand=payload`.")]]
+    payload: NotRequired[Annotated[Any, Field(description="The task's payload, with `expand=payload`.")]]
     result: NotRequired[
-        Annotated[Any, Field(description="What the target returned, with `expand=result`; null before that.")]
+        Annotated[
+            Any, Field(description="What the target returned, with `expand=result`; null before the task succeeds.")
+        ]
     ]
     content_expired: NotRequired[
         Annotated[
             Sequence[Literal["payload", "result"]],
-            Field(description="With `expand`: which contents were large, have expired, and are null for this reason."),
+            Field(description="With `expand`: which contents are null because they were large and have expired."),
         ]
     ]
 
@@ -565,17 +586,20 @@ class ListedTask(TaskSummary):
 class TaskCount(TypedDict):
     """The number of tasks that match the filters of a list."""
 
-    tasks: Annotated[int, Field(description="Their number, or how many of the first examined tasks match.")]
+    tasks: Annotated[
+        int,
+        Field(
+            description="Number of matching tasks, or of matches among the first examined tasks if `is_exact` is false."
+        ),
+    ]
     is_exact: Annotated[bool, Field(description="Whether all tasks that may match were examined.")]
-    cost_dollars: Annotated[float, Field(description="Estimated cost of these tasks so far, by assumed prices.")]
+    cost_dollars: Annotated[float, Field(description="Estimated cost of the matching tasks so far, at assumed prices.")]
 
 
 class AppliedList(TypedDict):
-    """The filters of a list. There are no others, and no implied range of time."""
+    """All filters of a list: no others apply, and no time range is implied."""
 
-    filters: Annotated[
-        Mapping[str, Sequence[str]], Field(description="The filters of the request, by the names of their parameters.")
-    ]
+    filters: Annotated[Mapping[str, Sequence[str]], Field(description="The filters of the request, by parameter name.")]
     order: Annotated[Literal["asc", "desc"], Field(description="Earliest first or latest first.")]
     order_by: Annotated[
         Literal["due_at", "finished_at"], Field(description="By the due time at creation, or by the end.")
@@ -584,14 +608,14 @@ class AppliedList(TypedDict):
     examined: Annotated[int, Field(description="How many of your tasks were read for this page.")]
     examined_to: Annotated[
         Instant | None,
-        Field(description="Time, by `order_by`, of the task that was read last; null if none is left to read."),
+        Field(description="Time (see `order_by`) of the last task that was read; null if no tasks are left to read."),
     ]
     last_change_at: Annotated[
         Instant | None,
         Field(
-            description="When the latest change was made that the lists contain, to within ten seconds: lists follow "
-            "changes of your tasks after some seconds. It stays the same while nothing changes. Null if the page was "
-            "read from the tasks themselves."
+            description="Time of the latest change that the lists contain, to within ten seconds: lists lag a few "
+            "seconds behind changes to your tasks. Unchanged while nothing changes. Null if the page was read from the "
+            "tasks themselves."
         ),
     ]
     count: Annotated[TaskCount | None, Field(description="How many tasks match; null unless `count` was requested.")]
@@ -613,64 +637,57 @@ class AttemptErrorResponse(TaskErrorResponse):
     traceback: Annotated[
         str | None,
         Field(
-            description="The last part of the traceback of a Python handler, with what looks like a secret redacted; "
-            "only for the last failed attempt, null for others."
+            description="The end of a Python handler's traceback, with apparent secrets redacted; only for the last "
+            "failed attempt, otherwise null."
         ),
     ]
 
 
 class AttemptResponse(TypedDict):
-    """An attempt of a task. Most fields are null if its worker was lost."""
+    """An attempt of a task. Most fields are null if the worker was lost."""
 
     attempt: Annotated[
         int,
-        Field(
-            description="Number of the attempt. A paused attempt does not count, and a retried task starts again "
-            "with 1."
-        ),
+        Field(description="Number of the attempt. Paused attempts do not count, and a retried task starts again at 1."),
     ]
-    fence: Annotated[int, Field(description="Fence of the attempt; unlike the number, it never repeats.")]
-    worker: Annotated[str | None, Field(description="The worker that ran it.")]
+    fence: Annotated[int, Field(description="Fence of the attempt, which never repeats, unlike the number.")]
+    worker: Annotated[str | None, Field(description="The worker that ran the attempt.")]
     function_version: Annotated[
         str | None,
         Field(
-            description="Version of the Lambda function that ran it: the worker's, or that of its package of handlers. "
-            "Null for pull workers."
+            description="Version of the Lambda function that ran the attempt: the worker, or its handler package. Null "
+            "for pull workers."
         ),
     ]
-    planned_at: Annotated[Instant | None, Field(description="When it was planned to start.")]
+    planned_at: Annotated[Instant | None, Field(description="Planned start of the attempt.")]
     started_at: Annotated[Instant | None, Field(description="When the target was called.")]
-    lateness_ms: Annotated[
-        int | None, Field(description="How long after its planned start it started, in milliseconds.")
-    ]
-    duration_ms: Annotated[int | None, Field(description="How long it took, in milliseconds.")]
-    outcome: Annotated[AttemptOutcome, Field(description="How it ended.")]
+    lateness_ms: Annotated[int | None, Field(description="Delay between planned and actual start, in milliseconds.")]
+    duration_ms: Annotated[int | None, Field(description="Duration of the attempt, in milliseconds.")]
+    outcome: Annotated[AttemptOutcome, Field(description="How the attempt ended.")]
     error: Annotated[
         AttemptErrorResponse | None,
-        Field(description="Why it failed; the message can be cut, except that of the last failure."),
+        Field(description="Why the attempt failed; the message may be truncated, except for the last failure."),
     ]
     cost_dollars: Annotated[
         float | None,
-        Field(
-            description="Estimated cost in US dollars, by assumed public prices: its writes, and its time in a worker."
-        ),
+        Field(description="Estimated cost in US dollars, at assumed public prices: writes and worker time."),
     ]
 
 
 class StepResponse(TypedDict):
-    """A step that a handler has done."""
+    """A completed step of a handler."""
 
-    phase: Annotated[str, Field(description="The phase of the handler; names are unique within it.")]
-    name: Annotated[str, Field(description="The name that the handler gave it.")]
-    attempt: Annotated[int, Field(description="Number of the attempt that did it.")]
+    phase: Annotated[str, Field(description="The handler's phase; step names are unique within a phase.")]
+    name: Annotated[str, Field(description="The step's name, chosen by the handler.")]
+    attempt: Annotated[int, Field(description="Number of the attempt that ran the step.")]
     fence: Annotated[int, Field(description="Fence of that attempt.")]
-    finished_at: Annotated[Instant, Field(description="When its function returned.")]
-    duration_ms: Annotated[int, Field(description="How long its function took, in milliseconds.")]
-    result: Annotated[Any, Field(description="What its function returned, which later attempts get.")]
+    finished_at: Annotated[Instant, Field(description="When the step's function returned.")]
+    duration_ms: Annotated[int, Field(description="Duration of the step's function, in milliseconds.")]
+    result: Annotated[Any, Field(description="Return value of the step's function; later attempts reuse it.")]
 
 
 class StepList(TypedDict):
-    """The steps of a task that are done, in the order in which they ended."""
+    """The completed steps of a task, in the order of completion."""
 
     steps: Annotated[Sequence[StepResponse], Field(description="The steps.")]
 
@@ -682,7 +699,7 @@ class AttemptList(TypedDict):
 
 
 class TaskBatchAccepted(TypedDict):
-    """A task of a batch that was created (201), or the one that holds its unique key (200)."""
+    """A task created by a batch (201), or the existing task that holds its unique key (200)."""
 
     status: Literal[200, 201]
     task: TaskSummary

@@ -56,7 +56,7 @@ TargetKind = Literal[
     "glue",
 ]
 ApprovalSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long it waits for a decision after its due time.")
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the task waits for a decision after its due time.")
 ]
 EventName = Annotated[
     str,
@@ -74,21 +74,21 @@ EventKey = Annotated[
     AfterValidator(printable),
 ]
 EventSeconds = Annotated[
-    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long it waits for the event after its due time.")
+    int, Field(ge=1, le=MAX_DEADLINE_SECONDS, description="How long the task waits for the event after its due time.")
 ]
 LookbackSeconds = Annotated[
     int,
     Field(
         ge=0,
         le=MAX_LOOKBACK_SECONDS,
-        description="How long before the creation of the task the signal may have been sent.",
+        description="How long before the task's creation the signal may have been sent.",
     ),
 ]
 
 
 def _signal_condition(text: str) -> str:
     """Rejects an invalid condition."""
-    # Few tasks have one, and it needs a parser of its own.
+    # Imported late: few tasks have a condition, and the parser is separate.
     from duetime_common.conditions import reject_signal_condition  # noqa: PLC0415 - see the line above
 
     reject_signal_condition(text)
@@ -99,7 +99,7 @@ SignalCondition = Annotated[
     str,
     Field(
         max_length=MAX_CONDITION_LENGTH,
-        description="Condition on the signal, in JMESPath, about its `payload`. A signal for which it is not true is "
+        description="JMESPath condition on the signal's `payload`. A signal that does not meet the condition is "
         "ignored: it neither wakes nor ends the task.",
         examples=["payload.amount >= `100`"],
     ),
@@ -160,7 +160,7 @@ TargetUrl = Annotated[
     Field(
         min_length=1,
         max_length=MAX_URL_LENGTH,
-        description="http or https, with a host and without credentials. Path and query may hold placeholders such "
+        description="http or https, with a host and without credentials. Path and query may contain placeholders such "
         "as `<duetime.task-id>`.",
         examples=["https://example.org/report"],
         json_schema_extra={"format": "uri"},
@@ -172,7 +172,7 @@ CallbackUrl = Annotated[
     Field(
         min_length=1,
         max_length=MAX_URL_LENGTH,
-        description="URL that the outcome is posted to, signed: http or https, with a host and without credentials.",
+        description="URL that receives the signed outcome: http or https, with a host and without credentials.",
         examples=["https://example.org/task-ended"],
         json_schema_extra={"format": "uri", "pattern": "^https?://"},
     ),
@@ -184,7 +184,7 @@ def _arn(service: AwsService, example: str) -> Any:  # noqa: ANN401 - what stand
     return Field(
         max_length=MAX_ARN_LENGTH,
         pattern=arn_pattern(service),
-        description="ARN of the AWS resource; it must match a pattern in the deployment's settings.",
+        description="ARN of the AWS resource; must match a pattern in the deployment's settings.",
         examples=[example],
     )
 
@@ -199,8 +199,8 @@ StateMachineArn = Annotated[
 LambdaMode = Annotated[
     Literal["sync", "async", "durable"],
     Field(
-        description="`sync`: the function's result is the outcome. `async`: the function reports its outcome later. "
-        "`durable`: the end of its durable execution is the outcome, within `notify_within_seconds`; the ARN has a "
+        description="`sync`: the outcome is the function's result. `async`: the function reports the outcome later. "
+        "`durable`: the outcome is the end of the durable execution, within `notify_within_seconds`; the ARN needs a "
         "version or an alias."
     ),
 ]
@@ -217,13 +217,13 @@ DefinitionName = Annotated[
     str, Field(pattern=SCHEDULE_NAME_PATTERN, description="Name of the topology definition.", examples=["nightly"])
 ]
 DefinitionNumber = Annotated[
-    int, Field(ge=1, description="Version of the definition; null for the latest when the run is created.")
+    int, Field(ge=1, description="Version of the definition; null for the latest version at the run's creation.")
 ]
 RunParameters = Annotated[
     dict[str, Any],
     Field(
         max_length=MAX_PARAMETERS,
-        description="Values of the parameters that the definition declares; those with a default may be left out.",
+        description="Values of the definition's parameters; parameters with a default may be left out.",
         examples=[{"region": "eu-west-1"}],
     ),
 ]
@@ -233,7 +233,7 @@ ClusterArn = Annotated[
     Field(
         max_length=MAX_ARN_LENGTH,
         pattern=cluster_pattern(),
-        description="ARN of the cluster that the task runs on; it must match a pattern in the deployment's settings.",
+        description="ARN of the cluster that the task runs on; must match a pattern in the deployment's settings.",
         examples=["arn:aws:ecs:eu-west-1:123456789012:cluster/reports"],
     ),
 ]
@@ -243,7 +243,7 @@ JobQueueArn = Annotated[
     Field(
         max_length=MAX_ARN_LENGTH,
         pattern=job_queue_pattern(),
-        description="ARN of the job queue; it must match a pattern in the deployment's settings.",
+        description="ARN of the job queue; must match a pattern in the deployment's settings.",
         examples=["arn:aws:batch:eu-west-1:123456789012:job-queue/reports"],
     ),
 ]
@@ -254,21 +254,22 @@ ContainerName = Annotated[
     str,
     Field(
         pattern=CONTAINER_PATTERN,
-        description="Container of the task definition that is given the task, as the variable `DUETIME_TASK`, and "
-        "whose exit code is the outcome.",
+        description="Container of the task definition that receives the task in the variable `DUETIME_TASK`; its exit "
+        "code is the outcome.",
         examples=["report"],
     ),
 ]
 WaitsForEnd = Annotated[
     bool,
     Field(
-        description="Whether the execution's end is the outcome, within `notify_within_seconds`; if not, its start is."
+        description="Whether the outcome is the end of the execution, within `notify_within_seconds`; otherwise its "
+        "start."
     ),
 ]
 
 
 def _of_request(request: str, example: dict[str, Any]) -> Any:  # noqa: ANN401 - what stands behind a field's type
-    return Field(description=f"Further fields of the request {request}, under its names.", examples=[example])
+    return Field(description=f"Additional fields of the request {request}, by their AWS names.", examples=[example])
 
 
 def _without(*ours: str) -> Any:  # noqa: ANN401 - same
@@ -301,7 +302,7 @@ StartBuildParameters = Annotated[
 StartJobRunParameters = Annotated[
     dict[str, Any], _of_request("`StartJobRun` of Glue", {"WorkerType": "G.1X"}), _without("JobName", "JobRunId")
 ]
-JobParameters = Annotated[dict[str, Any], Field(description="Further fields of the request that starts a job.")]
+JobParameters = Annotated[dict[str, Any], Field(description="Additional fields of the request that starts a job.")]
 
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -311,7 +312,7 @@ _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
 _CONNECTION = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
 )
-"""Connection headers, which belong to the HTTP client (Source: RFC 9110, 7.6.1)."""
+"""Connection headers, which only the HTTP client sets (Source: RFC 9110, 7.6.1)."""
 _SECRET = frozenset({"authorization", "cookie"})
 _OURS = frozenset({"idempotency-key", "traceparent", "tracestate"})
 _OUR_PREFIXES = ("duetime-", "webhook-")
@@ -374,8 +375,8 @@ _Value = Annotated[str, Field(max_length=MAX_HTTP_FIELD_LENGTH), AfterValidator(
 RequestMethod = Annotated[
     Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
     Field(
-        description="Method of a request of your own. With `method` or `body`, the request is sent as described here, "
-        "unsigned; without them it is the signed `PUT` with `?action=run` and all facts of the run.",
+        description="Method of a custom request. With `method` or `body`, the request is sent as described here, "
+        "unsigned; without them, a signed `PUT` with `?action=run` and the full description of the run is sent.",
         examples=["POST"],
     ),
 ]
@@ -386,7 +387,7 @@ RequestHeaders = Annotated[
     ],
     Field(
         max_length=MAX_HTTP_FIELDS,
-        description="Headers to add. Values may hold placeholders. Secrets belong in `auth`.",
+        description="Headers to add. Values may contain placeholders. Secrets belong in `auth`.",
         examples=[{"Accept": "application/json"}],
     ),
     AfterValidator(_each_header_once),
@@ -395,7 +396,7 @@ RequestQuery = Annotated[
     dict[_Name, _Value],
     Field(
         max_length=MAX_HTTP_FIELDS,
-        description="Parameters to add to the URL's query; they are percent-encoded. Values may hold placeholders.",
+        description="Query parameters to add to the URL, percent-encoded. Values may contain placeholders.",
         examples=[{"day": "<duetime.scheduled-at>"}],
     ),
 ]
@@ -404,7 +405,8 @@ SuccessStatuses = Annotated[
     Field(
         min_length=1,
         max_length=MAX_SUCCESS_STATUSES,
-        description="Statuses that mean success, instead of all from 200 to 299. Any other of these is retried.",
+        description="Statuses that mean success, instead of all from 200 to 299. Other statuses from 200 to 299 are "
+        "retried.",
         examples=[[200, 404]],
     ),
 ]
@@ -451,8 +453,8 @@ class RequestAuth(Body):
     scheme: Annotated[
         Literal["bearer", "basic", "header", "oauth_client"],
         Field(
-            description="`bearer`, `basic`: an `Authorization` header. `header`: a header of your own. `oauth_client`: "
-            "a bearer token, fetched with OAuth 2.0's client credentials."
+            description="`bearer`, `basic`: an `Authorization` header. `header`: a custom header. `oauth_client`: "
+            "a bearer token, fetched with the OAuth 2.0 client credentials grant."
         ),
     ]
     header: Annotated[
@@ -470,14 +472,16 @@ class ResponseOptions(Body):
 
     keep: Annotated[
         Literal["body", "all", "none"],
-        Field(description="`body`; `all`: an object of `status`, `headers` and `body`; `none`: the body is not read."),
+        Field(
+            description="`body`; `all`: an object with `status`, `headers` and `body`; `none`: the body is not read."
+        ),
     ] = "body"
-    max_bytes: Annotated[int, Field(ge=1, le=MAX_RESULT_BYTES, description="Size of the body, in bytes.")] = (
+    max_bytes: Annotated[int, Field(ge=1, le=MAX_RESULT_BYTES, description="Maximum size of the body, in bytes.")] = (
         MAX_RESULT_BYTES
     )
     when_larger: Annotated[
         Literal["fail", "truncate"],
-        Field(description="Whether a larger body fails the task, or is cut off and becomes text."),
+        Field(description="Whether a larger body fails the task, or is truncated to text."),
     ] = "fail"
 
 
@@ -491,12 +495,12 @@ class HandlerTarget(Body):
 
 
 class CallBatch(Body):
-    """How tasks share calls: one request for several due tasks, and a response with an outcome for each."""
+    """How tasks share calls: one request for several due tasks, whose response has an outcome for each."""
 
     max_size: Annotated[
         int,
         Field(
-            ge=1, le=MAX_HANDLER_BATCH, description="Maximum number of tasks in one call; all are from one delivery."
+            ge=1, le=MAX_HANDLER_BATCH, description="Maximum number of tasks in one call; all come from one delivery."
         ),
     ] = DEFAULT_BATCH_SIZE
     max_wait_seconds: Annotated[
@@ -504,13 +508,13 @@ class CallBatch(Body):
         Field(
             ge=0,
             le=MAX_HANDLER_BATCH_WAIT_SECONDS,
-            description="How long the first task may wait for others; at most half of its timeout is used.",
+            description="How long the first task may wait for others; at most half of its timeout.",
         ),
     ] = DEFAULT_BATCH_WAIT_SECONDS
 
 
 class HttpTarget(Body):
-    """An HTTP endpoint, called with the payload once for each phase, or with a request of your own."""
+    """An HTTP endpoint, called with the payload once per phase, or with a custom request."""
 
     kind: Literal["http"]
     url: TargetUrl
@@ -521,7 +525,7 @@ class HttpTarget(Body):
     query: RequestQuery = {}  # noqa: RUF012 - pydantic copies defaults
     body: Annotated[
         RequestBody | None,
-        Field(description="Body of a request of your own; if left out, POST, PUT and PATCH send the payload as JSON."),
+        Field(description="Body of a custom request; if left out, POST, PUT and PATCH send the payload as JSON."),
     ] = None
     success: Annotated[
         SuccessStatuses | None, Field(description="Statuses that mean success; null for all from 200 to 299.")
@@ -532,14 +536,12 @@ class HttpTarget(Body):
     ] = None
     batch: Annotated[
         CallBatch | None,
-        Field(
-            description="How its tasks share calls; null if they do not. Not with `phases` or a request of your own."
-        ),
+        Field(description="How tasks share calls; null if they do not. Not with `phases` or a custom request."),
     ] = None
 
 
 class PullTarget(Body):
-    """Your own workers, which lease the tasks of a type that the deployment declares as pulled."""
+    """Pull workers: your own workers, which lease tasks of types that the deployment declares as pulled."""
 
     kind: Literal["pull"]
 
@@ -553,31 +555,31 @@ class DefinitionRun(Body):
 
 
 class TopologyTarget(Body):
-    """A topology: its graph is the payload, with `nodes`, `on_failure` and so on, or comes from a definition."""
+    """A topology, whose graph (`nodes`, `on_failure` and so on) is the payload or comes from a definition."""
 
     kind: Literal["topology"]
     definition: Annotated[
         DefinitionRun | None,
         Field(
-            description="A topology definition, whose graph is run. The payload is left out then, and becomes that "
-            "graph."
+            description="The topology definition to run. Leave out the payload: the definition's graph becomes the "
+            "payload."
         ),
     ] = None
 
 
 class ApprovalTarget(Body):
-    """A person who approves or rejects the task; there is no call."""
+    """A person who approves or rejects the task; nothing is called."""
 
     kind: Literal["approval"]
     timeout_seconds: ApprovalSeconds = DEFAULT_APPROVAL_SECONDS
     on_timeout: Annotated[
         Literal["fail", "reject", "approve"],
-        Field(description="What happens without a decision in time: the task fails, is rejected or is approved."),
+        Field(description="What happens if nobody decides in time: the task fails, is rejected or is approved."),
     ] = "fail"
 
 
 class EventTarget(Body):
-    """An event that the task waits for: a signal with its name and key. There is no call."""
+    """An event that the task waits for: a signal with the event's name and key. Nothing is called."""
 
     kind: Literal["wait_for_event"]
     event: EventName
@@ -604,21 +606,21 @@ class LambdaTarget(Body):
 
 
 class SqsTarget(Body):
-    """An SQS queue: a message is sent."""
+    """An SQS queue, which is sent a message."""
 
     kind: Literal["sqs"]
     arn: QueueArn
 
 
 class SnsTarget(Body):
-    """An SNS topic: a message is published."""
+    """An SNS topic, to which a message is published."""
 
     kind: Literal["sns"]
     arn: TopicArn
 
 
 class EventBridgeTarget(Body):
-    """An EventBridge event bus: an event is put."""
+    """An EventBridge event bus, which is sent an event."""
 
     kind: Literal["eventbridge"]
     arn: EventBusArn
@@ -626,7 +628,7 @@ class EventBridgeTarget(Body):
 
 
 class StepFunctionsTarget(Body):
-    """A Step Functions state machine: an execution is started."""
+    """A Step Functions state machine, which is executed."""
 
     kind: Literal["step_functions"]
     arn: StateMachineArn
@@ -634,7 +636,7 @@ class StepFunctionsTarget(Body):
 
 
 class EcsTarget(Body):
-    """An ECS task definition: a task of it is run, and its end is waited for."""
+    """An ECS task definition: starts an ECS task and waits for its end."""
 
     kind: Literal["ecs"]
     arn: TaskDefinitionArn
@@ -644,7 +646,7 @@ class EcsTarget(Body):
 
 
 class BatchTarget(Body):
-    """A Batch job definition: a job of it is submitted, and its end is waited for."""
+    """A Batch job definition: submits a job and waits for its end."""
 
     kind: Literal["batch"]
     arn: JobDefinitionArn
@@ -653,7 +655,7 @@ class BatchTarget(Body):
 
 
 class CodeBuildTarget(Body):
-    """A CodeBuild project: a build is started, and its end is waited for."""
+    """A CodeBuild project: starts a build and waits for its end."""
 
     kind: Literal["codebuild"]
     arn: ProjectArn
@@ -661,7 +663,7 @@ class CodeBuildTarget(Body):
 
 
 class GlueTarget(Body):
-    """A Glue job: a run of it is started, and its end is waited for."""
+    """A Glue job: starts a job run and waits for its end."""
 
     kind: Literal["glue"]
     arn: GlueJobArn
@@ -669,13 +671,13 @@ class GlueTarget(Body):
 
 
 JobTarget = EcsTarget | BatchTarget | CodeBuildTarget | GlueTarget
-"""Targets whose end is always waited for."""
+"""Targets for which the scheduler always waits for the end of the job."""
 AwsTarget = LambdaTarget | SqsTarget | SnsTarget | EventBridgeTarget | StepFunctionsTarget | JobTarget
 Target = Annotated[
     HandlerTarget | HttpTarget | PullTarget | AwsTarget | TopologyTarget | ApprovalTarget | EventTarget,
     Field(
         discriminator="kind",
-        description="The target. By default, pull workers if the type is declared as pulled, otherwise the handler of "
-        "the type.",
+        description="The target. By default, pull workers if the type is declared as pulled, otherwise the type's "
+        "handler.",
     ),
 ]

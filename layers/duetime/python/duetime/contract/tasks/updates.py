@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 _WHEN = frozenset({"due_at", "delay_seconds"})
 _BY_GRAPH = "notify_within_seconds"
-"""A field that the graph of a topology determines, unless it is set."""
+"""A field that a topology's graph determines, unless it is set explicitly."""
 
 
 @frozen
 class TaskFieldMerge:
-    """The updates of fields that are merged.
+    """Updates of merged fields.
 
     Attributes:
         patch: the given fields, as JSON.
@@ -60,7 +60,7 @@ class TaskFieldMerge:
             raise FieldInvalid(fault.field, fault.reason) from None
         changes: Any = {name: after[name] for name in self.patch}
         if self.patch.get("lock") or self.patch.get("locks"):
-            # The two are forms of one option, and the record has one of them.
+            # `lock` and `locks` are two forms of one option; the record has only one.
             changes |= {"lock": after["lock"], "locks": after["locks"]}
         if changes.get("target", default_target) is None:
             changes["target"] = default_target
@@ -82,7 +82,7 @@ def update_of(body: TaskPatch, place: Place = ROOT) -> TaskUpdate:
     """Converts a body, or a part of one, to an update.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or has no fields.
+        FieldsInvalid: fields contradict each other, or none is given.
     """
     reject_two_due_times(body, place)
     if body.lock is not None and body.locks:

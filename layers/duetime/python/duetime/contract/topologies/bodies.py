@@ -1,4 +1,4 @@
-"""Request bodies and queries of topologies."""
+"""Request bodies and queries for topologies."""
 
 from __future__ import annotations
 
@@ -38,27 +38,27 @@ _NODE_EXAMPLE = {"fetch": {"type": "fetch"}, "report": {"type": "report", "depen
 
 
 def _as_node(schema: dict[str, Any]) -> None:
-    """A node has no due time; the field is accepted only to reject it with a reason."""
+    """Removes the due time from a node's schema; the parser rejects the field with a reason."""
     for name in ("at", "due_at"):
         schema["properties"].pop(name, None)
     without_uniqueness(schema)
 
 
 class NodeMap(Body):
-    """A list for whose items a node is run."""
+    """Runs a node once for each item of a list."""
 
     over: Annotated[
         str,
         Field(
             min_length=1,
             max_length=MAX_CONDITION_LENGTH,
-            description=f"The list, of at most {MAX_NODES} items, in JMESPath, about `parents.NAME.result`, `.outcome` "
-            "and `.error`. If it gives no list, the node fails.",
+            description=f"JMESPath expression for a list of at most {MAX_NODES} items, from `parents.NAME.result`, "
+            "`.outcome` and `.error`. If the value is not a list, the node fails.",
             examples=["parents.list.result"],
         ),
     ]
     max_parallel: Annotated[
-        int | None, Field(ge=1, le=MAX_NODES, description="How many items are worked on at once; null for all.")
+        int | None, Field(ge=1, le=MAX_NODES, description="Maximum number of items that run at once; null for all.")
     ] = None
     tolerated_failures: Annotated[
         int, Field(ge=0, le=MAX_NODES, description="How many items can fail without failing the node.")
@@ -68,49 +68,55 @@ class NodeMap(Body):
 class TopologyNode(TaskCreate):
     """A node of a topology: a task without a due time, and the nodes that it depends on.
 
-    With the target `topology` it is a topology itself, whose graph is its payload, or is of a definition.
+    A node with the target `topology` is itself a topology, whose graph is the payload or comes from a definition.
     """
 
     model_config = ConfigDict(json_schema_extra=_as_node)
 
-    depends_on: Annotated[list[str], Field(default_factory=list, description="Names of the nodes that it depends on.")]
+    depends_on: Annotated[
+        list[str], Field(default_factory=list, description="Names of the nodes that this node depends on.")
+    ]
     delay_seconds: Annotated[
         float,
         Field(
             ge=0,
             le=MAX_DEADLINE_SECONDS,
-            description="Seconds from when its trigger rule is met until it is due; fractions are allowed. No longer "
-            "than a run of the topology can take.",
+            description="Seconds from when the trigger rule is met until the node is due; fractions are allowed. At "
+            "most the maximum duration of a topology's run.",
             examples=[90],
         ),
     ] = 0
     trigger_rule: Annotated[
-        TriggerRule, Field(strict=False, description="How those nodes must have ended for it to run.")
+        TriggerRule, Field(strict=False, description="How the nodes in `depends_on` must end for this node to run.")
     ] = TriggerRule.ALL_SUCCESS
     inputs: Annotated[
         list[str],
-        Field(default_factory=list, description="Those of `depends_on` whose results are passed to its target."),
+        Field(
+            default_factory=list, description="Nodes in `depends_on` whose results are passed to this node's target."
+        ),
     ]
     when: Annotated[
         str | None,
         Field(
             max_length=MAX_CONDITION_LENGTH,
-            description="Condition under which it runs once its trigger rule is met, in JMESPath, about "
-            "`parents.NAME.outcome`, `.result` and `.error`, and `parameters.NAME` of its definition. If it is false, "
-            "the node is skipped; if it is neither true nor false, the node fails.",
+            description="JMESPath condition on `parents.NAME.outcome`, `.result` and `.error`, and on the definition's "
+            "`parameters.NAME`, evaluated once the trigger rule is met. If false, the node is skipped; if neither true "
+            "nor false, the node fails.",
         ),
     ] = None
     map: Annotated[
         NodeMap | None,
         Field(
-            description="Runs the node for each item of a list, as the nodes of a topology: `<duetime.item>` and "
-            "`<duetime.index>` stand for the item and its place, from 0. The result is the list of their results."
+            description="Runs the node once for each item of a list, as a nested topology: `<duetime.item>` and "
+            "`<duetime.index>` stand for the item and its index, from 0. The result is the list of all results."
         ),
     ] = None
     expected_seconds: Annotated[
         float | None,
         Field(
-            ge=0, le=MAX_EXPECTED_SECONDS, description="Expected duration: its weight in the progress of the topology."
+            ge=0,
+            le=MAX_EXPECTED_SECONDS,
+            description="Expected duration, which is the node's weight in the topology's progress.",
         ),
     ] = None
 
@@ -123,8 +129,8 @@ class TopologyGraph(Body):
         OnFailure,
         Field(
             strict=False,
-            description="What happens when a node has failed: no more nodes start (`stop`), the trigger rules "
-            "decide (`continue`), or what has run is also rolled back, in reverse order (`rollback`).",
+            description="What happens when a node fails: no more nodes start (`stop`), the trigger rules decide "
+            "(`continue`), or no more nodes start and the others are rolled back in reverse order (`rollback`).",
         ),
     ] = OnFailure.STOP
     timeout_seconds: Annotated[
@@ -136,25 +142,28 @@ class TopologyGraph(Body):
         Field(
             default_factory=list,
             max_length=MAX_OUTPUTS,
-            description="Nodes whose results are the `outputs` in the topology's result, by their names; null for one "
-            f"that has none. Together they have at most {MAX_RESULT_BYTES} bytes, or the topology fails.",
+            description="Nodes whose results become `outputs` in the topology's result, by node name; null for a node "
+            f"without a result. If they exceed {MAX_RESULT_BYTES} bytes in total, the topology fails.",
         ),
     ]
 
 
 def as_creation(schema: dict[str, Any]) -> None:
-    """Writes omitted due times as optional, not as nullable."""
+    """Makes due times optional, not nullable."""
     schema["properties"]["due_at"].pop("default", None)
 
 
 class TopologyCreate(TaskLabels, TaskUniqueness, TopologyGraph):
-    """A topology to be created; without `due_at` and `delay_seconds` it is due now."""
+    """A topology to be created, due now unless `due_at` or `delay_seconds` is given."""
 
     model_config = ConfigDict(json_schema_extra=as_creation)
 
     type: TaskType = TYPE
     due_at: Annotated[
-        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
+        At,
+        Field(
+            description="When the topology is due; a time in the past means now. Cannot be given with `delay_seconds`."
+        ),
     ] = None
     delay_seconds: DelaySeconds = 0
 
@@ -167,8 +176,8 @@ class TopologyRetry(TaskAction):
         Field(
             default_factory=list,
             max_length=MAX_RERUN_NODES,
-            description="Nodes to run again, with all that depend on them, directly or indirectly, in addition to "
-            "what has failed; possible even if the topology has succeeded. Empty: only what has failed.",
+            description="Nodes to run again together with their direct and indirect dependents, in addition to failed "
+            "nodes; possible even if the topology has succeeded. If empty, only failed nodes run again.",
         ),
         AfterValidator(each_once),
     ]
@@ -186,7 +195,7 @@ class NodeListQuery(Parameters):
 
 
 class TopologyListQuery(ListedQuery):
-    """Parameters of `GET /v1/topologies`: those of a list of tasks, and the definition."""
+    """Parameters of `GET /v1/topologies`: the parameters of task lists, and the definition."""
 
     definition: Annotated[DefinitionName | None, Field(description="Only runs of the topology definition.")] = None
 

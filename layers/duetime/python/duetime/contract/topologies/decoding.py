@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @frozen
 class TopologyRequest:
-    """A decoded request for a topology: its task, and its graph."""
+    """A decoded request for a topology: the task and the graph."""
 
     spec: TaskSpec
     graph: Graph
@@ -65,11 +65,11 @@ def retry_request(document: Document) -> TopologyRetry:
 
 
 def read_graph(payload: bytes, parameters: Collection[str] = ()) -> Graph:
-    """Decodes the graph in a new topology's payload, including the graphs of definitions that it names.
+    """Decodes the graph in a new topology's payload, including the graphs of definitions that the payload names.
 
     Args:
         payload: JSON in UTF-8.
-        parameters: names of the run's parameters, if it is a run of a definition.
+        parameters: names of the run's parameters, for a run of a definition.
 
     Raises:
         FieldInvalid: the payload does not contain a valid graph.
@@ -90,7 +90,7 @@ def _read(payload: bytes, parameters: Collection[str] | None, *, is_new: bool) -
     try:
         value = json.loads(payload)
         if is_new:
-            # Only a worker creates the payload of a map.
+            # Only workers create the payload of a map.
             return _with_graphs(value, parameters)
         return _map_graph(value, parameters) if is_map(value) else _with_graphs(value, parameters)
     except ValueError:
@@ -116,7 +116,7 @@ def _with_graphs(value: object, parameters: Collection[str] | None) -> Graph:
 
 
 def _map_graph(value: Any, parameters: Collection[str] | None) -> Graph:  # noqa: ANN401 - as a map's payload has it
-    """The graph of a map's run; without nodes if the items are unknown, or if there are none."""
+    """The graph for a map's run; empty if the items are unknown, or if there are none."""
     graph = _with_graphs(graph_of_map(value), parameters) if value[ITEMS] else Graph(())
     return replace(graph, is_map=True, tolerated_failures=value["tolerated_failures"])
 
@@ -126,8 +126,8 @@ def graph_from(body: TopologyGraph, parameters: Collection[str] | None = (), *, 
 
     Args:
         body: the fields of a graph.
-        parameters: names of the parameters that its conditions may use; `None` if they were checked before.
-        has_graphs: whether each named definition already has its graph; not the case in requests.
+        parameters: names of the parameters that conditions may use; `None` if they were checked before.
+        has_graphs: whether each named definition already has its graph; false for requests.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -159,7 +159,7 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
     """Converts a body, or a part of one, with the target `topology`.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or its payload is not a valid graph.
+        FieldsInvalid: fields contradict each other, or the payload is not a valid graph.
     """
     is_definition = isinstance(body.target, TopologyTarget) and body.target.definition is not None
     return definition_spec(body, place) if is_definition else graph_spec(body, place, graph_of)[0]
@@ -168,7 +168,7 @@ def topology_spec(body: TaskCreate, place: Place) -> TaskSpec:
 def _spec(
     body: TopologyNode, place: Place, parameters: Collection[str] | None, *, has_graphs: bool
 ) -> tuple[TaskSpec, Graph | None]:
-    """The task of a node; for a sub-topology also its graph, unless that is read later."""
+    """A node's task, and a sub-topology's graph unless it is read later."""
     if not isinstance(body.target, TopologyTarget):
         return fields_spec(body, place), None
     if body.target.definition is not None:
@@ -186,7 +186,7 @@ def graph_spec(body: TaskCreate, place: Place, read: Callable[[object], Graph]) 
     """Converts a body whose payload is a graph to a task and the graph.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or its payload is too large or not a graph.
+        FieldsInvalid: fields contradict each other, or the payload is too large or not a graph.
     """
     spec, graph = fields_spec(body, place), _graph(body.payload, (*place, "payload"), read)
     if "notify_within_seconds" in body.model_fields_set:
@@ -196,10 +196,10 @@ def graph_spec(body: TaskCreate, place: Place, read: Callable[[object], Graph]) 
 
 
 def definition_spec(body: TaskCreate, place: Place) -> TaskSpec:
-    """The run of a definition whose graph is read later, when it determines the time limit.
+    """The run of a definition whose graph, which determines the time limit, is read later.
 
     Raises:
-        FieldsInvalid: it contradicts itself, or has a payload.
+        FieldsInvalid: fields contradict each other, or there is a payload.
     """
     spec = fields_spec(body, place)
     if body.payload is not None:
@@ -211,7 +211,7 @@ def definition_spec(body: TaskCreate, place: Place) -> TaskSpec:
 
 
 def _graph(payload: object, place: Place, read: Callable[[object], Graph]) -> Graph:
-    """Decodes the graph in a topology's payload; rejects invalid ones."""
+    """Decodes the graph in a topology's payload, and rejects invalid graphs."""
     try:
         return read(payload)
     except FieldInvalid as refusal:

@@ -79,7 +79,7 @@ _Version = Annotated[int, BeforeValidator(_number), WithJsonSchema({"type": "int
 
 
 def _as_declared(schema: dict[str, Any]) -> None:
-    """Writes an omitted default as optional, not as null, which is a valid value."""
+    """Makes the default optional instead of null, because null is a valid value."""
     schema["properties"]["default"].pop("default")
 
 
@@ -88,13 +88,15 @@ class DefinitionParameter(Body):
 
     model_config = ConfigDict(json_schema_extra=_as_declared)
 
-    type: Annotated[ParameterType, Field(strict=False, description="Type of its values.")] = ParameterType.STRING
+    type: Annotated[ParameterType, Field(strict=False, description="Type of the parameter's values.")] = (
+        ParameterType.STRING
+    )
     default: Annotated[
-        Any, Field(description="Its value in runs that give none. If it is left out, each run must give one.")
+        Any, Field(description="Value in runs that give none. If left out, each run must give a value.")
     ] = None
     enum: Annotated[
         list[Any] | None,
-        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Its possible values; null for all."),
+        Field(min_length=1, max_length=MAX_PARAMETER_VALUES, description="Allowed values; null for all."),
     ] = None
     description: _Description = ""
 
@@ -114,15 +116,15 @@ class DefinitionParameter(Body):
 
 
 class TopologyDefinitionFields(TopologyGraph):
-    """A topology definition to be created; it replaces an existing one as a whole, as its next version."""
+    """A topology definition to be created, or to replace an existing definition as its next version."""
 
     parameters: Annotated[
         dict[Annotated[str, Field(pattern=PARAMETER_NAME_PATTERN)], DefinitionParameter],
         Field(
             max_length=MAX_PARAMETERS,
             default_factory=dict,
-            description="Its parameters. `<duetime.parameters.NAME>` stands for the value of one in a node's payload, "
-            "and in the `url`, `headers`, `query` and `body` of an HTTP target.",
+            description="The definition's parameters. `<duetime.parameters.NAME>` stands for a parameter's value in a "
+            "node's payload, and in the `url`, `headers`, `query` and `body` of an HTTP target.",
             examples=[_PARAMETERS_EXAMPLE],
             json_schema_extra={"additionalProperties": False},
         ),
@@ -132,7 +134,7 @@ class TopologyDefinitionFields(TopologyGraph):
 
 
 class TopologyRunCreate(TaskLabels, TaskUniqueness):
-    """A run of a topology definition; without `due_at` and `delay_seconds` it is due now."""
+    """A run of a topology definition, due now unless `due_at` or `delay_seconds` is given."""
 
     model_config = ConfigDict(json_schema_extra=as_creation)
 
@@ -140,7 +142,8 @@ class TopologyRunCreate(TaskLabels, TaskUniqueness):
     version: DefinitionNumber | None = None
     parameters: RunParameters = {}  # noqa: RUF012 - pydantic copies defaults
     due_at: Annotated[
-        At, Field(description="When it is due; a time in the past means now. Cannot be given with `delay_seconds`.")
+        At,
+        Field(description="When the run is due; a time in the past means now. Cannot be given with `delay_seconds`."),
     ] = None
     delay_seconds: DelaySeconds = 0
 
@@ -163,7 +166,7 @@ class DefinitionDiffQuery(Parameters):
 
     before: Annotated[_Version, Field(alias="from", description="The version to compare.")]
     after: Annotated[
-        _Version | None, Field(alias="to", description="The version to compare it with; the latest if left out.")
+        _Version | None, Field(alias="to", description="The version to compare with; the latest if left out.")
     ] = None
 
 
@@ -196,8 +199,8 @@ _OF_THE_DEFINITION = ("version", "parameters")
 def definition_content(document: Document, name: str) -> tuple[bytes, Graph]:
     """The content of a definition to store, and the graph of a run with sample values.
 
-    The graph is validated with the defaults of its parameters, and with a sample of the type for each parameter without
-    one. Each run is validated again with its own values.
+    The graph is validated with the parameters' defaults, and with a sample of the type for each parameter without a
+    default. Each run is validated again with its own values.
 
     Raises:
         FieldsInvalid: some fields are invalid.
@@ -231,7 +234,7 @@ def run_spec(document: Document, name: str) -> TaskSpec:
 
 
 def _declared(value: Mapping[str, object]) -> Mapping[str, Parameter]:
-    """The parameters that a definition declares; empty if they are invalid, which is reported with other faults."""
+    """The parameters that a definition declares; empty if they are invalid, which the caller reports later."""
     written = value.get("parameters")
     if not isinstance(written, dict):
         return {}
@@ -246,7 +249,7 @@ def _with_samples(nodes: Mapping[str, object], declared: Mapping[str, Parameter]
     """Nodes with sample values for their parameters.
 
     Raises:
-        FieldsInvalid: a node uses an unknown parameter, or uses one where it is not replaced.
+        FieldsInvalid: a node uses an unknown parameter, or uses a parameter where it is not replaced.
     """
     faults = [Fault(path_of(place), reason) for place, reason in misplaced(nodes, declared)]
     if faults:
@@ -261,23 +264,23 @@ def _written(document: Document) -> Mapping[str, object]:
 class VersionResponse(TypedDict):
     """A version of a topology definition."""
 
-    version: Annotated[int, Field(description="Number of the version; a number is never used again.")]
+    version: Annotated[int, Field(description="Number of the version; numbers are never reused.")]
     created_at: Annotated[Instant, Field(description="When this version was created.")]
-    created_by: Annotated[str | None, Field(description="Who created it; null for the owner.")]
+    created_by: Annotated[str | None, Field(description="Who created the version; null for the owner.")]
 
 
 class DefinitionSummary(VersionResponse):
     """The latest version of a topology definition, in a list."""
 
     name: Annotated[str, Field(description="Name of the definition.")]
-    description: Annotated[str, Field(description="Its description for people.")]
+    description: Annotated[str, Field(description="A description for people.")]
 
 
 class ParameterResponse(TypedDict):
     """A parameter of a definition."""
 
     type: ParameterType
-    default: Annotated[NotRequired[Any], Field(description="Its default; left out if each run must give a value.")]
+    default: Annotated[NotRequired[Any], Field(description="Default value; absent if each run must give a value.")]
     enum: Sequence[Any] | None
     description: str
 
@@ -289,7 +292,7 @@ class DefinitionResponse(DefinitionSummary):
     nodes: Annotated[Mapping[str, Any], Field(description="The nodes, as they were written.")]
     on_failure: OnFailure
     timeout_seconds: int | None
-    outputs: Annotated[Sequence[str], Field(description="Nodes whose results are a part of a run's result.")]
+    outputs: Annotated[Sequence[str], Field(description="Nodes whose results are part of a run's result.")]
 
 
 class DefinitionPage(TypedDict):
@@ -308,9 +311,9 @@ class VersionList(TypedDict):
 DifferenceResponse = TypedDict(
     "DifferenceResponse",
     {
-        "path": Annotated[str, Field(description="Where it is, such as `nodes.report.timeout_seconds`.")],
-        "from": Annotated[NotRequired[Any], Field(description="The value before; left out if there was none.")],
-        "to": Annotated[NotRequired[Any], Field(description="The value after; left out if there is none.")],
+        "path": Annotated[str, Field(description="Path of the changed field, such as `nodes.report.timeout_seconds`.")],
+        "from": Annotated[NotRequired[Any], Field(description="The value in the first version; absent for none.")],
+        "to": Annotated[NotRequired[Any], Field(description="The value in the second version; absent for none.")],
     },
 )
 
@@ -320,7 +323,9 @@ DefinitionDiff = TypedDict(
     {
         "from": Annotated[int, Field(description="The first version.")],
         "to": Annotated[int, Field(description="The second version.")],
-        "changes": Annotated[Sequence[DifferenceResponse], Field(description="What differs; a list is one value.")],
+        "changes": Annotated[
+            Sequence[DifferenceResponse], Field(description="The differences; a list counts as one value.")
+        ],
     },
 )
 
@@ -381,15 +386,15 @@ def _parameter(written: Mapping[str, Any]) -> ParameterResponse:
     return parameter
 
 
-ONLY_NEW = Header("If-None-Match", "`*`: only if there is no definition of this name.", {"const": "*"})
-_DEFINITION = Returns(DefinitionResponse, "The definition.", {"ETag": "Its version."})
+ONLY_NEW = Header("If-None-Match", "`*`: only if no definition has this name.", {"const": "*"})
+_DEFINITION = Returns(DefinitionResponse, "The definition.", {"ETag": "The definition's version."})
 
 LIST = Operation(
     "listTopologyDefinitions",
     "GET /v1/topologies/definitions",
     "List topology definitions",
     Returns(DefinitionPage, "A page of definitions."),
-    description="The latest version of each, ordered by name.",
+    description="The latest version of each definition, ordered by name.",
     query=DefinitionListQuery,
 )
 READ = Operation(
@@ -397,18 +402,18 @@ READ = Operation(
     "GET /v1/topologies/definitions/{name}",
     "Get a topology definition",
     _DEFINITION,
-    description="The latest version, or another one.",
+    description="The latest version, or the given version.",
     query=DefinitionQuery,
 )
 PUT = Operation(
     "putTopologyDefinition",
     "PUT /v1/topologies/definitions/{name}",
     "Create or replace a topology definition",
-    _DEFINITION.but("The definition as it is now."),
+    _DEFINITION.but("The definition after the replacement."),
     accepted=_DEFINITION.created("Path of the definition."),
-    description="A graph with a name, versions and parameters. Each change makes a new version; a body that says the "
-    f"same as the latest version makes none. The latest {MAX_DEFINITION_VERSIONS} versions are kept. Runs that exist "
-    "keep the graph that they began with.",
+    description="A graph with a name, versions and parameters. Each change creates a new version; a body that equals "
+    f"the latest version does not. The latest {MAX_DEFINITION_VERSIONS} versions are kept. Existing runs keep their "
+    "graph.",
     body=TopologyDefinitionFields,
     nesting=2,
     headers=(IF_MATCH, ONLY_NEW),
@@ -419,8 +424,8 @@ DELETE = Operation(
     "DELETE /v1/topologies/definitions/{name}",
     "Delete a topology definition",
     _DEFINITION.but("The deleted definition."),
-    description="With all of its versions; refused while a schedule runs it. Runs that exist are not changed. Repeat a "
-    "request that has failed: the response is 404 once the definition is gone, and what is left of it is deleted.",
+    description="Deletes all versions; rejected while a schedule runs the definition. Existing runs are not changed. "
+    "Repeat a failed request: the response is 404 once the definition is gone, and any leftover data is deleted.",
     headers=(IF_MATCH,),
     errors=(for_topologies.DefinitionVersionMismatch, for_topologies.DefinitionUsed),
 )
@@ -429,14 +434,14 @@ VERSIONS = Operation(
     "GET /v1/topologies/definitions/{name}/versions",
     "List the versions of a topology definition",
     Returns(VersionList, "The versions, latest first."),
-    description="All versions that are kept.",
+    description="All stored versions.",
 )
 DIFF = Operation(
     "getTopologyDefinitionDiff",
     "GET /v1/topologies/definitions/{name}/diff",
     "Compare two versions of a topology definition",
-    Returns(DefinitionDiff, "What differs."),
-    description="Field by field, as they were written.",
+    Returns(DefinitionDiff, "The differences."),
+    description="Compares the versions field by field, as they were written.",
     query=DefinitionDiffQuery,
 )
 RUN = Operation(
@@ -444,8 +449,8 @@ RUN = Operation(
     "POST /v1/topologies/definitions/{name}/runs",
     "Run a topology definition",
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph with the parameters."),
-    description="Creates a topology from the graph of the latest version, or of another one, with these values for "
-    'its parameters. A schedule, or any task, runs a definition by its target: `{"kind": "topology", '
+    description="Creates a topology from the graph of the latest or the given version, with these parameter values. "
+    'A schedule or task runs a definition through its target: `{"kind": "topology", '
     '"definition": {"name": …, "parameters": {…}}}`.',
     kept=KEPT_TASK,
     body=TopologyRunCreate,

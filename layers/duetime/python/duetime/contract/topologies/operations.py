@@ -45,30 +45,31 @@ if TYPE_CHECKING:
 class NodeResponse(TypedDict):
     """A node of a topology, and its state."""
 
-    task_id: Annotated[str | None, Field(description="Id of its task; null before the topology has started.")]
+    task_id: Annotated[str | None, Field(description="Id of the node's task; null before the topology has started.")]
     type: str
     is_topology: Annotated[
-        bool, Field(description="Whether it is a topology itself: `GET /v1/topologies/{task_id}` shows its nodes.")
+        bool,
+        Field(description="Whether the node is itself a topology: `GET /v1/topologies/{task_id}` shows its nodes."),
     ]
     state: State
     reason: Annotated[
         str | None,
         Field(
-            description="Why it was cancelled: `skipped` (by its trigger rule or its condition), `upstream_failed` or "
-            "`stopped`; null if it was not."
+            description="Why the node was cancelled: `skipped` (by its trigger rule or condition), `upstream_failed` "
+            "or `stopped`; null if it was not cancelled."
         ),
     ]
-    percent: Annotated[int, Field(description="Progress in percent; 100 once it has succeeded.")]
+    percent: Annotated[int, Field(description="Progress in percent; 100 after success.")]
     depends_on: list[str]
     trigger_rule: TriggerRule
-    when: Annotated[str | None, Field(description="Its condition; null if it has none.")]
+    when: Annotated[str | None, Field(description="The node's condition; null for none.")]
     expected_seconds: float | None
     started_at: Instant | None
     finished_at: Annotated[
         Instant | None,
         Field(
-            description="When its outcome was stored and followed up. Its children may have started before, at the "
-            "end of its last attempt."
+            description="When the outcome was stored and all follow-up work was done. The node's children may have "
+            "started before, at the end of its last attempt."
         ),
     ]
 
@@ -108,10 +109,11 @@ class TopologySummary(TypedDict):
     requested_action: RequestedAction | None
     error: TaskErrorResponse | None
     definition: Annotated[
-        DefinitionRunResponse | None, Field(description="The definition that it is a run of; null if it is none.")
+        DefinitionRunResponse | None, Field(description="The definition that the topology is a run of; null for none.")
     ]
     topology: Annotated[
-        TopologyReferenceResponse | None, Field(description="The topology that it is a node of; null if it is none.")
+        TopologyReferenceResponse | None,
+        Field(description="The topology that contains this topology as a node; null for none."),
     ]
     version: int
 
@@ -130,15 +132,15 @@ class TopologyResponse(TopologySummary):
     run: Annotated[int, Field(description="Number of the run; 0 before the first.")]
     on_failure: OnFailure
     timeout_seconds: int | None
-    outputs: Annotated[list[str], Field(description="Nodes whose results are a part of the topology's result.")]
+    outputs: Annotated[list[str], Field(description="Nodes whose results are part of the topology's result.")]
     percent: Annotated[
-        int, Field(description="Progress of the run in percent; each node counts by its expected duration.")
+        int, Field(description="Progress of the run in percent; nodes are weighted by expected duration.")
     ]
     counts: Annotated[Mapping[str, int], Field(description="Number of nodes by state.")]
     critical_path: CriticalPathResponse
     operation: Annotated[
         BulkOperationResponse | None,
-        Field(description="The latest bulk operation on its nodes; null if there was none, as for small topologies."),
+        Field(description="The latest bulk operation on the nodes; null for none, as for small topologies."),
     ]
     nodes: Mapping[str, NodeResponse]
 
@@ -157,7 +159,7 @@ def topology_entry(task: Task) -> TopologySummary:
 
 
 def topology_response(view: View, now: Millis) -> TopologyResponse:
-    """The response for a topology in its present state."""
+    """The response for a topology in its current state."""
     task, graph, run_state, statuses = view.task, view.graph, view.run_state, view.statuses
     path = critical_path(graph, durations(graph, statuses, now))
     return TopologyResponse(
@@ -179,7 +181,7 @@ def node_page(view: View, token: str | None) -> TopologyNodePage:
 
     Args:
         view: the topology, with the nodes to show.
-        token: of the next page.
+        token: token of the next page.
     """
     nodes = [
         ListedNodeResponse(name=key, **_node_response(view.graph.by_key[key], _task_id(view, key), status))
@@ -211,8 +213,8 @@ CREATE = Operation(
     "POST /v1/topologies",
     "Create a topology",
     TASK.created("Path of the topology.").but("The topology's task; its payload is the graph."),
-    description="A graph of tasks that runs as one task: each node starts as soon as its parents allow it. Cycles, "
-    "unknown parents and duplicate names are refused.",
+    description="A graph of tasks that runs as one task: each node starts as soon as its trigger rule is met. Cycles, "
+    "unknown parents and duplicate names are rejected.",
     kept=KEPT_TASK,
     query=EstimateQuery,
     body=TopologyCreate,
@@ -234,10 +236,10 @@ DELETE = Operation(
     "DELETE /v1/topologies/{topology_id}",
     "Delete a topology with all of its nodes",
     Returns(None, "The topology is deleted.", status=204),
-    description="One that has not started is cancelled first. While it runs, or one of its nodes does, it is a "
-    "conflict: cancel it, and wait for its end. The topology is gone at once; if its nodes take longer to delete, a "
-    "bulk operation of the kind `delete` deletes them. Repeat a request that has failed: the response is 404 once "
-    "the topology is gone, and the repeated request deletes what is left.",
+    description="A topology that has not started is cancelled first. A topology that runs, or has a running node, is a "
+    "conflict: cancel the topology, and wait for its end. The topology is gone at once; if deleting the nodes takes "
+    "longer, a bulk operation of the kind `delete` finishes the deletion. Repeat a failed request: the response is "
+    "404 once the topology is gone, and the repeated request deletes leftover data.",
     headers=(IF_MATCH,),
     errors=CHANGED,
 )
@@ -245,9 +247,12 @@ READ = Operation(
     "getTopology",
     "GET /v1/topologies/{topology_id}",
     "Get a topology",
-    Returns(TopologyResponse, "The topology.", {"ETag": "The version of its task, and a hash of the response."}),
-    description="With the state of each node. The ETag changes whenever the response does. Requests that change the "
-    "topology take it as `If-Match` and compare the version of its task only: changes of its nodes do not matter.",
+    Returns(
+        TopologyResponse, "The topology.", {"ETag": "The version of the topology's task, and a hash of the response."}
+    ),
+    description="The topology with the state of each node. The ETag changes whenever the response changes. Requests "
+    "that change the topology take the ETag as `If-Match` and compare only the version of the topology's task: "
+    "changes to nodes do not matter.",
     errors=(errors.ContentExpired,),
 )
 LIST_NODES = Operation(
@@ -255,8 +260,8 @@ LIST_NODES = Operation(
     "GET /v1/topologies/{topology_id}/nodes",
     "List the nodes of a topology",
     Returns(TopologyNodePage, "A page of nodes, in the order of the graph."),
-    description="Reads only the nodes of the page. Use it for large topologies, for which `getTopology` is slow, "
-    "because progress, counts and the critical path need all nodes.",
+    description="Reads only the nodes of the page. Use this operation for large topologies, for which `getTopology` is "
+    "slow because progress, counts and the critical path need all nodes.",
     query=NodeListQuery,
     errors=(errors.ContentExpired,),
 )
@@ -265,7 +270,7 @@ LIST_NODES = Operation(
 def _action(
     name: str, summary: str, description: str, accepted: str = "", also: tuple[type[Exception], ...] = ()
 ) -> Operation:
-    """Declares an action of a user on a topology; with many nodes, it continues after the response."""
+    """Declares a user action on a topology; with many nodes, the action continues after the response."""
     done = TASK.but("The topology's task.")
     accepted_response = replace(
         done.accepted(accepted),
@@ -290,10 +295,10 @@ RETRY = replace(
     _action(
         "retry",
         "Retry a topology",
-        "Nodes that succeeded are kept with their results; nodes that failed, and those that waited for them, run "
-        "again as new tasks. With `nodes`, those run again, too, with all that depends on them, even if the topology "
-        "has succeeded. Repeating the request changes nothing while the topology runs; without `nodes`, it changes "
-        "nothing later either, unless it has failed again. Repeat a request with `nodes` under `If-Match`.",
+        "Nodes that succeeded are kept with their results; nodes that failed, and nodes that waited for them, run "
+        "again as new tasks. The nodes in `nodes` and their dependents also run again, even if the topology has "
+        "succeeded. Repeating the request while the topology runs changes nothing. Later, a request without `nodes` "
+        "has an effect only if the topology has failed again; repeat a request with `nodes` under `If-Match`.",
         also=(errors.ContentExpired, errors.UniqueKeyHeld),
     ),
     body=TopologyRetry,
@@ -301,19 +306,19 @@ RETRY = replace(
 CANCEL = _action(
     "cancel",
     "Cancel a topology",
-    "Nodes that have not started are cancelled; running nodes are asked to stop. A rollback that follows a failure "
-    "is stopped, too.",
+    "Nodes that have not started are cancelled; running nodes are asked to stop. A rollback after a failure is "
+    "stopped, too.",
     "The nodes are being cancelled.",
 )
 PAUSE = _action(
     "pause",
     "Pause a topology",
-    "No more nodes start; running nodes continue to their end.",
+    "No more nodes start; running nodes finish.",
     "The topology has started, and is being paused.",
 )
 RESUME = _action(
     "resume",
     "Resume a paused topology",
-    "All its nodes continue. Repeating the request changes nothing.",
+    "All nodes continue. Repeating the request changes nothing.",
     "The nodes are being resumed.",
 )
