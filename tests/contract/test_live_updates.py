@@ -133,6 +133,13 @@ def test_no_payload_or_result_is_told() -> None:
     assert "backup" not in frame
 
 
+def test_the_asyncapi_document_describes_each_state_in_a_sentence() -> None:
+    """Descriptions are plain text, as in the OpenAPI document, without the sections of docstrings."""
+    schemas = asyncapi.document()["components"]["schemas"]
+    assert "`waiting`: waits for" in schemas["State"]["description"]
+    assert "Attributes:" not in json.dumps(schemas)
+
+
 def test_every_message_is_as_the_asyncapi_document_says() -> None:
     """Sent and received messages validate against the document's schemas."""
     described = asyncapi.document()

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from duetime.contract.http.operation import CONTRACT_VERSION
 from duetime.contract.live_updates.messages import FRAMES, MESSAGES
+from duetime.contract.openapi.descriptions import described
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +62,7 @@ def document() -> Schema:
         },
         "components": {
             "messages": {name: {"name": name, "payload": {"$ref": _SCHEMAS.format(model=name)}} for name in names},
-            "schemas": schemas["$defs"],
+            "schemas": {name: described(schema) for name, schema in schemas["$defs"].items()},
         },
     }
 
