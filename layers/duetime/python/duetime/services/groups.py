@@ -168,7 +168,7 @@ class GroupMembers:
             self._wake(group, group.completion)
 
     def _wake(self, group: Group, completion: TaskId) -> None:
-        """Let the task of a group's completion run now; while a worker checks it, that may have been too early.
+        """Let a group's completion task run now; retried because a check in progress may have read the group too early.
 
         If the completion task has already ended, this call completes the group instead.
         """

@@ -182,7 +182,7 @@ class EventTaskCreator:
         """Process a batch.
 
         Returns:
-            Ids of deliveries to repeat: the store or the queue of rejects did not answer, or duetime has a defect.
+            Ids of deliveries to repeat: the store or the reject queue did not answer, or processing failed.
         """
         requests = [each for arrival in arrivals for each in self._requests(arrival)]
         refused: dict[str, list[str]] = defaultdict(list)

@@ -34,7 +34,7 @@ class LostPlans:
     """Repeats plans that may lack nodes, and cancels nodes that no topology run would start.
 
     Attributes:
-        since: the restore point, or the beginning of the takeover: plans of the last minutes before are repeated.
+        since: the restore point, or the beginning of the takeover: plans of the last minutes before it are repeated.
     """
 
     records: RecordRewriter

@@ -485,7 +485,7 @@ def _error(task: Task, last: int) -> Failed:
 
 
 def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
-    """Whether the last attempt in a task's attempt history ended in the same way."""
+    """Whether the last attempt in a task's attempt history ended as `ending` says."""
     outcome = task.attempt_history[-1].outcome if task.attempt_history else None
     match ending:
         case Succeeded(result):
@@ -494,7 +494,7 @@ def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
             return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
         case Yielded(checkpoint):
             kept = _bytes(contents, task, task.checkpoint)
-            # A cancellation requested before the pause was recorded has prevailed.
+            # A cancellation requested before the pause was recorded takes precedence.
             is_paused = outcome is AttemptOutcome.PAUSED and checkpoint in (None, kept)
             return is_paused or outcome is AttemptOutcome.CANCELLED
         case Stopped():
