@@ -268,7 +268,7 @@ class OverlapControl:
             self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
-        """Whether an occurrence replaced by a change has or will get another task: then nothing is skipped."""
+        """Whether an occurrence that a change replaced has or will get another task: then nothing is skipped."""
         nominal = schedule_ref.nominal
         if stored.state is not ScheduleState.ACTIVE:
             return False
@@ -285,7 +285,7 @@ class OverlapControl:
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
     ) -> StoredSchedule | None:
-        """Write a change of a task's schedule, repeated after concurrent writes; returns the schedule after it."""
+        """Write a change to a task's schedule, repeated after concurrent writes; returns the changed schedule."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:
@@ -312,7 +312,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs, seen by a run that is about to begin; reads only the runs that its turn depends on."""
+        """The other runs, as seen by a run that is about to begin; reads only the runs that its turn depends on."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
@@ -324,18 +324,18 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """The activity; drops ended runs from its waiting ones if the limit on them is reached."""
+        """The activity, without waiting runs that have ended if the limit on waiting runs is reached."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)
         return replace(seen, waiting=tuple(each for each in seen.waiting if each in found and _is_open(found[each])))
 
     def next_in_turn(self, seen: Activity) -> Task | None:
-        """The first waiting run."""
+        """The first waiting run that has not ended."""
         return self._first_open(seen.waiting)
 
     def stop(self, run: Task, successor: Task) -> None:
-        """Ask a run to stop, or cancel it if it waits for a retry: another takes its place. Repeating it is safe."""
+        """Ask a run to stop, or cancel it if it waits for a retry, because another takes its place. May be repeated."""
         ref = successor.schedule_ref
         reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} replaces it"
         try:
@@ -343,16 +343,16 @@ class RunQueue:
                 run.owner, run.id, None, Attribution(ActorType.SCHEDULE, reason=reason)
             )
         except (StateConflict, TaskNotFound):
-            # It has ended meanwhile.
+            # The run has ended in the meantime.
             return
         except VersionMismatch as error:
             raise Unavailable(f"the task {run.id} has too many concurrent writes") from error
         if asked.finished_at is None and isinstance(asked.target, TopologyTarget):
-            # The run finds the request at its next check.
+            # The topology's run finds the request at its next check.
             self.enqueuer.remind(asked, self.clock.now())
 
     def _first_open(self, ids: Iterable[TaskId]) -> Task | None:
-        """The first of these tasks that has not ended."""
+        """The first of these tasks that has not ended yet."""
         found = (self.tasks.read(each) for each in ids)
         return next((each for each in found if each is not None and _is_open(each)), None)
 

@@ -1,6 +1,6 @@
-"""Processes a batch of deliveries in parallel, renews their leases, and decides about every message.
+"""Processes a batch of deliveries in parallel, renews their leases, and decides what happens to every message.
 
-Attempts of batch handlers and batch endpoints come together for a common call (`DeliveryGroups`).
+Attempts with batch handlers and batch endpoints are grouped for a common call (`DeliveryGroups`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from duetime.services.worker.attempt_lease import AttemptLocks
 
 _CHECK_INTERVAL = SECOND
-"""How often a batch checks for leases to renew and for targets that do not end."""
+"""How often a batch checks for leases to renew, and for targets that do not end in time."""
 _RETRY_AFTER: Millis = 2 * SECOND
-"""Delay before repeating a renewal that the store did not answer."""
+"""Delay before retrying a renewal that the store did not answer."""
 _MAX_VISIBILITY = 43_200
 """Seconds; Source: SQS quotas."""
 _LOOK: Millis = 10
@@ -54,7 +54,7 @@ class BatchWorker:
 
     Attributes:
         lease: duration of a lease, in milliseconds.
-        executed: name and version of this Lambda function, as `name:version`; empty outside of Lambda.
+        executed: name and version of this Lambda function, as `name:version`; empty outside Lambda.
     """
 
     tasks: TaskStore
@@ -66,12 +66,12 @@ class BatchWorker:
     executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Process a batch until the disposition of every message is decided.
+        """Process a batch until it is decided what happens to every message.
 
-        Ends the process instead if a target does not end, or a lease is lost during the work.
+        If a target does not end, or a lease is lost during the work, the process is ended instead.
 
         Args:
-            deliveries: at most ten.
+            deliveries: at most ten deliveries.
             holder: name of the worker in the attempt history.
 
         Returns:
@@ -84,7 +84,7 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message comes back.
+            # No other message is deleted: an undecided message is redelivered.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
