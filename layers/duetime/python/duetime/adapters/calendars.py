@@ -260,12 +260,12 @@ _MOVED = "RECURRENCE-ID"
 
 @dataclass(slots=True)
 class _Found:
-    """The state of reading a file.
+    """What was read from a file so far.
 
     Attributes:
         start: earlier events are left out.
         end: later events are left out.
-        zone: zone of events without one.
+        zone: zone of events without a zone of their own.
         is_cut: whether anything at or after `end` was left out.
     """
 
@@ -305,14 +305,14 @@ def calendar_from_ics(
         name: the calendar's name.
         start: events that ended before it are left out.
         end: events that begin after it are left out; a recurring event has no end.
-        mode: whether work runs outside of the events or only during them.
-        zone: zone of the calendar's days, and of events without one.
+        mode: whether work runs outside the events or only during them.
+        zone: zone of the calendar's days, and of events without a zone.
 
     Returns:
         The calendar, without cancelled events. Its data end at the day of `end` if any event is later.
 
     Raises:
-        FieldInvalid: it is not an iCalendar file, is unreadable in part, has no times or is too large; with the reason.
+        FieldInvalid: the data is not an iCalendar file, is unreadable in part, has no times or is too large.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]
