@@ -302,7 +302,7 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # No record can be read with values beyond these: DynamoDB would reject the number, and the calendar the time.
+    # No record can match values beyond these: DynamoDB would reject the number, and the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -318,7 +318,7 @@ def _ended_job(job: object, place: Place) -> Message:
 
 
 def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) -> list[Delivery]:
-    """The deliveries in an event. A foreign message is noted and left out, so it is deleted."""
+    """The deliveries in an event. A foreign message is noted and left out, so that it is deleted."""
     deliveries = []
     for record in event["Records"]:
         try:
@@ -330,16 +330,16 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
 
 
 REASON = "reason"
-"""Name of the attribute with the reason."""
+"""Name of the attribute that holds the reason."""
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, as several could be too large together.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could be too large together.
 
     Args:
         client: client of SQS.
         url: URL of the queue.
-        executor: sends in parallel.
+        executor: sends messages in parallel.
     """
 
     def __init__(self, client: SQSClient, url: str, executor: Executor) -> None:
@@ -348,7 +348,7 @@ class SqsRejects:
         self._executor = executor
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
-        """Send events to the queue; return those that it did not acknowledge."""
+        """Send events to the queue; returns the events that the queue did not acknowledge."""
         acknowledged = self._executor.map(self._put, rejects)
         return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
 
@@ -360,12 +360,12 @@ class SqsRejects:
                 MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
             )
         except (ClientError, BotoCoreError):
-            # An event that is too large with its reason is delivered again until SQS itself gives it up.
+            # An event that is too large with its reason is redelivered until SQS itself gives it up.
             return False
         return True
 
 
 def _printable(reason: str) -> str:
-    """A reason in characters allowed in every attribute; it may quote the event."""
+    """A reason in characters that every attribute allows; the reason may quote the event."""
     text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
     return text[:MAX_REASON_LENGTH] or "unknown"
