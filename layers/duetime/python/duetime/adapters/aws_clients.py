@@ -51,7 +51,7 @@ OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""For functions whose result is awaited: the timeout is that of targets, and no call is repeated: it has effects."""
+"""For functions whose result is awaited: allows the longest target timeout; calls have effects, so none is repeated."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
 """For targets of tasks: the rejection of a call proves that nothing was done only if the call was made once."""

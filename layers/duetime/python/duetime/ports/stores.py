@@ -601,7 +601,7 @@ class ScheduleStore(Protocol):
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """The remains of the schedule last deleted under a name, for some hours, unless the name is used again."""
+        """What is left of the schedule last deleted under a name, for some hours, unless the name is used again."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:

@@ -97,7 +97,7 @@ class DynamoScheduleStore:
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """The remains of the schedule last deleted under a name, unless the name is used again."""
+        """What is left of the schedule last deleted under a name, unless the name is used again."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None

@@ -136,7 +136,7 @@ def encoded(field: str, value: object) -> Value | None:
 
 
 def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
-    """The values of the given fields, as far as the item has them."""
+    """The values of those given fields that the item has."""
     found = {}
     for field in fields:
         attribute = ATTRIBUTES[field]
@@ -306,7 +306,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
-        """The states that the move may leave, each kind of state with further conditions of the guard."""
+        """The states that the move may leave, each kind of state with its own conditions from the guard."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_generation(sources, write.guard)

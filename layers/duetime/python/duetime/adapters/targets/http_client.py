@@ -180,7 +180,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket, never shorter than the call's own, which alone decides that the time is up."""
+        """A timeout for the socket, longer than the call's own timeout, so that only the latter ends the call."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 

@@ -260,7 +260,7 @@ def with_query(url: str, request: HttpRequest, task: Task) -> str:
 
 
 def with_headers(ours: Mapping[str, str], request: HttpRequest, task: Task) -> dict[str, str]:
-    """Headers merged with those of a request, which replace ours of the same name."""
+    """Duetime's headers, merged with the request's headers, which replace duetime's of the same name."""
     given = {name.lower() for name, _ in request.headers}
     kept = {name: text for name, text in ours.items() if name.lower() not in given}
     return kept | {name: filled_text(text, task) for name, text in request.headers}

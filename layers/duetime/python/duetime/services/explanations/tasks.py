@@ -212,7 +212,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None)
 
     def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
-        """The nodes of a topology that have begun or may begin, and have not ended; empty for a very large topology."""
+        """The nodes of a topology that have begun or may begin, and have not ended; empty for a large topology."""
         run = self.topology_repository.read(task.id)
         if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
             return ()

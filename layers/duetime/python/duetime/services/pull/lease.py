@@ -486,7 +486,7 @@ class PullLocks:
                 self.lock_manager.give_back(task, claim)
 
     def _deleted_limits(self, task: Task, limited_by: Collection[SwitchScope]) -> list[LockClaim]:
-        """The limits under which a task has a place, but which are no longer set."""
+        """The limits that hold a place for a task although they are no longer set."""
         places = [limit_of(scope, task) for scope in limited_by]
         if not self._unknown(task, places):
             return []

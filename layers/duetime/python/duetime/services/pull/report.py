@@ -110,7 +110,7 @@ class LeaseReports:
         result = write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
         if isinstance(result, Applied):
             return result
-        # A concurrent heartbeat may have extended the lease further: the checkpoint must be kept nevertheless.
+        # A concurrent heartbeat may have extended the lease again; the checkpoint must still be kept.
         write = replace(write, nonce=self.runtime.nonce(), guard=Guard(fence=task.fence), sets={})
         return write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
 

@@ -69,7 +69,7 @@ class TaskEraser:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def erase_record(self, task: Task, more: TaskChanges) -> bool:
-        """Erase an ended task, just read, with further changes; returns whether the task still had this version."""
+        """Erase an ended task just read, and write more changes with it; returns whether its version was current."""
         sets: TaskChanges = {**NOTHING_LEFT, **more}
         write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
         if not isinstance(self.stores.tasks.apply(write), Applied):

@@ -359,7 +359,7 @@ class TopologyWatchdog:
 
 
 def _state_of_ended(topology_run: TopologyRun | None, fence: int) -> State:
-    """The outcome of a run that its last node has ended; cancelled if the attempt is no longer the task's."""
+    """The final state of a run whose last node ended it; cancelled if the attempt is no longer the task's."""
     if topology_run is None or topology_run.task.fence != fence or not topology_run.task.is_terminal:
         return State.CANCELLED
     return topology_run.task.state
