@@ -1,1 +1,1 @@
-"""The Lambda functions of duetime: one folder with one handler each."""
+"""The Lambda functions of duetime: one folder with one handler for each."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .responses import Response
 
 _MOST_OF_A_NAME = 256
-"""Characters of a user agent that are recorded; a caller can send any text."""
+"""Maximum number of recorded characters of a user agent, because a caller can send any text."""
 
 
 def record(event: Mapping[str, Any], response: Response) -> None:
@@ -45,9 +45,9 @@ def record(event: Mapping[str, Any], response: Response) -> None:
     if "token" in parameters:
         link = composed(LinkServices).holders.find(parameters["token"])
         if link is None:
-            # Anybody can send wrong tokens, which should not fill the log.
+            # Anyone can send wrong tokens, which should not fill the log.
             return
-        # The token is a secret, unlike the id.
+        # The token is a secret; the link's id is not.
         subject = links.DELETE.url(task_id=link.task_id, link_id=link.id)
         found = replace(found, owner=link.owner, caller=f"link {link.id}", subject=subject)
     try:
@@ -78,7 +78,7 @@ def _record(event: Mapping[str, Any], response: Response, operation: str, path: 
 
 
 def _identity(event: Mapping[str, Any]) -> tuple[str, str]:
-    """The owner and the caller; empty if unknown. So is an owner that the caller may not act for."""
+    """The owner and the caller; empty if unknown, or for an owner that the caller may not act for."""
     handler = (event["requestContext"].get("authorizer") or {}).get(requests.HANDLER)
     if handler is not None:
         return handler["owner"], f"handler of {handler['task_id']}"
@@ -99,7 +99,7 @@ def _reads_for_another(event: Mapping[str, Any]) -> bool:
 
 
 def _reason(event: Mapping[str, Any]) -> str:
-    """The `reason` in the body, or in the query of an update; empty if there is none or the request is unreadable."""
+    """The `reason` in the body, or in the query of an update; empty if missing, or if the request is unreadable."""
     found: object = (event.get("queryStringParameters") or {}).get("reason")
     with suppress(BodyUnreadable, RequestError, ValueError, RecursionError):
         text = text_of(event.get("body") or "", is_base64=bool(event.get("isBase64Encoded")))
@@ -109,7 +109,7 @@ def _reason(event: Mapping[str, Any]) -> str:
 
 
 def _code(response: Response) -> str:
-    """The code of a problem."""
+    """The code of a problem response; empty for other responses."""
     if response.status < 400:  # noqa: PLR2004 - where HTTP's errors begin
         return ""
     with suppress(ValueError, TypeError):

@@ -42,7 +42,7 @@ def id_of(request: Request) -> TaskId:
     """The id of an operation in the path.
 
     Raises:
-        BulkNotFound: it is not a valid id.
+        BulkNotFound: the text is not a valid id.
     """
     text = request.parameters["operation_id"]
     try:

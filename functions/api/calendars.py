@@ -72,7 +72,7 @@ def put_calendar(request: Request[ICalendarQuery]) -> Response:
 
 @route(operations.DELETE_CALENDAR)
 def delete_calendar(request: Request) -> Response:
-    """Delete one calendar; return it as it was."""
+    """Delete one calendar, and return the deleted calendar."""
     request.reject_body()
     manager = composed(ScheduleServices).calendar_manager
     before = manager.get(request.owner, calendar_name(request.name))
@@ -81,7 +81,7 @@ def delete_calendar(request: Request) -> Response:
 
 
 def _condition(request: Request) -> Precondition:
-    """The condition of a PUT of a calendar.
+    """The condition for a calendar's PUT request.
 
     Raises:
         ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.

@@ -1,4 +1,4 @@
-"""Handler for the progress of dispatch."""
+"""Handler for the progress of dispatching."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 
 @route(GET)
 def get_dispatch_status(request: Request) -> Response:  # noqa: ARG001 - no parameters
-    """Read the progress of dispatch; for operators."""
+    """Read the progress of dispatching; for operators only."""
     found = composed(DispatchStatusServices).reader.read()
     return answer(json_text(dispatch_response(found)))

@@ -49,7 +49,7 @@ def preview_task(request: Request) -> Response:
 
 @route(EXPLAIN_SCHEDULE)
 def explain_schedule(request: Request[ScheduleExplanationQuery]) -> Response:
-    """Explain why a schedule did or did not run at a time."""
+    """Explain why a schedule ran or did not run at a time."""
     from duetime.composition.schedules import ScheduleServices
 
     explainer = composed(ScheduleServices).explainer

@@ -67,7 +67,7 @@ def update_tasks_by_filter(request: Request) -> Response:
 
 
 def take(request: Request, model: type[FilterActionBody]) -> Response:
-    """Apply a body's action to the matching tasks: at once, for one page, or with a bulk operation."""
+    """Apply a body's action to the matching tasks: for one page, at once, or with a bulk operation."""
     document = request.document()
     body = read_filter_action(model, document)
     scope = scope_of(body, request.owner)
@@ -80,17 +80,17 @@ def take(request: Request, model: type[FilterActionBody]) -> Response:
         if body.dry_run and until is not None:
             token = confirmation_token(body, request.owner, deployment, until)
         return answer(json_text(filter_action_response(done, scope, token)))
-    # Requests of two kinds with equal bodies are different requests.
+    # Two requests of different kinds with equal bodies are different requests.
     return begin(request, wanted, document.value)
 
 
 def begin(request: Request, wanted: BulkRequest, body: object) -> Response:
-    """Carry out a request at once, or with a bulk operation."""
+    """Carry out a request, at once or with a bulk operation."""
     key = IdempotencyKey(request.key, body_hash([wanted.kind, body])) if request.key else None
     taken = composed(FilterActionServices).requests.take(request.owner, wanted, key)
     operation = taken.value
     if operation.state is not BulkState.SUCCEEDED:
-        # Also for an operation that was cancelled since: its progress is not the whole request.
+        # This also covers an operation that was cancelled since: its progress is not the whole request.
         headers = replayed(location(operation), is_replay=taken.is_replay)
         return answer(json_text(bulk_response(operation)), HTTPStatus.ACCEPTED, headers)
     return answer(json_text(done_response(operation)), headers=replayed({}, is_replay=taken.is_replay))

@@ -38,7 +38,7 @@ def list_groups(request: Request[groups.GroupListQuery]) -> Response:
 
 @route(groups.READ)
 def get_group(request: Request[groups.GroupQuery]) -> Response:
-    """Read one group; wait until it is complete if requested."""
+    """Read one group; if requested, wait until it is complete."""
     wait = request.query.wait_seconds * SECOND
     status = composed(GroupServices).manager.get(request.owner, _id(request), wait)
     return answer(json_text(groups.group_response(status)))
@@ -72,7 +72,7 @@ def retry_group(request: Request) -> Response:
 
 
 def _act(request: Request, kind: BulkKind, action: groups.GroupRetry, **more: Any) -> Response:  # noqa: ANN401 - JSON
-    """Carry out an action on the members of an existing group as one by filter."""
+    """Carry out an action on the members of an existing group, as an action by filter."""
     group_id = _id(request)
     composed(GroupServices).manager.require(request.owner, group_id)
     body = {"filter": {"group": group_id}, "reason": action.reason, "per_second": action.per_second, **more}

@@ -40,6 +40,6 @@ def put_intake_rule(request: Request) -> Response:
 
 @route(intake_rules.DELETE)
 def delete_intake_rule(request: Request) -> Response:
-    """Delete a rule; return it as it was."""
+    """Delete a rule, and return the deleted rule."""
     request.reject_body()
     return answer(json_text(rule_response(composed(IntakeServices).rule_admin.delete(rule_name(request.name)))))

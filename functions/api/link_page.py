@@ -96,7 +96,7 @@ def response_of(page: str, status: HTTPStatus = HTTPStatus.OK) -> Response:
 
 
 def page_of(link: OpenedLink) -> str:
-    """The page of a link that has not ended."""
+    """The page for a link that has not ended."""
     task = link["task"]
     title, parts = _title(link), [_facts(task)]
     if link["used_for"] is None and link["is_awaited"]:
@@ -116,10 +116,10 @@ def page_of(link: OpenedLink) -> str:
 
 
 def refusal(reason: str, *, is_over: bool) -> str:
-    """The page for a request that is refused.
+    """The page for a request that is rejected.
 
     Args:
-        reason: why.
+        reason: why the request is rejected.
         is_over: whether the link can no longer be used.
     """
     text = f"{reason[:1].upper()}{reason[1:]}."
@@ -185,7 +185,7 @@ def _form(link: OpenedLink) -> str:
 
 
 def _time(iso: str) -> str:
-    """A time as people read it; a page without scripts does not know their time zone."""
+    """A time in a form for people, in UTC, because a page without scripts does not know their time zone."""
     day, _, rest = iso.partition("T")
     return f"{day} {rest[:5]} UTC"
 

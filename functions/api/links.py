@@ -31,7 +31,7 @@ def create_task_link(request: Request) -> Response:
     """Create a link."""
     wanted = links.new_link(request.document())
     link, token = composed(LinkServices).admin.create(request.caller, request.task_id, wanted)
-    # Without a host if the deployment does not know its address.
+    # The URL has no host if the deployment does not know its address.
     url = composed().settings.api_url + links.OPEN.url(token=token)
     return answer(json_text(links.created_link(link, url)), HTTPStatus.CREATED)
 
@@ -53,7 +53,7 @@ def delete_task_link(request: Request) -> Response:
 
 @route(links.OPEN)
 def get_link(request: Request) -> Response:
-    """Read the purpose of a link; this changes nothing."""
+    """Read what a link is for, without changing anything."""
     return _shown(request, lambda: composed(LinkServices).holders.read(request.parameters["token"]))
 
 
@@ -73,7 +73,7 @@ def _use_of(request: Request) -> LinkUse:
 
 
 def _shown(request: Request, carry_out: Callable[[], tuple[Link, Task]]) -> Response:
-    """The response of a link: a page for browsers, else JSON."""
+    """The response for a link: a page for browsers, otherwise JSON."""
     is_page = "text/html" in (request.header("Accept") or "").lower()
     try:
         link, task = carry_out()

@@ -38,17 +38,17 @@ def _wanted(owner: str, query: ListedQuery) -> ListQuery:
 
 
 def next_token(page: Page, owner: str, query: ListedQuery) -> str | None:
-    """The token of the page after a page; `None` if it is the last one."""
+    """The token for the page after this one; `None` if this is the last page."""
     return None if page.after is None else page_tokens.token_of(page.after, query.scope(owner))
 
 
 def applied(page: Page, owner: str, query: ListedQuery) -> AppliedList:
-    """The filters of a page, how much was read for it, and how many tasks match if that is asked."""
+    """A page's filters, how many tasks were read for it, and on request how many tasks match."""
     count = composed(TaskServices).reader.count(_wanted(owner, query), query.filter) if query.count else None
     return query.applied(page.examined, page.after, page.changed_at, count)
 
 
 def page_response(page: Page, owner: str, query: TaskListQuery, headers: Mapping[str, str] | None = None) -> Response:
-    """A page of a list: its entries, its filters, and the token of the next page."""
+    """A page of a list: its entries, its filters, and the token for the next page."""
     rest = {"applied": applied(page, owner, query), "next_token": next_token(page, owner, query)}
     return answer(page_text(page.tasks, query.expand, rest), headers=headers)

@@ -31,13 +31,13 @@ def list_rates(request: Request[rates.RateListQuery]) -> Response:
 
 @route(rates.READ)
 def get_rate(request: Request) -> Response:
-    """Read one rate with its line."""
+    """Read one rate with the tasks in line."""
     return answer(json_text(rates.rate_response(*composed(LimitServices).rates.get(request.owner, _key(request)))))
 
 
 @route(rates.PIN)
 def pin_rate(request: Request) -> Response:
-    """Set the limit that holds for a rate."""
+    """Set the limit that applies to a rate."""
     rate, reason = rates.pinned_rate(_key(request), request.document())
     return _answer(composed(LimitServices).rates.pin(request.owner, rate, request.attributed(reason)))
 
@@ -51,7 +51,7 @@ def unpin_rate(request: Request) -> Response:
 
 @route(rates.PAUSE)
 def pause_rate(request: Request) -> Response:
-    """Let no attempt of a rate start."""
+    """Let no attempts start under a rate."""
     # The reason is in the audit log; a body with anything else is rejected.
     _ = request.attribution
     return _answer(composed(LimitServices).rates.pause(request.owner, _key(request)))
@@ -59,13 +59,13 @@ def pause_rate(request: Request) -> Response:
 
 @route(rates.RESUME)
 def resume_rate(request: Request) -> Response:
-    """Let attempts of a paused rate start again."""
+    """Let attempts start again under a paused rate."""
     return _answer(composed(LimitServices).rates.resume(request.owner, _key(request), request.attribution))
 
 
 @route(rates.RESET)
 def reset_rate(request: Request) -> Response:
-    """Forget the counted starts of a rate, and its line."""
+    """Forget the starts that a rate has counted, and its line."""
     return _answer(composed(LimitServices).rates.reset(request.owner, _key(request), request.attribution))
 
 

@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 
 
 HANDLER = "duetime"
-"""The authorizer of requests from handlers, whose functions invoke this function without the gateway.
+"""The authorizer for requests from handlers, whose functions invoke this function without the gateway.
 
-It names the task and its owner, and whether the handler can only create tasks. Authorizers of requests through the
-gateway are written by the gateway.
+It names the task and its owner, and whether the handler can only create tasks. For requests through the gateway, the
+gateway itself writes the authorizer.
 """
 API_KEY = "lambda"
-"""Where the gateway puts the context that our authorizer returns for an API key."""
+"""Where the gateway puts the context that duetime's authorizer returns for an API key."""
 OWNER_HEADER = declared.OWNER.name.lower()
-"""Header with the owner that the caller wants to act for."""
+"""Header that names the owner that the caller wants to act for."""
 LOCAL_OWNER = "local"
 SCOPE = re.compile(r"duetime[:/](?P<role>\S*)")
-"""A scope of a token that gives a role: `duetime:reader`, or `duetime/reader` as Cognito writes it."""
+"""A token scope that grants a role: `duetime:reader`, or `duetime/reader` as Cognito writes it."""
 _OWNER = re.compile(OWNER_PATTERN)
 _ARN_PARTS = 6
 _EPOCH_SECONDS = re.compile(r"[0-9]{1,11}")
@@ -88,10 +88,10 @@ class Identity:
     """What the gateway's authorizer verified.
 
     Attributes:
-        name: in the form of owners; the caller acts for it by default.
-        actor: name in histories, which distinguishes the users of a role.
-        roles: the roles that a token gives; `None` if it does not limit its caller.
-        owners: further owners that a token lets its caller act for.
+        name: the identity in the form of an owner, for which the caller acts by default.
+        actor: name for histories, which distinguishes the users of a role.
+        roles: the roles that a token grants; `None` if the token does not limit its caller.
+        owners: other owners that a token lets its caller act for.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Identity:
 
 
 def sender_of(event: Mapping[str, Any], operation: Operation[Any]) -> Sender:
-    """The sender of a request, who has the role that the operation needs.
+    """The sender of a request, if it has the role that the operation needs.
 
     Raises:
         RequestError: the caller is unknown or invalid, may not act for the owner or the task that it names, or lacks
@@ -124,7 +124,7 @@ def _handler(handler: Mapping[str, Any], operation: Operation[Any]) -> Sender:
     if handler.get("only_creates") and declared.LEASE not in operation.headers:
         raise LeaseOnlyCreates
     owner = handler["owner"]
-    # Whoever can create tasks for an administrator's handlers should not become an administrator.
+    # Anyone who can create tasks for an administrator's handlers should not become an administrator.
     caller = Caller(owner, _usual_roles({owner}, composed().settings) - {Role.ADMIN}, owner)
     caller.require(operation.needs)
     return Sender(caller, TaskId.parse(handler["task_id"]))
@@ -181,12 +181,12 @@ def owners_of_caller(event: Mapping[str, Any], settings: Settings) -> Sequence[s
 
 
 def _teams_of(identity: Identity, settings: Settings) -> frozenset[str]:
-    """The owners that an identity may act for, besides itself."""
+    """The owners that an identity may act for, besides its own."""
     return identity.owners | {owner for owner, members in settings.teams.items() if identity.name in members}
 
 
 def _usual_roles(names: set[str], settings: Settings) -> frozenset[Role]:
-    """The roles of a caller whom no token or key limits, by its own name and that of the owner."""
+    """The roles of a caller whom no token or key limits, from its own name and the owner's."""
     roles = {Role.WRITER, Role.WORKER}
     if any(map(settings.operators.include, names)):
         roles.add(Role.OPERATOR)
@@ -216,7 +216,7 @@ def identity_of(event: Mapping[str, Any], settings: Settings) -> Identity:
 
 
 def _identity_of_key(key: Mapping[str, str]) -> Identity:
-    """The identity of an API key, as the authorizer passes it on; its name in histories cannot be an owner's."""
+    """The identity for an API key, as the authorizer passes it on; its name in histories cannot be an owner's."""
     return Identity(key["owner"], f"key {key['key']}", frozenset(map(Role, key["roles"].split())))
 
 
@@ -240,14 +240,14 @@ def _identity_of_claims(claims: Mapping[str, Any], teams_claim: str) -> Identity
         raise CallerUnknown
     scopes = [*_items(claims.get("scope")), *_items(claims.get("scp"))]
     named = [found["role"] for each in scopes if (found := SCOPE.fullmatch(each)) is not None]
-    # A scope that names no role gives none, so that a misspelt one does not give more than it should.
+    # A scope that names no known role grants none, so that a misspelled scope does not grant too much.
     roles = frozenset(Role(each) for each in named if each in list(Role)) if named else None
     owners = frozenset(_items(claims.get(teams_claim))) if teams_claim else frozenset()
     return Identity(name, name, roles, owners)
 
 
 def _items(claim: object) -> list[str]:
-    """The items of a claim: of a list, which the gateway passes as `[a b]`, or of text with spaces."""
+    """The items of a claim, which is a list, a list passed by the gateway as `[a b]`, or text with spaces."""
     if isinstance(claim, list):
         return [each for each in claim if isinstance(each, str)]
     return claim.removeprefix("[").removesuffix("]").replace(",", " ").split() if isinstance(claim, str) else []
@@ -275,7 +275,7 @@ def _authorizer(event: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def header_of(event: Mapping[str, Any], name: str) -> str | None:
-    """A header of a request; the gateway passes names in lower case."""
+    """A header of a request; the gateway passes header names in lower case."""
     value = (event.get("headers") or {}).get(name.lower())
     return value if isinstance(value, str) else None
 
@@ -297,9 +297,9 @@ class Request(Generic[Q]):
         event: the gateway's event.
         operation: requested operation.
         parameters: path parameters.
-        caller: who sends it, with the owner that it acts for.
+        caller: who sends the request, with the owner that it acts for.
         query: query parameters, parsed by the operation's model.
-        version: version required by `If-Match`; `None` for any.
+        version: version required by `If-Match`; `None` for any version.
         key: idempotency key.
         key_life: how long the key is stored, in milliseconds.
         parent: the task whose handler sends the request; `None` for other callers.
@@ -327,10 +327,10 @@ class Request(Generic[Q]):
 
     @property
     def task_id(self) -> TaskId:
-        """The id in the path, of a task or of a topology, which is its task's.
+        """The id in the path, of a task or a topology; a topology's id is that of its task.
 
         Raises:
-            TaskNotFound: it is not a valid id.
+            TaskNotFound: the text is not a valid id.
         """
         text = self.parameters["topology_id" if "topology_id" in self.parameters else "task_id"]
         try:
@@ -339,13 +339,13 @@ class Request(Generic[Q]):
             raise TaskNotFound(TaskId(text)) from None
 
     def reference_to(self, operation: Operation[Any]) -> str:
-        """The path of an operation without parameters, relative to this request's."""
+        """The path of an operation without parameters, relative to this request's path."""
         return reference_to(operation.path, self.event["rawPath"])
 
     def attributed(self, reason: str) -> Attribution:
         """The caller and reason of the request."""
         actor = self.caller.actor if self.parent is None else f"handler of {self.parent}"
-        # The record already has the owner.
+        # The record already names the owner.
         return Attribution(name="" if actor == self.owner else actor, reason=reason)
 
     @property
@@ -365,7 +365,7 @@ class Request(Generic[Q]):
 
     @property
     def has_body(self) -> bool:
-        """Whether the request has a body that is not empty."""
+        """Whether the request has a body with content."""
         return bool((self.event.get("body") or "").strip())
 
     @property
@@ -380,7 +380,7 @@ class Request(Generic[Q]):
 
     @property
     def traceparent(self) -> str | None:
-        """The request's trace context; `None` if it has none, or it is malformed."""
+        """The request's trace context; `None` if it is missing or malformed."""
         return read_traceparent(self.header(TRACEPARENT))
 
     def header(self, name: str) -> str | None:
@@ -401,10 +401,10 @@ class Request(Generic[Q]):
             reject_fields(self.document())
 
     def text(self) -> bytes:
-        """The body of a request in UTF-8, with any content.
+        """The body of the request in UTF-8, with any content.
 
         Raises:
-            BodyUnreadable: it is not valid UTF-8.
+            BodyUnreadable: the body is not valid UTF-8.
         """
         try:
             return self._text().encode()
@@ -438,7 +438,7 @@ def read(event: Mapping[str, Any], operation: Operation[Q], parameters: Mapping[
     key = _idempotency_key(event) if declared.KEY in operation.headers else None
     key_life = _key_life(event, key, sender) if declared.KEY_LIFE in operation.headers else _usual_key_life(sender)
     if key is not None and sender.task_id is not None:
-        # A client's key contains no space: each task has its own keys, which are never those of other requests.
+        # A client's key contains no space: each task has keys of its own, which never equal keys of other requests.
         key = f"{sender.task_id} {key}"
     version = None
     if declared.IF_MATCH in operation.headers:
@@ -461,7 +461,7 @@ def instance(event: Mapping[str, Any]) -> str:
 
 
 def body_hash(value: object) -> str:
-    """A hash of a body's meaning, independent of the order of fields, of whitespace and of encrypted bytes."""
+    """A hash of a body's meaning, independent of field order, whitespace and encrypted bytes."""
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
     if ENCRYPTED in canonical:
         # The same payload differs each time it is encrypted.
@@ -470,7 +470,7 @@ def body_hash(value: object) -> str:
 
 
 def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[Any]) -> None:
-    """Reject a condition that the operation does not check, as its sender relies on it."""
+    """Reject a condition that the operation does not check, because its sender relies on it."""
     if operation.is_safe:
         return
     honored = {header.name for header in operation.headers}
@@ -481,7 +481,7 @@ def _reject_ignored_conditions(event: Mapping[str, Any], operation: Operation[An
 
 
 def _with_capitals(parameters: Mapping[str, str]) -> Mapping[str, str]:
-    """The path parameters, with ids of tasks and the like in capitals."""
+    """The path parameters, with ids of tasks, topologies and operations in capitals."""
     return {name: text.upper() if name in _ULIDS and text.isascii() else text for name, text in parameters.items()}
 
 
@@ -499,7 +499,7 @@ def _idempotency_key(event: Mapping[str, Any]) -> str | None:
 
 
 def _usual_key_life(sender: Sender) -> Millis:
-    """How long a key is stored if the request does not say so: those of a task, for as long as it may be retried."""
+    """How long a key is kept if the request does not say so; a task's keys for as long as it may be retried."""
     return IDEMPOTENCY_KEY_LIFE if sender.task_id is None else composed().settings.retention.shortest
 
 
@@ -518,7 +518,7 @@ def _key_life(event: Mapping[str, Any], key: str | None, sender: Sender) -> Mill
 
 
 def admit_read(request: Request) -> None:
-    """Admit a request, if it reads.
+    """Admit a request, if it is a read.
 
     Raises:
         QuotaExceeded: the owner has used up a quota.

@@ -38,15 +38,15 @@ _RETRY_AFTER: Mapping[int, str] = {
     HTTPStatus.TOO_MANY_REQUESTS: "1",
     HTTPStatus.SERVICE_UNAVAILABLE: "1",
 }
-"""Seconds after which to poll again, by status."""
+"""Seconds after which to send another request, by status."""
 _LEAST_PACKED = 1_024
-"""Bodies of more bytes are compressed for clients that accept it; for smaller ones, the headers outweigh the saving."""
+"""Larger bodies are compressed for clients that accept it; for smaller ones, headers outweigh the saving."""
 _GZIP = r"(?i)(?:^|,)\s*(?:gzip|x-gzip|\*)\s*(?:;\s*q=(?P<q>[0-9.]+))?\s*(?:,|$)"
 _TRACE = r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}"
 """Source: W3C Trace Context, "traceparent"."""
 _ETAG_BYTES = 12
 _KEPT_UNMODIFIED = ("Cache-Control", "ETag", "Retry-After")
-"""Headers that a 304 also has (RFC 9110, 15.4.5); the others describe a body."""
+"""Headers that a 304 has too (RFC 9110, 15.4.5); other headers describe a body."""
 
 
 @frozen
@@ -92,14 +92,14 @@ def replayed(headers: Mapping[str, str], *, is_replay: bool) -> dict[str, str]:
 
 
 def creation_status(creation: Accepted[Task], *, is_waiting: bool = False) -> HTTPStatus:
-    """The status of a creation: whether the task was created, and whether it is still waited for."""
+    """The status for a creation: whether the task was created, and whether the client still waits for its outcome."""
     if is_waiting:
         return HTTPStatus.ACCEPTED
     return HTTPStatus.CREATED if creation.on_conflict is None else HTTPStatus.OK
 
 
 def creation_headers(creation: Accepted[Task], location: str) -> dict[str, str]:
-    """The headers of a creation: the task's location, and whether this request created it."""
+    """The headers for a creation: the task's location, and whether this request created the task."""
     headers = replayed({"Location": location}, is_replay=creation.is_replay)
     return headers if creation.on_conflict is None else {**headers, ON_CONFLICT: creation.on_conflict.value}
 
@@ -124,10 +124,10 @@ def with_estimate(response: Response, owner: str, find: Callable[[TaskWorkloads]
 
     Args:
         response: response whose body is a JSON object.
-        owner: of the tasks.
-        find: returns the tasks; `None` if their number is unknown.
+        owner: owner of the tasks.
+        find: returns the workload of the tasks; `None` if their number is unknown.
     """
-    # Few requests ask for it.
+    # Few requests ask for an estimate.
     from duetime.composition.tasks import TaskServices  # noqa: PLC0415 - see the line above
     from duetime.contract.cost_estimates import estimate_response  # noqa: PLC0415 - same
 
@@ -168,14 +168,14 @@ def caching(task: Task) -> dict[str, str]:
 
 
 def polling(tasks: Iterable[Task]) -> dict[str, str]:
-    """When the first of some tasks may have news; empty if all have ended."""
+    """When the first of these tasks may have news; empty if all of them have ended."""
     now = composed().runtime.clock.now()
     intervals = [wait for task in tasks if (wait := poll_interval(task, now)) is not None]
     return {"Retry-After": str(-(-min(intervals) // SECOND))} if intervals else {}
 
 
 def unless_known(response: Response, event: Mapping[str, Any]) -> Response:
-    """Add an ETag to a response, computed from its text unless it has a version; 304 for a client that already has it.
+    """Add an ETag to a response, from its text unless it has a version; 304 for a client that already has it.
 
     Raises:
         ParametersInvalid: `If-None-Match` is malformed.
@@ -201,7 +201,7 @@ def _accepts_gzip(accepted: str) -> bool:
 
 
 def _packed(text: str) -> str:
-    # Imported only for clients that accept it.
+    # Imported only for clients that accept compression.
     from duetime.contract.http.compression import pack  # noqa: PLC0415 - see the line above
 
     return base64.b64encode(pack(text.encode())).decode()

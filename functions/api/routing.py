@@ -74,7 +74,7 @@ def route(
     """Bind a handler to an operation.
 
     Raises:
-        BindingWrong: it has one already.
+        BindingWrong: the operation already has a handler.
     """
 
     def bind(handler: Callable[[Request[Q]], Response]) -> Callable[[Request[Q]], Response]:
@@ -107,7 +107,7 @@ def respond(event: Mapping[str, Any]) -> Response:
     if method == "OPTIONS":
         # If browsers may call the API, the gateway adds the response's headers.
         return Response(HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(allowed(methods_at(_path(event))))})
-    # Its body is removed before it is sent.
+    # For HEAD, the body is removed before the response is sent.
     operation, parameters = operation_at("GET" if method == "HEAD" else method, _path(event))
     request = requests.read(event, operation, parameters)
     if method not in _READS and (region := composed().region) is not None:
@@ -117,7 +117,7 @@ def respond(event: Mapping[str, Any]) -> Response:
 
 
 def _shown_to(request: Request[Any], response: Response) -> Response:
-    """A response without values that a read-only caller must not see."""
+    """A response without the values that a read-only caller must not see."""
     caller, is_public = request.caller, request.operation.is_public
     if is_public or caller.has(Role.WRITER) or caller.has(Role.WORKER) or not composed().settings.redact:
         return response

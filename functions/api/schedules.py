@@ -110,7 +110,7 @@ def update_schedule(request: Request[ScheduleUpdateQuery]) -> Response:
 
 @route(operations.DELETE)
 def delete_schedule(request: Request) -> Response:
-    """Delete one schedule; return it as it was."""
+    """Delete one schedule, and return the deleted schedule."""
     request.reject_body()
     manager = composed(ScheduleServices).manager
     before = manager.get_for_deletion(request.owner, _name(request))
@@ -261,7 +261,7 @@ def _response(request: Request, stored: StoredSchedule, headers: Mapping[str, st
 
 
 def _with_estimate(response: Response, stored: StoredSchedule) -> Response:
-    """Add the monthly costs of its runs; unknown for a permanent schedule."""
+    """Add the monthly costs of the schedule's runs; unknown for a permanent schedule."""
     return with_estimate(
         response,
         stored.owner,

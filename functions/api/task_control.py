@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @route(operations.DELETE)
 def delete_task(request: Request) -> Response:
-    """Erase a task; a topology with its nodes."""
+    """Erase a task; a topology is erased with its nodes."""
     composed(TopologyServices).eraser.erase(request.owner, request.task_id, request.version)
     return no_content()
 
 
 @route(operations.PAUSE)
 def pause_task(request: Request) -> Response:
-    """Pause a task that has not started; ask a running one to pause."""
+    """Pause a task that has not started, or ask a running task to pause."""
     task = composed(TaskServices).control.pause(request.owner, request.task_id, request.version, request.attribution)
     result = composed(TopologyServices).service.apply_gate(task)
     return control_response(result, is_done=result.task.state is State.PAUSED)
@@ -50,14 +50,14 @@ def resume_task(request: Request) -> Response:
 
 @route(operations.CANCEL)
 def cancel_task(request: Request) -> Response:
-    """Cancel a task that has not started; with force, ask a running one to stop."""
+    """Cancel a task that has not started; with force, ask a running task to stop."""
     wanted = operations.cancellation(request.document()) if request.has_body else TaskCancel()
     cancel = composed(TaskServices).control.cancel_by_force if wanted.force else composed(TaskServices).updater.cancel
     by = request.attributed(wanted.reason)
     try:
         task = cancel(request.owner, request.task_id, request.version, by)
     except StateConflict as refusal:
-        # Its children may be open although it has ended.
+        # The task's children may be open although it has ended.
         if not (wanted.include_children and refusal.task.is_terminal):
             raise
         task = refusal.task

@@ -1,4 +1,4 @@
-"""Handlers for types of tasks."""
+"""Handlers for task types."""
 
 from __future__ import annotations
 

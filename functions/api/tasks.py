@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @route(operations.CREATE)
 def create_task(request: Request[CreationQuery]) -> Response:
-    """Create a task; wait for its outcome if requested."""
+    """Create a task; if requested, wait for its outcome."""
     document, wait = request.document(), request.query.wait_seconds
     key = _key(request, request.key, document.value)
     order = Order(task_spec(document), key, traceparent=request.traceparent, parent=request.parent)
@@ -54,7 +54,7 @@ def create_task(request: Request[CreationQuery]) -> Response:
     task = creation.value
     if wait:
         with suppress(QuotaExceeded):
-            # The task is created: a request that may not wait is answered at once.
+            # The task is created, so a request that may not wait is answered at once.
             task = composed(TaskServices).waiter.wait(task, wait * SECOND)
     status = creation_status(creation, is_waiting=bool(wait) and not task.is_terminal)
     headers = creation_headers(creation, operations.READ.url(task_id=task.id))
@@ -99,7 +99,7 @@ def create_task_batch(request: Request[EstimateQuery]) -> Response:
 
 @route(operations.READ)
 def get_task(request: Request[TaskQuery]) -> Response:
-    """Read one task; wait for its outcome if requested."""
+    """Read one task; if requested, wait for its outcome."""
     reader = composed(TaskServices).reader
     task = reader.record(request.owner, request.task_id)
     if request.query.wait_seconds:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _ASK_AGAIN = {"Cache-Control": "private, no-cache"}
-"""The response may be cached, but is validated by its ETag each time."""
+"""The response may be cached, but its ETag is validated each time."""
 
 
 @route(operations.CREATE)
@@ -77,7 +77,7 @@ def get_topology(request: Request) -> Response:
 
 @route(operations.LIST_NODES)
 def list_topology_nodes(request: Request[NodeListQuery]) -> Response:
-    """Read a page of the nodes of a topology."""
+    """Read a page of a topology's nodes."""
     query, scope = request.query, request.query.scope(request.owner, request.task_id)
     first = 0 if query.next_token is None else int(page_tokens.text_after(query.next_token, scope))
     view = composed(TopologyServices).service.nodes(request.owner, request.task_id, first, query.limit)

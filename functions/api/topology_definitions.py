@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .requests import Request
 
 _OF_A_TASK = "target.definition."
-"""Prefix of a run's fields in a task, which errors use."""
+"""Prefix that errors use for the fields of a run within a task."""
 
 
 @route(definitions.LIST)
@@ -79,7 +79,7 @@ def put_definition(request: Request) -> Response:
 
 @route(definitions.DELETE)
 def delete_definition(request: Request) -> Response:
-    """Delete a definition; return it as it was."""
+    """Delete a definition, and return the deleted definition."""
     return _response(_definitions().delete(request.owner, definition_name(request.name), request.version))
 
 
@@ -124,7 +124,7 @@ def _definitions() -> TopologyDefinitions:
 
 
 def _condition(request: Request) -> Precondition:
-    """The condition of a PUT of a definition.
+    """The condition for a definition's PUT request.
 
     Raises:
         ParametersInvalid: `If-None-Match` names a version, which has no meaning for a write.

@@ -1,4 +1,4 @@
-"""Handler for uploads of payloads."""
+"""Handler for payload uploads."""
 
 from __future__ import annotations
 

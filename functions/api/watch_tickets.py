@@ -1,4 +1,4 @@
-"""Handler for tickets of live updates."""
+"""Handler for live update tickets."""
 
 from __future__ import annotations
 

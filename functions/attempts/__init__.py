@@ -1,1 +1,1 @@
-"""The attempts function: receives the reports of running handlers in packages of their own."""
+"""The attempts function: receives reports from running handlers in packages of their own."""

@@ -25,14 +25,14 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
     header = str((event.get("headers") or {}).get("authorization", ""))
     found = None
     if header[: len(SCHEME)].lower() == SCHEME:
-        # In a standby Region, that write could replace a revocation that is not replicated yet.
+        # In a standby Region, noting the use could replace a revocation that is not replicated yet.
         notes_use = not composed().is_standby
         found = composed(ApiKeyServices).check.check(header[len(SCHEME) :].strip(), notes_use=notes_use)
     return {"isAuthorized": False} if found is None else {"isAuthorized": True, "context": _context(found)}
 
 
 def _context(key: ApiKey) -> dict[str, str]:
-    """The context for the API: texts only, so that the access log can show them, too."""
+    """The context for the API, with texts only, so that the access log can show it too."""
     expires = "" if key.expires_at is None else str(key.expires_at // SECOND)
     return {"key": key.id, "owner": key.owner, "roles": " ".join(key.roles), "expires": expires}
 

@@ -1,4 +1,4 @@
-"""Passes a batch of the table's stream to the consumers that are turned on; recounts tasks on request."""
+"""Passes a batch from the table's stream to the consumers that are turned on; recounts tasks on request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:  # noqa: ARG001 - Lambda's signature
-    """Pass the batch to all consumers; raises only if an exact one fails, so that the batch is delivered again.
+    """Pass the batch to all consumers; raises only if an exact consumer fails, so that the batch is redelivered.
 
     An event without records comes from the schedule or an operator: `{"recount": "anew"}` restarts the counts.
     """

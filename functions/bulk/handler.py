@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Run the operation named in the event, as far as this invocation's time allows."""
+    """Run the operation named in the event, for as long as this invocation's time allows."""
     try:
         if composed().is_standby:
             # The operation's timer continues it in the active Region.

@@ -47,7 +47,7 @@ class File:
 
 
 def read_files(folder: Path) -> dict[str, File]:
-    """The files of a folder by name, each with its gzipped copy."""
+    """The files in a folder by name, each with its gzipped copy."""
     plain = [path for path in sorted(folder.glob("*")) if path.suffix != _PACKED]
     return {
         path.name: File(path.name, path.read_bytes(), path.with_name(f"{path.name}{_PACKED}").read_bytes())

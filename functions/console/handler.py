@@ -35,7 +35,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  #
         config = {"sign_in": _public(sign_in()), "codec_endpoint": codec_endpoint()}
         return _answer(HTTPStatus.OK, headers, json.dumps(config).encode())
     if not name:
-        # Relative, as only the browser knows the path's prefix. The page's own links are relative, too.
+        # The location is relative, like the page's own links, because only the browser knows the path's prefix.
         return _answer(HTTPStatus.FOUND, {"Location": f"{PREFIX.removeprefix('/')}/{INDEX}"})
     file = FILES.get(name.removeprefix("/") or INDEX)
     if file is None:
@@ -68,25 +68,25 @@ def _answer(status: HTTPStatus, headers: Mapping[str, str], content: bytes = b""
 
 
 def sign_in() -> Mapping[str, Any]:
-    """Settings for sign-in with an identity provider; empty without one."""
+    """Settings for sign-in with an identity provider; empty if there is none."""
     found: Mapping[str, Any] = json.loads(os.environ.get(Variable.SIGN_IN, "") or "{}")
     return found
 
 
 def codec_endpoint() -> str:
-    """Address of the endpoint that decrypts payloads for people; empty for none."""
+    """Address of the endpoint that decrypts payloads for people; empty if there is none."""
     return os.environ.get(Variable.CODEC_ENDPOINT, "")
 
 
 def _public(settings: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The settings that the page needs; none is secret, as a public client has no secret."""
+    """The settings that the page needs; they contain no secret, because a public client has none."""
     return {name: settings[name] for name in ("issuer", "client_id", "audience")} if settings else None
 
 
 def content_security_policy(watch_url: str, others: Sequence[str] = (), upload_url: str = "") -> str:
-    """What the page may load and call: its own files, the API, live updates, the addresses of others, and uploads.
+    """What the page may load and call: its own files, the API, live updates, other given addresses, and uploads.
 
-    Uploads are limited to addresses that begin like `upload_url`: other buckets have the same origin.
+    Uploads are limited to addresses that begin with `upload_url`, because other buckets have the same origin.
     """
     addresses = [urlsplit(each) for each in (watch_url, *others)]
     allowed = [

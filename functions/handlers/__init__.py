@@ -1,1 +1,1 @@
-"""The function of a package of handlers: runs them for the worker; it may only invoke the attempts function."""
+"""The function of a handler package: runs handlers for the worker; it may invoke only the attempts function."""

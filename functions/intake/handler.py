@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class DeliveryFailed(Exception):
-    """Some lines of a log must be delivered again; Lambda repeats such a delivery completely."""
+    """Some lines of a log must be delivered again; Lambda repeats the whole delivery."""
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Process the batch; an error in one event does not affect the others.
 
     Raises:
-        DeliveryFailed: lines of CloudWatch Logs must be delivered again.
+        DeliveryFailed: lines from CloudWatch Logs must be delivered again.
     """
     if (region := composed().region) is not None:
-        # Their queue keeps the events until this Region is active.
+        # The events stay in their queue until this Region is active.
         region.check()
     creator = composed(IntakeServices).event_tasks
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001 - Lambda's signature
     """Run the state named in the event; the state machine retries on errors."""
     if (region := composed().region) is not None:
-        # The topology's task is taken over, and continues in another execution.
+        # The topology's task is taken over by the other Region, and continues in another execution.
         region.check()
     running = composed(TopologyServices).state_machine_steps
     topology, fence = TaskId(event["task_id"]), int(event["fence"])

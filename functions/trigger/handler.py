@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def handler(event: dict[str, Any], context: LambdaContext) -> None:
-    """Read one group of shards if the event names it, else start the reading of all groups.
+    """Read the group of shards that the event names, or start reading all groups.
 
-    The time is read here, not from the event: a tick may come late, and the local engine does not fill it in.
+    The time is read here, not taken from the event: a tick may come late, and the local engine does not fill it in.
     """
     holder = context.aws_request_id
     try:

@@ -1,4 +1,4 @@
-"""Processes a batch of messages and returns those that must not be deleted."""
+"""Processes a batch of messages, and returns the messages that must not be deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         if composed().is_standby:
             # The other Region has a timer for each open task.
             return {"batchItemFailures": []}
-        # Before the batch begins; otherwise each of its threads would read the switches.
+        # Done before the batch begins; otherwise each of its threads would read the switches.
         composed(SwitchServices).gate.look()
         deliveries = composed(CoreServices).deliveries(event)
         kept = composed(WorkerServices).batch_worker.work(deliveries, context.aws_request_id[:8])

@@ -1,4 +1,4 @@
-"""The archive in S3: objects of JSON lines, compressed with gzip."""
+"""The archive in S3: objects with JSON lines, compressed with gzip."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ArchiveBucket:
         self._bucket = bucket
 
     def put(self, key: str, lines: Sequence[str]) -> None:
-        """Write an object. The same lines give the same bytes: gzip's timestamp is left out."""
+        """Write an object. The same lines give the same bytes, because gzip's timestamp is left out."""
         body = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)
         days = kept_days_of(key)
         with translated():
@@ -41,7 +41,7 @@ class ArchiveBucket:
         return [each["Key"] for each in page.get("Contents", ())]
 
     def lines(self, key: str) -> Sequence[str]:
-        """The lines of an object; none if it does not exist."""
+        """The lines of an object; empty if the object does not exist."""
         with translated():
             try:
                 body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()

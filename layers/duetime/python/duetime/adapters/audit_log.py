@@ -1,4 +1,4 @@
-"""The audit log in CloudWatch Logs: a separate group, to which functions can only add lines."""
+"""The audit log in CloudWatch Logs: a log group of its own, to which functions can only add lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class CloudWatchAuditLog:
     Args:
         client: boto3's client of CloudWatch Logs.
         group: name of the log group.
-        stream: name of the stream, which is created with the first line.
+        stream: name of the stream, which is created when the first line is added.
     """
 
     def __init__(self, client: Any, group: str, stream: str) -> None:  # noqa: ANN401 - its types are a package more
@@ -30,16 +30,16 @@ class CloudWatchAuditLog:
         self._stream = stream
 
     def add(self, at: Millis, line: str) -> None:
-        """Add a line. A line that is sent again after a lost answer may be there twice.
+        """Add a line. A line that is sent again after a lost response may be stored twice.
 
         Raises:
-            Unavailable: it could not be stored.
+            Unavailable: the line could not be stored.
         """
         with translated():
             try:
                 self._put_in_stream(at, line)
             except ClientError as error:
-                # Whatever the reason, the request is done: its response must not depend on the log.
+                # The request is already done, so its response must not depend on the log, whatever the error.
                 raise Unavailable(str(error)) from error
 
     def _put_in_stream(self, at: Millis, line: str) -> None:

@@ -1,4 +1,4 @@
-"""Settings of AWS clients, and the errors of AWS that mean "try again later"."""
+"""Settings for AWS clients, and the AWS errors that mean "try again later"."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ CONFIG = Config(
     retries={"mode": "standard", "total_max_attempts": 3},
     max_pool_connections=32,
     tcp_keepalive=True,
-    # botocore assembles the default from 16 parts twice for each request, which takes a tenth of its processor time.
+    # botocore builds the default from 16 parts twice per request, which takes a tenth of a request's CPU time.
     user_agent=f"duetime Botocore/{botocore.__version__}",
 )
-"""Requests take milliseconds: one without an answer after seconds is repeated, which is safe."""
+"""Requests take milliseconds; a request without an answer after seconds is repeated, which is safe."""
 
 OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
 """For duetime's own table and queues: its code is type-checked, and the services validate every request."""
@@ -51,13 +51,13 @@ OWN_CONFIG = CONFIG.merge(Config(parameter_validation=False))
 CALLING_CONFIG = CONFIG.merge(
     Config(read_timeout=MAX_TIMEOUT_SECONDS + 30, retries={"mode": "standard", "total_max_attempts": 1})
 )
-"""For a function whose result is awaited: the timeout is that of targets; called only once, as it has side effects."""
+"""For functions whose result is awaited: allows the longest target timeout; calls have effects, so none is repeated."""
 
 ONCE_CONFIG = CONFIG.merge(Config(retries={"mode": "standard", "total_max_attempts": 1}))
-"""For targets of tasks: only if a call was made once does its rejection prove that nothing was done."""
+"""For targets of tasks: the rejection of a call proves that nothing was done only if the call was made once."""
 
 PUSH_CONFIG = CONFIG.merge(Config(read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1}))
-"""For calls that must not take long: a connection that misses a message reads the missed changes later."""
+"""For calls that must not take long; a client that misses a message reads the missed changes later."""
 
 _S3_CONFIG = CONFIG.merge(
     Config(signature_version="s3v4", s3={"addressing_style": "path", "us_east_1_regional_endpoint": "regional"})
@@ -82,11 +82,11 @@ _THROTTLED = frozenset(
         "ExecutionLimitExceeded",
     }
 )
-"""Rejections after which a service has done nothing, and may do it later (Source: their API references)."""
+"""Rejections after which a service has done nothing, but may do so later (Source: the API references)."""
 _NOT_INVOKED = frozenset(
     {"ResourceConflictException", "ResourceNotReadyException", "ResourceNotFoundException", "AccessDeniedException"}
 )
-"""Codes by which Lambda refuses to invoke a function, whatever its event (Source: Lambda API Reference, Invoke)."""
+"""Codes with which Lambda refuses to invoke a function, whatever the event (Source: Lambda API Reference, Invoke)."""
 _TRANSIENT = frozenset(
     {
         "ProvisionedThroughputExceededException",
@@ -111,10 +111,10 @@ _TRANSIENT = frozenset(
 
 
 class _BotocoreSession:
-    """Creates the same clients as a session of boto3, but directly with botocore.
+    """Creates the same clients as a boto3 session, but directly with botocore.
 
-    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of a start. The
-    clients' connections share a TLS context.
+    Importing boto3 also loads its S3 transfers and its resources, which duetime never uses: a tenth of the start time.
+    The clients' connections share a TLS context.
     """
 
     def __init__(self) -> None:
@@ -132,9 +132,9 @@ class _BotocoreSession:
 
 
 def _reads_certificates_once(client: BaseClient) -> BaseClient:
-    """Let the client's connections share a TLS context, which has read the trusted certificates.
+    """Let the client's connections share a TLS context that has already read the trusted certificates.
 
-    botocore reads them for each connection, which takes 14 ms with a whole processor, and 50 ms with 512 MB.
+    botocore reads them for each connection, which takes 14 ms with a full processor, and 50 ms with 512 MB.
     """
     http = cast("Any", client)._endpoint.http_session  # noqa: SLF001 - botocore has no option for it
     if http._verify:  # noqa: SLF001 - same
@@ -154,8 +154,8 @@ def _tls_context(certificates: str) -> SSLContext:
 def _shareable(client: C) -> C:
     """Create the classes of a client's errors together with the client.
 
-    botocore creates them at first use, without a lock: if two threads use them at once, each gets different classes,
-    and does not catch errors of the other's classes.
+    botocore creates the classes at first use, without a lock: if two threads use them at once, each gets different
+    classes, and does not catch the errors of the other thread's classes.
     """
     getattr(client, "exceptions", None)
     return client
@@ -176,9 +176,9 @@ class DeferredClient:
 
 
 class Clients:
-    """Clients of all services that duetime calls, with the same settings.
+    """Clients for all services that duetime calls, with the same settings.
 
-    A client is created at first use, and threads share it: another one would take 10 ms, and open its own connections.
+    A client is created at first use, and threads share it: another client would take 10 ms and open new connections.
 
     Args:
         session: creates the clients; a botocore session by default.
@@ -191,47 +191,47 @@ class Clients:
         self._lock = Lock()
 
     def dynamodb(self) -> DynamoDBClient:
-        """A client of DynamoDB."""
+        """A client for DynamoDB."""
         client: DynamoDBClient = self._client("dynamodb", OWN_CONFIG)
         return client
 
     def sqs(self, region: str | None = None) -> SQSClient:
-        """A client of SQS, in this region by default."""
+        """A client for SQS, in this Region by default."""
         client: SQSClient = self._client("sqs", OWN_CONFIG if region is None else ONCE_CONFIG, region)
         return client
 
     def s3(self) -> S3Client:
-        """A client of S3, whose signed URLs name the region, and work for an endpoint on loopback, too."""
+        """A client for S3; its signed URLs name the Region, and also work with an endpoint on loopback."""
         client: S3Client = self._client("s3", _S3_CONFIG)
         return client
 
     def lambdas(self) -> LambdaClient:
-        """A client of Lambda."""
+        """A client for Lambda."""
         client: LambdaClient = self._client("lambda", CONFIG)
         return client
 
     def calling_lambdas(self, region: str | None = None) -> LambdaClient:
-        """A client of Lambda that waits for the functions it calls, in this region by default."""
+        """A client for Lambda that waits for the functions it calls, in this Region by default."""
         client: LambdaClient = self._client("lambda", CALLING_CONFIG, region)
         return client
 
     def sns(self, region: str | None = None) -> SNSClient:
-        """A client of SNS, in this region by default."""
+        """A client for SNS, in this Region by default."""
         client: SNSClient = self._client("sns", _config(region), region)
         return client
 
     def events(self, region: str | None = None) -> EventBridgeClient:
-        """A client of EventBridge, in this region by default."""
+        """A client for EventBridge, in this Region by default."""
         client: EventBridgeClient = self._client("events", _config(region), region)
         return client
 
     def step_functions(self, region: str | None = None) -> SFNClient:
-        """A client of Step Functions, in this region by default."""
+        """A client for Step Functions, in this Region by default."""
         client: SFNClient = self._client("stepfunctions", _config(region), region)
         return client
 
     def jobs(self, service: str, region: str) -> Any:  # noqa: ANN401 - the types of each would be a package more
-        """A client of a service that runs jobs, by its name in boto3."""
+        """A client for a service that runs jobs, by the service's name in boto3."""
         return self._client(service, ONCE_CONFIG, region)
 
     def connections(self, endpoint: str) -> ConnectionsClient:
@@ -240,11 +240,11 @@ class Clients:
         return client
 
     def logs(self) -> Any:  # noqa: ANN401 - its types would be a package more
-        """A client of CloudWatch Logs."""
+        """A client for CloudWatch Logs."""
         return self._client("logs", CONFIG)
 
     def secrets(self) -> SecretsManagerClient:
-        """A client of Secrets Manager."""
+        """A client for Secrets Manager."""
         client: SecretsManagerClient = self._client("secretsmanager", CONFIG)
         return client
 
@@ -258,13 +258,13 @@ class Clients:
 
 
 def _config(region: str | None) -> Config:
-    """Only targets of tasks have an explicit region."""
+    """The settings for a Region; only targets of tasks have an explicit Region, and are called once."""
     return CONFIG if region is None else ONCE_CONFIG
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Raise `Unavailable` in place of a temporary error; other errors pass unchanged."""
+    """Raise `Unavailable` instead of a temporary error; other errors pass unchanged."""
     try:
         yield
     except ClientError as error:
@@ -286,7 +286,7 @@ def is_refused_invocation(error: ClientError) -> bool:
 
 
 def is_transient(error: ClientError) -> bool:
-    """Whether an error of a service may be temporary."""
+    """Whether a service's error may be temporary."""
     code = error.response.get("Error", {}).get("Code", "")
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return code in _TRANSIENT or status >= _SERVER_ERROR

@@ -1,7 +1,7 @@
 """Reads iCalendar files (`.ics`) into calendars. Source: RFC 5545.
 
-Whole-day events become dates, events with times become spans; recurring ones are expanded for a period by dateutil,
-which a rule without occurrences would keep busy until the year 9999. So only the rule parts that calendars of days use
+Whole-day events become dates, events with times become spans. Recurring events are expanded for a period by dateutil,
+which would search a rule without occurrences until the year 9999. So only the rule parts that calendars of days use
 are accepted, all rules of a file share one budget, and the first rule without occurrences rejects the file.
 """
 
@@ -49,14 +49,14 @@ _PARTS = {
 }
 """Allowed parts of a rule, by its frequency (Source: RFC 5545, section 3.3.10)."""
 _MAX_RECURRENCES = 20_000
-"""Maximum recurrences of all rules of a file, including those long past."""
+"""Maximum number of recurrences of all rules in a file, including those long past."""
 _MAX_LIST = 100
-"""Maximum values of one part of a rule."""
+"""Maximum number of values in one part of a rule."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The number of a file's recurrences that have been expanded."""
+    """Counts the recurrences of a file that have been expanded."""
 
     rules: int = 0
     recurrences: int = 0
@@ -65,7 +65,7 @@ class Budget:
         """Count a rule.
 
         Raises:
-            FieldInvalid: there are too many.
+            FieldInvalid: the file has too many rules.
         """
         self.rules += 1
         if self.rules > MAX_CALENDAR_RULES:
@@ -75,7 +75,7 @@ class Budget:
         """Count a recurrence.
 
         Raises:
-            FieldInvalid: there are too many.
+            FieldInvalid: the file has too many recurrences.
         """
         self.recurrences += 1
         if self.recurrences > _MAX_RECURRENCES:
@@ -87,7 +87,7 @@ class Budget:
 def starts(
     rule: Mapping[str, Sequence[object]], text: str, start: datetime, until: datetime, budget: Budget
 ) -> Iterator[datetime]:
-    """Naive local starts of a recurring event up to `until` and the next one, including the first.
+    """Naive local starts of a recurring event: the first start, and all others up to the first one after `until`.
 
     Args:
         rule: the rule's parts.
@@ -137,7 +137,7 @@ def _check(rule: Mapping[str, Sequence[object]]) -> None:
         if not isinstance(interval, int) or interval < 1:
             raise FieldInvalid(FIELD, f"has a recurrence rule with an interval of {str(interval)[:20]}")
     if 0 in rule.get("BYMONTHDAY", ()):
-        # dateutil treats it as absent, and therefore as every day.
+        # dateutil treats the value as absent, and therefore as every day.
         raise FieldInvalid(FIELD, "has a recurrence rule with the day 0 of a month")
     if any(len(values) > _MAX_LIST for values in rule.values()):
         raise FieldInvalid(FIELD, "has a recurrence rule with a very long list")
@@ -149,16 +149,16 @@ _MAX_LABEL_LENGTH = 80
 _PREFIXED = re.compile(r"^/.+?/([A-Z][A-Za-z_]+/[A-Za-z0-9_+/-]+)$")
 """The IANA name at the end of a globally unique zone name (Source: RFC 5545, 3.2.19)."""
 _LONGEST_ZONE = 255
-"""Characters of a zone's name that are examined: the pattern takes quadratic time."""
+"""Number of characters of a zone's name that are examined, because matching the pattern takes quadratic time."""
 _FIRST_YEAR, LAST_YEAR = 1900, 2199
 
 
 @frozen
 class Event:
-    """One event; its times are naive, in its zone.
+    """One event; its times are naive local times in its zone.
 
     Attributes:
-        whole_days: whether it has dates instead of times.
+        whole_days: whether the event has dates instead of times.
     """
 
     start: datetime
@@ -172,7 +172,7 @@ def event_of(component: Component, zone: Zone) -> Event:
     """Read an event.
 
     Raises:
-        FieldInvalid: it has no time, ends before it begins, or is longer than a year.
+        FieldInvalid: the event has no time, ends before it begins, or is longer than a year.
     """
     start, own_zone, whole_days = moment_of(component, "DTSTART", zone)
     length: object
@@ -188,7 +188,7 @@ def event_of(component: Component, zone: Zone) -> Event:
     else:
         length = _ONE_DAY if whole_days else timedelta()
     if whole_days and length == timedelta():
-        # RFC 5545 requires a later end; some programs write the same day, and mean that day.
+        # RFC 5545 requires a later end; some programs write the same day, and mean one whole day.
         length = _ONE_DAY
     if not isinstance(length, timedelta) or not timedelta() <= length <= _LONGEST:
         raise FieldInvalid(FIELD, f"has an event that is not 0 to {_LONGEST.days} days long", FaultCode.OUT_OF_RANGE)
@@ -198,7 +198,7 @@ def event_of(component: Component, zone: Zone) -> Event:
 
 
 def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zone, bool]:
-    """A property's naive local time, its zone, and whether it is a date."""
+    """A property's naive local time, its zone, and whether the property is a date."""
     value = component.get(name)
     moment = getattr(value, "dt", None)
     if not isinstance(moment, date) or not _FIRST_YEAR <= moment.year <= LAST_YEAR:
@@ -214,7 +214,7 @@ def moment_of(component: Component, name: str, zone: Zone) -> tuple[datetime, Zo
 
 
 def _zone_of(moment: datetime, given: object) -> Zone:
-    """The zone of a time; a zone defined in the file is looked up by name: Windows, IANA, or IANA after a prefix."""
+    """The zone of a time; a zone defined in the file is found by name: Windows, IANA, or IANA after a prefix."""
     name = getattr(moment.tzinfo, "key", None)
     if isinstance(name, str):
         return zone_named(name)
@@ -229,7 +229,7 @@ def _zone_of(moment: datetime, given: object) -> Zone:
 
 
 def listed_dates(component: Component, name: str) -> Iterator[date]:
-    """The date-times of `EXDATE` or `RDATE`, which may occur several times."""
+    """The date-times of `EXDATE` or `RDATE`, which may occur several times in an event."""
     value = component.get(name, [])
     for each in value if isinstance(value, list) else [value]:
         for one in getattr(each, "dts", ()):
@@ -243,7 +243,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
     if not isinstance(moment, datetime):
         return datetime.combine(moment, time())
     if moment.tzinfo is None or not FIRST_YEAR <= moment.year <= LAST_YEAR:
-        # Zones are known for the years between; for others, the hour does not matter.
+        # Zones are known for the years in between; outside these years, the hour does not matter.
         return moment.replace(tzinfo=None)
     return datetime_of(zone.wall_at(from_datetime(moment)))
 
@@ -251,7 +251,7 @@ def local_time(moment: date, zone: Zone) -> datetime:
 def instant_of(moment: datetime, zone: Zone) -> Millis:
     """The instant of a naive local time in a zone."""
     wall = wall_from(moment)
-    # Before the first year with known zones, it only matters that the time is long past.
+    # Before the first year with known zones, it matters only that the time is long past.
     return wall if moment.year < FIRST_YEAR else zone.instant_after_gap(wall)
 
 
@@ -260,12 +260,12 @@ _MOVED = "RECURRENCE-ID"
 
 @dataclass(slots=True)
 class _Found:
-    """The state of reading a file.
+    """What was read from a file so far.
 
     Attributes:
         start: earlier events are left out.
         end: later events are left out.
-        zone: zone of events without one.
+        zone: zone of events without a zone of their own.
         is_cut: whether anything at or after `end` was left out.
     """
 
@@ -305,14 +305,14 @@ def calendar_from_ics(
         name: the calendar's name.
         start: events that ended before it are left out.
         end: events that begin after it are left out; a recurring event has no end.
-        mode: whether work runs outside of the events or only during them.
-        zone: zone of the calendar's days, and of events without one.
+        mode: whether work runs outside the events or only during them.
+        zone: zone of the calendar's days, and of events without a zone.
 
     Returns:
         The calendar, without cancelled events. Its data end at the day of `end` if any event is later.
 
     Raises:
-        FieldInvalid: it is not an iCalendar file, is unreadable in part, has no times or is too large; with the reason.
+        FieldInvalid: the data is not an iCalendar file, is unreadable in part, has no times or is too large.
     """
     found = _Found(start, end, zone)
     events = [each for each in _parsed(data).subcomponents if each.name == "VEVENT"]

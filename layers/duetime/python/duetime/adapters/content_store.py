@@ -1,4 +1,4 @@
-"""Stores payloads and results outside the record: in a separate item, or in S3 if they are too large for one."""
+"""Stores payloads and results outside the record: in a separate item, or in S3 if they are too large for an item."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DATA = "b"
 _LINE = "line#"
 MISSING = "NoSuchKey"
 """S3's code for a missing key, for callers that may list the bucket, as all functions that read or tag objects may.
-Others get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not lost
+Other callers get `AccessDenied` (Source: S3 API Reference, GetObject): for duetime that means a wrong policy, not lost
 content.
 """
 
@@ -68,7 +68,7 @@ class SplitContentStore:
         return Content(place, name)
 
     def _put_if_absent(self, item: Item) -> None:
-        """Write an item, unless it exists: then its bytes are the same, and its expiry may differ."""
+        """Write an item unless it exists; an existing item has the same bytes, and perhaps a different expiry."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -83,7 +83,7 @@ class SplitContentStore:
         """The bytes of content, wherever it is stored.
 
         Raises:
-            ContentExpired: they have expired.
+            ContentExpired: the bytes have expired.
         """
         if content.data is not None:
             return content.data
@@ -102,10 +102,10 @@ class SplitContentStore:
         return attribute_values.unpacked(answer["Item"][_DATA])
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of content, as `fetch`; for an uploaded payload, an address from which it can be read for a while.
+        """The bytes of content, as `fetch`; for an uploaded payload, a temporary address from which to read it.
 
         Raises:
-            ContentExpired: they have expired.
+            ContentExpired: the bytes have expired.
         """
         uploaded = content.uploaded
         if uploaded is None:
@@ -160,7 +160,7 @@ class SplitContentStore:
     def _expire_object(self, task_id: TaskId, name: str, expiry: Expiry) -> bool:
         """Copy an object onto itself with the tag: a lifecycle rule counts from an object's last write.
 
-        With only a tag, the payload of a task accepted long ago would be removed on the day it ends.
+        With only a tag, the payload of a task accepted long ago would be removed on the day on which the task ends.
         """
         key = object_of(task_id, name)
         try:
@@ -179,7 +179,7 @@ class SplitContentStore:
         return True
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of content outside the record; for an item, only if it equals the given one, if any."""
+        """Remove the expiry of content outside the record; for an item, only if it equals `expiry`, if given."""
         with translated():
             if content.place is ContentPlace.ITEM:
                 self._retain_item(_key_of(task_id, content.name), expiry)
@@ -223,7 +223,7 @@ class SplitContentStore:
                     self._expire_item({key: item[key] for key in (schema.PARTITION_KEY, schema.SORT_KEY)}, expiry)
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove these contents and all other items outside a record; any may be removed already."""
+        """Remove these contents and all other items outside a record; some may already be removed."""
         with translated():
             for content in contents:
                 if content.place is ContentPlace.OBJECT:
@@ -238,7 +238,7 @@ class SplitContentStore:
             self._put_if_absent(_key_of(task_id, f"{_LINE}{line.fence:06}") | {_DATA: field_codecs.line(line)})
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The stored attempt records of a task, as items."""
+        """The stored attempt records of a task, as contents."""
         with translated():
             items = self._items(task_id, _LINE, "#s, #ttl")
             return [Content(ContentPlace.ITEM, str(item[schema.SORT_KEY]["S"])) for item in items]
@@ -249,7 +249,7 @@ class SplitContentStore:
             return [field_codecs.read_attempt(item[_DATA]) for item in self._items(task_id, _LINE)]
 
     def _items(self, task_id: TaskId, prefix: str, attributes: str = "") -> Iterator[StoredItem]:
-        """The items outside a record whose names begin with `prefix`; whole unless attributes are given."""
+        """The items outside a record whose names begin with `prefix`; whole items unless attributes are named."""
         key = _key_of(task_id, prefix)
         names = {"#p": schema.PARTITION_KEY, "#s": schema.SORT_KEY}
         projected = {}
@@ -275,7 +275,7 @@ def _ttl(expiry: Expiry | None) -> Item:
 
 
 def tag_of(expiry: Expiry) -> str:
-    """The tagging of an object, by which a lifecycle rule removes it."""
+    """The tagging of an object, by which a lifecycle rule removes it later."""
     return "=".join(schema.UNREFERENCED_TAG if expiry.provisional else schema.EXPIRING_TAG)
 
 

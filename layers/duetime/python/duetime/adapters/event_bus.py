@@ -1,4 +1,4 @@
-"""An event bus of EventBridge."""
+"""An EventBridge event bus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Telemetry
 
 MOST_ENTRIES, MOST_BYTES = 10, 256_000
-"""Maximums of one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the names and 14 bytes for the
+"""Limits of one request (Source: EventBridge User Guide, PutEvents: 256 KB, including the names and 14 bytes for the
 time).
 """
 _TIME_BYTES = 14
@@ -45,11 +45,11 @@ class EventBridgeBus:
         self._telemetry = telemetry
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus; rejected ones are retried a few times."""
+        """Put events on the bus; rejected events are retried a few times."""
         return sum(self._executor.map(self._put, chunks([self._entry(event) for event in events])))
 
     def _put(self, entries: list[Entry]) -> int:
-        """Send one request; returns the rejected entries. An error does not affect the other requests."""
+        """Send one request; returns the number of rejected entries. An error does not affect other requests."""
         codes: list[str] = []
         for _ in range(_TRIES):
             try:
@@ -76,7 +76,7 @@ class EventBridgeBus:
 
 
 def chunks(entries: list[Entry]) -> Iterator[list[Entry]]:
-    """Splits entries by the maximum number and bytes of a request."""
+    """Split entries by the maximum number and size of a request."""
     chunk: list[Entry] = []
     size = 0
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Invokes duetime's own functions: further trigger invocations, bulk operations, and the monitor's heartbeat."""
+"""Invokes duetime's own functions: more trigger invocations, bulk operations, and the monitor's heartbeat."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LambdaFanOut:
 
 @frozen
 class LambdaBulkStarter:
-    """`duetime.ports.stores.BulkStarter` over one function; without its name, only timers start operations."""
+    """`duetime.ports.stores.BulkStarter` over one function; if its name is empty, only timers start operations."""
 
     client: LambdaClient
     function: str
@@ -58,7 +58,7 @@ class LambdaBulkStarter:
             with translated():
                 self.client.invoke(FunctionName=self.function, InvocationType="Event", Payload=event)
         except (Unavailable, ClientError) as error:
-            # The operation is stored: its request must not fail because of this.
+            # The operation is stored, so its request must not fail because of this error.
             self.telemetry.note("a bulk operation waits for its timer", operation=operation_id.text, error=str(error))
 
 
@@ -68,11 +68,11 @@ _SECONDS = 10
 
 @frozen
 class EgressHeartbeat:
-    """`duetime.ports.runtime.Heartbeat` with the egress function, which may reach public addresses only.
+    """`duetime.ports.runtime.Heartbeat` over the egress function, which may reach only public addresses.
 
     Attributes:
         function: name of the egress function.
-        url: URL of the monitor; empty for none.
+        url: URL of the monitor; empty if there is no monitor.
     """
 
     client: LambdaClient
@@ -84,7 +84,7 @@ class EgressHeartbeat:
         """Fetch the monitor's URL, without waiting for the response."""
         if not self.url or not self.function:
             return
-        # A trigger without a monitor need not load the modules for calls.
+        # A trigger without a monitor need not load the modules for HTTP calls.
         from duetime.adapters.targets.http_messages import Call, packed_call, packed_calls  # noqa: PLC0415
 
         call = Call(beat_id, "GET", self.url, {"User-Agent": "duetime-heartbeat"}, seconds=_SECONDS)

@@ -36,8 +36,8 @@ _WAITING: Final = "ApproximateNumberOfMessages"
 _DELAYED: Final = "ApproximateNumberOfMessagesDelayed"
 _IN_FLIGHT: Final = "ApproximateNumberOfMessagesNotVisible"
 _MAX_AWAY_SECONDS = 43_200 - 900
-"""A message may stay hidden for twelve hours after its receipt (Source: SQS Developer Guide, "Visibility timeout"); its
-receiver, a Lambda function, may have had it for fifteen minutes already.
+"""A message may stay hidden for twelve hours after its receipt (Source: SQS Developer Guide, "Visibility timeout"); the
+Lambda function that received it may already have had it for fifteen minutes.
 """
 
 
@@ -68,7 +68,7 @@ class SqsQueues:
         }
 
     def send(self, outgoing: Sequence[Outgoing]) -> list[Outgoing]:
-        """Send messages, ten per request; return those that the queue did not acknowledge."""
+        """Send messages, ten per request; returns the messages that the queue did not acknowledge."""
         batches = list(self._batches(outgoing))
         if len(batches) == 1:
             return self._send_batch(batches[0])
@@ -87,7 +87,7 @@ class SqsQueues:
         try:
             answer = self._client.send_message_batch(QueueUrl=self._url(batch[0].message), Entries=entries)
         except (ClientError, BotoCoreError):
-            # Whatever the error was, the caller must not count them as sent, and has other batches to handle.
+            # Whatever the error, the caller must not count these messages as sent, and has other batches to handle.
             return list(batch)
         acknowledged = {entry["Id"] for entry in answer.get("Successful", [])}
         return [each for number, each in enumerate(batch) if str(number) not in acknowledged]
@@ -115,7 +115,7 @@ class SqsQueues:
         url = self._url(waits[0][0].message)
         with translated():
             answer = self._client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
-        # A sender's fault means that the message is deleted, or was received again by another worker.
+        # A sender's fault means that the message is deleted, or that another worker has received it again.
         broken = [entry for entry in answer.get("Failed", []) if not entry["SenderFault"]]
         if broken:
             raise Unavailable(_reasons(broken))
@@ -134,7 +134,7 @@ class SqsQueues:
         """Read one record of a Lambda event of these queues.
 
         Raises:
-            MessageUnreadable: the body is not a message of duetime.
+            MessageUnreadable: the body is not a duetime message.
         """
         return delivery_of(record, self._priorities, self._pull_queues_by_name)
 
@@ -158,13 +158,13 @@ class SqsQueues:
             try:
                 deliveries.append(self.delivery(_as_record(message, url)))
             except MessageUnreadable:
-                # Belongs to no task.
+                # The message belongs to no task.
                 strange.append(message["ReceiptHandle"])
         self._delete(url, strange)
         return deliveries
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; already deleted ones are skipped.
+        """Delete up to ten messages of one queue; messages already deleted are skipped.
 
         Raises:
             Unavailable: SQS throttles or fails.
@@ -183,7 +183,7 @@ class SqsQueues:
             raise Unavailable(_reasons(broken))
 
     def _url(self, message: Message) -> str:
-        """The queue URL of a message: its pull queue's, or its priority's if that pull queue is unknown."""
+        """The queue URL for a message: its pull queue's, or its priority's if the pull queue is unknown."""
         return self._pull_queues.get(message.pull_queue, self._urls[message.priority])
 
     def _batches(self, outgoing: Sequence[Outgoing]) -> Iterator[list[Outgoing]]:
@@ -221,11 +221,11 @@ _MOST_TURNS = 1 << 53
 _UNKNOWN = TaskId("0" * 26)
 """Placeholder for the task of a job whose name must be looked up."""
 _UNNAMED = ("service", "region", "resource", "job")
-"""Fields that identify such a job."""
+"""Fields that identify a job whose name must be looked up."""
 
 
 class MessageUnreadable(ValueError):
-    """A message's body is not a message of duetime."""
+    """A message's body is not a duetime message."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__(f"message {message_id} is not one of duetime's")
@@ -241,8 +241,8 @@ def body_of(message: Message) -> str:
 def group_of(owner: str, fair_share: str = "") -> str:
     """The fair-queue group of an owner, or of a part of the owner's fair keys.
 
-    The owner itself if SQS allows it, else a hash: no owner can choose a key that puts its tasks into another owner's
-    group.
+    The group is the owner itself if SQS allows that name, otherwise a hash: no owner can choose a key that puts its
+    tasks into another owner's group.
     """
     if fair_share:
         return _HASHED + _FAIR + sha256(f"{owner}\n{fair_share}".encode()).hexdigest()
@@ -254,7 +254,7 @@ def group_of(owner: str, fair_share: str = "") -> str:
 def delivery_of(
     record: Mapping[str, Any], priorities: Mapping[str, Priority], pull_queues: Mapping[str, str] | None = None
 ) -> Delivery:
-    """Read one record of a Lambda event of SQS.
+    """Read one record of a Lambda event from SQS.
 
     The message's owner is empty if SQS did not return the group, or if the group is a hash.
 
@@ -264,10 +264,10 @@ def delivery_of(
         pull_queues: the pulled type of each other queue, by the queue's name.
 
     Raises:
-        MessageUnreadable: the body is not a message of duetime.
+        MessageUnreadable: the body is not a duetime message.
     """
     attributes = record.get("attributes", {})
-    # A dead letter names the queue that it comes from; without it only the record has the priority.
+    # A dead letter names the queue that it comes from; without that name, the record itself gives the priority.
     queue_arn = str(attributes.get("DeadLetterQueueSourceArn") or record.get("eventSourceARN", ""))
     queue = queue_arn.rpartition(":")[2]
     priority, pull_queue = priorities.get(queue, Priority.NORMAL), (pull_queues or {}).get(queue, "")
@@ -302,7 +302,7 @@ def _parsed(body: str, place: Place) -> Message:
     generation, due, late_at = fields["t"], fields["d"], fields.get("l")
     if type(generation) is not int or type(due) is not int or type(late_at or 0) is not int:
         raise TypeError
-    # No record can be read with values beyond these: DynamoDB would reject the number, and the calendar the time.
+    # No record can match values beyond these: DynamoDB would reject the number, and the calendar the time.
     if not (0 <= generation < _MOST_TURNS and 0 <= due <= LAST_INSTANT):
         raise ValueError
     return Message(TaskId.parse(fields["i"]), generation, due, *place, late_at)
@@ -318,7 +318,7 @@ def _ended_job(job: object, place: Place) -> Message:
 
 
 def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) -> list[Delivery]:
-    """The deliveries in an event. A foreign message is noted and left out, so it is deleted."""
+    """The deliveries in an event. A foreign message is noted and left out, so that it is deleted."""
     deliveries = []
     for record in event["Records"]:
         try:
@@ -330,16 +330,16 @@ def readable(event: Mapping[str, Any], queues: SqsQueues, telemetry: Telemetry) 
 
 
 REASON = "reason"
-"""Name of the attribute with the reason."""
+"""Name of the attribute that holds the reason."""
 
 
 class SqsRejects:
-    """`duetime.ports.queues.Rejects` over SQS; one message per request, as several could be too large together.
+    """`duetime.ports.queues.Rejects` over SQS; one message per request, because several could be too large together.
 
     Args:
         client: client of SQS.
         url: URL of the queue.
-        executor: sends in parallel.
+        executor: sends messages in parallel.
     """
 
     def __init__(self, client: SQSClient, url: str, executor: Executor) -> None:
@@ -348,7 +348,7 @@ class SqsRejects:
         self._executor = executor
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
-        """Send events to the queue; return those that it did not acknowledge."""
+        """Send events to the queue; returns the events that the queue did not acknowledge."""
         acknowledged = self._executor.map(self._put, rejects)
         return [reject for reject, is_kept in zip(rejects, acknowledged, strict=True) if not is_kept]
 
@@ -360,12 +360,12 @@ class SqsRejects:
                 MessageAttributes={REASON: {"DataType": "String", "StringValue": _printable(reject.reason)}},
             )
         except (ClientError, BotoCoreError):
-            # An event that is too large with its reason is delivered again until SQS itself gives it up.
+            # An event that is too large with its reason is redelivered until SQS itself gives it up.
             return False
         return True
 
 
 def _printable(reason: str) -> str:
-    """A reason in characters allowed in every attribute; it may quote the event."""
+    """A reason in characters that every attribute allows; the reason may quote the event."""
     text = "".join(letter if " " <= letter <= "~" else ascii(letter)[1:-1] for letter in reason)
     return text[:MAX_REASON_LENGTH] or "unknown"

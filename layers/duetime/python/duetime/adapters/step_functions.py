@@ -25,7 +25,7 @@ class StepFunctionsStateMachine:
     Attributes:
         arn: ARN of the state machine; empty in a function that only answers tokens.
 
-    An execution is named after the topology and the attempt, so starting it twice gives one.
+    An execution is named after the topology and the attempt, so starting it twice creates only one.
     """
 
     client: SFNClient
@@ -47,11 +47,11 @@ class StepFunctionsStateMachine:
                 return
 
     def is_running(self, topology: TaskId, fence: int) -> bool:
-        """Whether the run of an attempt is active; an unknown one has never begun."""
+        """Whether the run of an attempt is active; an unknown run has never begun."""
         return self._status(topology, fence) in _GOING
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person stopped the execution of an attempt, in the console or by the API: duetime never does."""
+        """Whether a person stopped an attempt's execution, in the console or through the API: duetime never does."""
         return self._status(topology, fence) == _ABORTED
 
     def _status(self, topology: TaskId, fence: int) -> str | None:

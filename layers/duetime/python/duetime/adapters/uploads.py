@@ -1,4 +1,4 @@
-"""Uploads of payloads: objects of the bucket of large contents, until a task is created with them."""
+"""Payload uploads: objects in the bucket for large contents, until a task is created with them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class S3UploadStore:
         self._bucket = bucket
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
-        """Sign the request that writes an upload: S3 rejects another size or type, and a second write."""
+        """Sign the request that writes an upload: S3 rejects a different size or type, and a second write."""
         url = self._s3.generate_presigned_url(
             ClientMethod="put_object",
             Params={
@@ -54,7 +54,7 @@ class S3UploadStore:
         return SignedUpload(url, headers, now + UPLOAD_LIFE)
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
-        """Copy an upload to the contents of a task; `None` if there is none."""
+        """Copy an upload to the contents of a task; `None` if there is no such upload."""
         with translated():
             try:
                 found = self._s3.head_object(Bucket=self._bucket, Key=upload.key)
@@ -73,6 +73,6 @@ class S3UploadStore:
         return content
 
     def remove(self, upload: Upload) -> None:
-        """Remove an upload, if there is one."""
+        """Remove an upload, if it exists."""
         with translated():
             self._s3.delete_object(Bucket=self._bucket, Key=upload.key)

@@ -17,7 +17,7 @@ _GONE = "GoneException"
 
 
 class ConnectionsClient(Protocol):
-    """The used part of boto3's client."""
+    """The part of boto3's client that duetime uses."""
 
     def post_to_connection(self, *, ConnectionId: str, Data: bytes) -> object:  # noqa: N803 - boto3's names
         """Send a message."""
@@ -45,7 +45,7 @@ class ApiGatewaySender:
             self.telemetry.note("the gateway refused a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         except BotoCoreError as error:
-            # The gateway did not answer in time: other messages should not wait for it.
+            # The gateway did not answer in time; other messages should not wait for it.
             self.telemetry.note("the gateway did not accept a message", connection=connection_id, error=str(error))
             return Delivery.REFUSED
         return Delivery.SENT

@@ -1,10 +1,10 @@
 """Connects the use cases with their adapters.
 
-The use cases are composed by subject: `composed(TaskServices).creator`. Each one is created once per process: those of
-most invocations by `prepare`, others at first use. A function imports only the subjects that it uses. Objects for few
-invocations are imported within the property that composes them, and given to others as a function (`lambda:
-core.rate_limiter`), which they call when they need it. `use` replaces the platform (clock, randomness, threads, AWS
-clients), so that tests and the simulation run the unmodified functions.
+The use cases are composed by subject: `composed(TaskServices).creator`. Each use case is created once per process:
+those that most invocations need by `prepare`, the others at first use. A function imports only the subjects that it
+uses. Objects that few invocations need are imported within the property that composes them, and given to others as a
+function (`lambda: core.rate_limiter`), which is called when they are needed. `use` replaces the platform (clock,
+randomness, threads, AWS clients), so that tests and the simulation run the unmodified functions.
 """
 # ruff: noqa: E402 - the garbage collector is postponed before the imports of AWS's library and the use cases
 
@@ -45,7 +45,7 @@ class FlushedTelemetry(Telemetry, Protocol):
         ...
 
     def flush(self) -> None:
-        """Write all counts and measures since the last time."""
+        """Write all counts and measurements since the last call."""
         ...
 
 
@@ -57,11 +57,11 @@ class Platform:
         environ: the environment variables.
         clock: the time.
         random_source: randomness.
-        clients: clients of AWS.
-        process: process that a stuck worker ends.
-        threads: executor; `None` for threads.
-        telemetry: counts and logs; `None` for Powertools.
-        substitutes: parts that replace others.
+        clients: AWS clients.
+        process: the process, which is ended if a worker is stuck.
+        threads: executor; `None` to use threads.
+        telemetry: counts and logs; `None` to use Powertools.
+        substitutes: parts that replace other parts.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
@@ -92,10 +92,10 @@ class Composition:
 
     @cached_property
     def tracer(self) -> Tracer:
-        """Creates spans, if the settings export them."""
+        """Creates spans, if the settings ask for their export."""
         if not self.settings.exports_spans:
             return UNTRACED
-        # Imported when needed: without the setting, the functions are deployed without these libraries.
+        # Imported only when needed: without the setting, the functions are deployed without these libraries.
         from duetime.adapters.runtime.otlp_tracer import OtlpTracer
 
         return OtlpTracer(self.settings.service_name)
@@ -113,7 +113,7 @@ class Composition:
 
     @cached_property
     def region(self) -> RegionGate | None:
-        """Knows the active Region; `None` for a deployment in one Region, whose functions import and read nothing."""
+        """Knows the active Region; `None` if the deployment has one Region, whose functions need no record."""
         if not self.settings.regions:
             return None
         from duetime.adapters.dynamodb.regions import DynamoRegionStore
@@ -125,7 +125,7 @@ class Composition:
 
     @property
     def is_standby(self) -> bool:
-        """Whether another Region is active, so that this process must not change anything."""
+        """Whether another Region is active, so that this process must change nothing."""
         return self.region is not None and not self.region.is_active()
 
     def part(self, kind: type[P]) -> P:
@@ -151,16 +151,16 @@ _platform: Platform | None = None
 
 
 def use(platform: Platform | None) -> None:
-    """Replace the platform of a process; `None` restores the real one. Discards everything composed before."""
+    """Replace the platform of a process; `None` restores the real one. Discards everything composed so far."""
     global _platform  # noqa: PLW0603 - a Lambda function's process has exactly one
     _platform = platform
     _only.cache_clear()
 
 
 def use_by_process(find: Callable[[], Composition | None]) -> None:
-    """Let `find` return the composition of the caller, for a simulation of several processes in one.
+    """Let `find` return the composition of the caller, for a simulation of several processes in one process.
 
-    If it returns `None`, the caller has the composition of the real process.
+    If `find` returns `None`, the caller gets the composition of the real process.
     """
     global _find  # noqa: PLW0603 - same
     _find = find
@@ -183,9 +183,9 @@ def composed(part: type[P] | None = None) -> Composition | P:
 def prepare(compose: Callable[[], object]) -> None:
     """Compose while Lambda initializes the function; elsewhere, the first invocation composes.
 
-    A function that initializes has a whole processor, later only the share that its memory gives it: what takes 60 ms
-    here would take 200 ms in the first invocation with 512 MB. An error is left to the first invocation, which composes
-    again and reports it.
+    During initialization Lambda gives a function a full vCPU, afterwards only the share that its memory setting buys:
+    what takes 60 ms here would take 200 ms in the first invocation with 512 MB. An error is left to the first
+    invocation, which composes again and reports the error.
 
     Args:
         compose: creates what most invocations need, without calling AWS.

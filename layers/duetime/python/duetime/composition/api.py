@@ -1,7 +1,7 @@
-"""Composes the use cases of requests and events besides tasks, schedules and topologies.
+"""Composes the use cases for requests and events other than tasks, schedules and topologies.
 
-These are API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry requests out later.
-The authorizer needs API keys only, so the modules of the others are imported within their properties.
+These are API keys, the audit log, groups, links, limits, intake, and bulk operations, which carry out requests later.
+The authorizer needs only API keys, so the modules of the other use cases are imported within their properties.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class AuditServices(Part):
 
     @cached_property
     def log(self) -> AuditLog:
-        """The log of this process."""
+        """The audit log of this process."""
         from duetime.adapters.audit_log import CloudWatchAuditLog
 
         day = to_iso(self.runtime.now())[:10].replace("-", "/")
@@ -95,7 +95,7 @@ class LinkServices(Part):
 
     @cached_property
     def holders(self) -> LinkHolders:
-        """Carries out the requests of links' holders."""
+        """Processes the requests of links' holders."""
         from duetime.services.links import LinkHolders
 
         tasks = _tasks(self)
@@ -120,7 +120,7 @@ class LinkServices(Part):
 
 
 class LimitServices(Part):
-    """Rates, unique keys and ordered keys; locks are in `LockServices`, which workers need, too."""
+    """Rates, unique keys and ordered keys; locks are in `LockServices`, because workers need them too."""
 
     @cached_property
     def rates(self) -> RateAdmin:
@@ -164,7 +164,7 @@ class IntakeServices(Part):
 
     @property
     def owner(self) -> str:
-        """Owner of the tasks of events that name none.
+        """Owner of the tasks from events that name no owner.
 
         Raises:
             IntakeOff: the deployment has no intake.
@@ -319,7 +319,7 @@ class PurgeServices(Part):
 
 
 def read_bulk_request(kind: BulkKind, text: bytes) -> BulkRequest:
-    """`duetime.ports.stores.BulkRequestReader`, with the models of the REST contract (pydantic)."""
+    """`duetime.ports.stores.BulkRequestReader` that uses the models of the REST contract (pydantic)."""
     from duetime.domain.bulk import BulkKind
 
     if kind.is_of_schedules:

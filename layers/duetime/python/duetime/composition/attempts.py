@@ -112,7 +112,7 @@ class OccurrenceServices(Part):
 
 
 class StartGateServices(Part):
-    """Gates that keep tasks from starting: an operator, a broken handler, or a schedule."""
+    """Gates that keep tasks from starting, because of an operator, a broken handler, or a schedule."""
 
     @cached_property
     def gates(self) -> StartGates:
@@ -162,15 +162,15 @@ class OutcomeServices(Part):
 
     @cached_property
     def delegating_writer(self) -> OutcomeWriter:
-        """Writes outcomes; a worker does the steps after them."""
+        """Writes outcomes; a worker runs the steps after them."""
         return self.writer_with(self.delegated_completion)
 
     def attempt_steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> AttemptSteps:
-        """The store for steps of an attempt's phase; it retries a write for the time of a lease."""
+        """The store for steps of an attempt's phase; it retries writes for the duration of a lease."""
         return self._steps(has_lease, task, phase, self.settings.lease_ms)
 
     def reported_steps(self, task: Task) -> AttemptSteps:
-        """The store for steps that a pull worker reports; the worker repeats its request itself."""
+        """The store for steps that a pull worker reports; without retries, as the worker repeats its request."""
         return self._steps(lambda: True, task, Phase.RUN, 0)
 
     def _steps(self, has_lease: Callable[[], bool], task: Task, phase: Phase, patience: Millis) -> AttemptSteps:
@@ -181,7 +181,7 @@ class OutcomeServices(Part):
         return AttemptSteps(store, has_lease, task, phase, self.runtime, retention, patience)
 
     def writer_with(self, completion: CompletionSteps) -> OutcomeWriter:
-        """Writes outcomes; `completion` does the steps after them."""
+        """Writes outcomes; `completion` runs the steps after them."""
         core = self.part(CoreServices)
         return OutcomeWriter(
             stores=core.stores,
@@ -249,7 +249,7 @@ class PullServices(Part):
 
     @cached_property
     def reports(self) -> LeaseReports:
-        """Processes reports of pull workers."""
+        """Processes reports from pull workers."""
         from duetime.domain.tasks.notices import ConsolePages
         from duetime.services.pull.report import LeaseReports
 
@@ -279,7 +279,7 @@ class PullServices(Part):
 
 
 class DependencyServices(Part):
-    """Starts tasks after others."""
+    """Starts tasks after other tasks."""
 
     @cached_property
     def reader(self) -> DependencyReader:

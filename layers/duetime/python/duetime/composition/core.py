@@ -1,6 +1,6 @@
-"""Composes the common parts of most use cases: stores, queues, the enqueuer, bulk operations, counts and quotas.
+"""Composes what most use cases share: stores, queues, the enqueuer, bulk operations, counts and quotas.
 
-Objects for few invocations are imported within their properties.
+Objects that few invocations need are imported within their properties.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def read_graph(payload: bytes, parameters: Collection[str]) -> Graph:
-    """`duetime.ports.topologies.NewGraphReader`, with the models of the REST contract (pydantic)."""
+    """`duetime.ports.topologies.NewGraphReader` that uses the models of the REST contract (pydantic)."""
     from duetime.contract.topologies import decoding
 
     return decoding.read_graph(payload, parameters)
@@ -59,7 +59,7 @@ class CoreServices(Part):
 
     @cached_property
     def tracebacks(self) -> TracebackStore:
-        """Tracebacks of failed attempts; imported only by functions that need it."""
+        """Tracebacks of failed attempts; imported only by functions that need them."""
         from duetime.adapters.dynamodb.attempt_contents import DynamoTracebackStore
 
         return DynamoTracebackStore(self.platform.clients.dynamodb(), self.settings.table)
@@ -96,7 +96,7 @@ class CoreServices(Part):
         """The quotas of owners.
 
         Raises:
-            QuotasOff: there are none; most deployments have no quotas, and import nothing for them.
+            QuotasOff: the deployment has no quotas, like most deployments, which import nothing for them.
         """
         from duetime.domain.errors import QuotasOff
         from duetime.services.quotas.book import QuotaBook
@@ -174,14 +174,14 @@ class CoreServices(Part):
 
     @cached_property
     def topology_definitions(self) -> TopologyDefinitions:
-        """Manages topology definitions, and creates runs of them."""
+        """Manages topology definitions, and creates their runs."""
         from duetime.services.topologies.definitions import TopologyDefinitions
 
         return TopologyDefinitions(self.stores, self.runtime)
 
     @cached_property
     def topology_outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, without loading further libraries."""
+        """Reads topologies with the outlines of their graphs, without loading other libraries."""
         from duetime.domain.topologies.graph import outline_of
         from duetime.services.topologies.repository import TopologyRepository
 
@@ -189,7 +189,7 @@ class CoreServices(Part):
 
     @cached_property
     def node_inputs(self) -> NodeInputs:
-        """Provides nodes of topologies with the results of their parents."""
+        """Provides topology nodes with the results of their parents."""
         from duetime.services.topologies.node_tasks import NodeInputs
 
         return NodeInputs(self.topology_outlines, self.stores)
@@ -217,7 +217,7 @@ class CoreServices(Part):
 
     @cached_property
     def long_polls(self) -> LongPolls:
-        """Limits how many requests wait."""
+        """Limits how many requests wait at the same time."""
         from duetime.services.long_poll_limit import LongPolls
 
         of_owners = None
@@ -228,7 +228,7 @@ class CoreServices(Part):
         return LongPolls(self.stores.long_polls, self.runtime, self.settings.long_polls, of_owners)
 
     def deliveries(self, event: Mapping[str, Any]) -> list[Delivery]:
-        """The deliveries in a Lambda event from SQS; unreadable ones are noted and left out."""
+        """The deliveries in a Lambda event from SQS; unreadable messages are noted and left out."""
         return readable(event, self.queues, self.runtime.telemetry)
 
 
@@ -275,7 +275,7 @@ class SummaryServices(Part):
 
     @cached_property
     def store(self) -> DynamoSummaryStore:
-        """The counts; separate from the other stores, as only two functions use them."""
+        """The counts; separate from the other stores, because only two functions use them."""
         from duetime.adapters.dynamodb.summary import DynamoSummaryStore
 
         return DynamoSummaryStore(self.platform.clients.dynamodb(), self.settings.table)
@@ -297,7 +297,7 @@ class SummaryServices(Part):
 
 
 class QuotaServices(Part):
-    """Applies, shows and sets quotas; only deployments with quotas use it."""
+    """Applies, shows and sets quotas; only deployments with quotas use this part."""
 
     @property
     def book(self) -> QuotaBook:
@@ -306,14 +306,14 @@ class QuotaServices(Part):
 
     @cached_property
     def attempts(self) -> AttemptQuota:
-        """Limits attempts at once."""
+        """Limits concurrent attempts."""
         from duetime.services.quotas.at_once import AttemptQuota
 
         return AttemptQuota(self.book, self.part(CoreServices).stores.quota_use, self.runtime)
 
     @cached_property
     def running_topologies(self) -> RunningTopologies:
-        """Limits nodes of running topologies."""
+        """Limits the nodes of running topologies."""
         from duetime.services.quotas.at_once import RunningTopologies
 
         stores = self.part(CoreServices).stores
@@ -321,7 +321,7 @@ class QuotaServices(Part):
 
     @cached_property
     def leases(self) -> LeaseQuota:
-        """Limits leases of pull workers."""
+        """Limits the leases of pull workers."""
         from duetime.services.quotas.at_once import LeaseQuota
 
         stores = self.part(CoreServices).stores
@@ -329,7 +329,7 @@ class QuotaServices(Part):
 
     @cached_property
     def guard(self) -> QuotaGuard:
-        """Admits requests."""
+        """Admits requests within their quotas."""
         from duetime.services.quotas.rates import QuotaGuard
 
         schedules = self.part(CoreServices).stores.schedules
@@ -345,7 +345,7 @@ class QuotaServices(Part):
 
     @cached_property
     def usage(self) -> QuotaUsage:
-        """Reads the usage of owners."""
+        """Reads the usage of quotas by owners."""
         from duetime.services.quotas.admin import QuotaUsage
 
         stores = self.part(CoreServices).stores

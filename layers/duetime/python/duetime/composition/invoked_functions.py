@@ -1,6 +1,6 @@
-"""Composes the functions that a worker invokes: the egress function, packages of handlers, and what these report to.
+"""Composes the functions that a worker invokes: the egress function, handler packages, and what these report to.
 
-Each of them imports what the others do not need within its properties.
+Each function imports within its properties what the others do not need.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class HttpServices(Part):
 
     @cached_property
     def caller(self) -> Caller:
-        """Makes HTTP calls: through the egress function if there is one, else from this process."""
+        """Makes HTTP calls: through the egress function if there is one, otherwise from this process."""
         if function := self.settings.egress_function:
             caller = EgressCaller(LambdaInvocation(self.platform.clients.calling_lambdas(), function))
             return self.passing(caller)
@@ -62,7 +62,7 @@ class HttpServices(Part):
     def secrets_of(self, owner: str) -> tuple[Sequence[OwnerSecret], Millis | None]:
         """The live secrets that sign an owner's calls, the current one first, and when a schedule replaces it.
 
-        There are none in a deployment without a signing secret.
+        The result is empty in a deployment without a signing secret.
 
         Raises:
             Unavailable: the secret of the deployment cannot be read.
@@ -77,12 +77,12 @@ class HttpServices(Part):
             raise Unavailable(str(error)) from error
 
     def _credentials(self) -> Credentials:
-        """Credentials of calls; created for the first call that names a secret."""
+        """Credentials for calls; created for the first call that names a secret."""
         return self._kept_credentials
 
     @cached_property
     def _kept_credentials(self) -> Credentials:
-        # Imported when needed: most deployments have no such secrets.
+        # Imported only when needed: most deployments have no such secrets.
         from duetime.adapters.targets.credentials import Credentials
 
         settings = self.settings
@@ -91,7 +91,7 @@ class HttpServices(Part):
         )
 
     def passing(self, caller: Caller) -> Caller:
-        """The same caller, which passes the spans of its calls to the egress function if spans are exported."""
+        """The same caller; if spans are exported, it passes the spans of its calls to the egress function."""
         return SpanPassingCaller(caller, self.runtime.tracer) if self.settings.exports_spans else caller
 
 
@@ -108,7 +108,7 @@ class PackageServices(Part):
         package = HandlersPackage(self.settings.handlers, self.runtime.clock)
         # Loggers keep the stream that they find when the package creates them.
         self.telemetry.attribute_output()
-        # Imported with the function, while Lambda gives it a whole processor.
+        # Imported during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
 
         def runner_for(channel: AttemptChannel) -> HandlerRunner:
@@ -118,14 +118,14 @@ class PackageServices(Part):
         return PackageFunction(runner_for, invocation, self.runtime.clock, self.platform.process, _after)
 
     def _clients_of(self, work: Work, channel: AttemptChannel) -> Callable[[], object]:
-        # Most handlers use no client, so the client and httpx are imported only for those that do.
+        # Most handlers use no client, so the client and httpx are imported only for those that use one.
         from duetime.adapters.targets.handler_client import HandlerClients
 
         return HandlerClients(channel.request, self.runtime).of(work)
 
 
 class AttemptServices(Part):
-    """Handles the reports of packages."""
+    """Handles reports from packages."""
 
     @cached_property
     def function(self) -> AttemptFunction:

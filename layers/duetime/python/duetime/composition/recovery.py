@@ -1,4 +1,4 @@
-"""Composes the takeovers of a restored table and by another Region, for commands of `duetime`; no function uses it."""
+"""Composes takeovers of a restored table or by another Region, for commands of `duetime`; no function uses this."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def table_restore() -> TableRestore:
-    """Restores tables of the account."""
+    """Restores tables in the account."""
     return DynamoTableRestore(Platform().clients.dynamodb())
 
 
@@ -54,13 +54,13 @@ def restore_of(  # noqa: PLR0913 - the tables, and what the operator has decided
 
     Args:
         table: name of the restored table.
-        replaced: name of the table that it replaces; empty if it is lost.
-        bucket: name of the deployment's bucket of contents.
+        replaced: name of the table that the restored one replaces; empty if it is lost.
+        bucket: name of the deployment's bucket for contents.
         epoch: the new epoch.
-        after: what happens to tasks that had run.
+        after: how to treat tasks that ran after the restore point.
         report: called with each task that changed after the restore point.
         at: the restore point; 0 if it is not known.
-        platform: clients, clock and more; those of this process by default.
+        platform: clients, clock and more; by default those of this process.
     """
     garbage_collection.resume()
     base = platform or Platform()
@@ -85,9 +85,9 @@ class TwoRegions:
     """A deployment in two Regions.
 
     Attributes:
-        names: the Regions, the one that created the table first.
+        names: the Regions, beginning with the one that created the table.
         table: name of the table.
-        bucket: name of the bucket of contents in the target Region.
+        bucket: name of the bucket for contents in the target Region.
         epoch: the setting `epoch`.
     """
 
@@ -102,19 +102,19 @@ class TwoRegions:
 
 
 class _ClientsOfRegion(Clients):
-    """Clients of one Region."""
+    """Clients for one Region."""
 
     def __init__(self, region: str) -> None:
         super().__init__(boto3.Session(region_name=region))
 
 
 def platform_in(region: str, clock: Clock) -> Platform:
-    """The platform of a command that works in a Region."""
+    """The platform for a command that works in a Region."""
     return Platform(clients=_ClientsOfRegion(region), clock=clock)
 
 
 def record_in(platform: Platform, table: str) -> ActiveRegion | None:
-    """The record of the active Region, as a Region knows it.
+    """The record of the active Region, as one Region knows it.
 
     Raises:
         Unavailable: the Region does not answer.
@@ -138,9 +138,9 @@ def takeover_of(
     Args:
         deployment: the two Regions.
         target: the Region that takes over.
-        platforms: clients, clock and more, by Region; of the target only, if the takeover is forced.
-        is_forced: whether the other Region is left as it is.
-        drain: how long its attempts may go on.
+        platforms: clients, clock and more, by Region; only the target's if the takeover is forced.
+        is_forced: whether the other Region is left unchanged.
+        drain: how long the other Region's attempts may continue.
     """
     garbage_collection.resume()
     base, source = platforms[target], deployment.other_than(target)

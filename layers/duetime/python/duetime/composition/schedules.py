@@ -1,6 +1,6 @@
-"""Composes the use cases of schedules and calendars, and the trigger, which creates their occurrences.
+"""Composes the use cases for schedules and calendars, and the trigger, which creates occurrences.
 
-Objects only for requests or only for the trigger are imported within their properties.
+Objects needed only for requests or only by the trigger are imported within their properties.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class ScheduleServices(Part):
 def calendar_from_ics(
     data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
 ) -> Calendar:
-    """`duetime.services.schedules.calendars.CalendarReader`; the reader of calendar files is large."""
+    """`duetime.services.schedules.calendars.CalendarReader`, imported late because the reader is a large module."""
     from duetime.adapters import calendars
 
     return calendars.calendar_from_ics(data, name, start, end, mode=mode, zone=zone)

@@ -1,6 +1,6 @@
 """Composes the consumers of the table's stream, which write counts, live updates, events and the archive.
 
-Only clients of live updates wait for one of them; the modules of the others are imported within their properties.
+Only clients with live updates wait for a consumer; the modules of the others are imported within their properties.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class BroadcastServices(Part):
         return Broadcaster(self._exact(), self._best_effort(), self.runtime.telemetry)
 
     def changes(self, event: Mapping[str, Any]) -> ChangeBatch:
-        """The changes in a Lambda event from the table's stream; unreadable ones are noted and left out."""
+        """The changes in a Lambda event from the table's stream; unreadable records are noted and left out."""
         from duetime.adapters.dynamodb.stream import changes_of
 
         return changes_of(event, self.runtime.telemetry)

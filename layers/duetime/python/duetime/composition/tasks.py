@@ -1,7 +1,7 @@
-"""Composes the use cases of tasks and topologies.
+"""Composes the use cases for tasks and topologies.
 
-Most requests create or read tasks, so the modules that change and control them, and those of topologies, are imported
-within their properties.
+Most requests create or read tasks, so the modules that change and control tasks, and those for topologies, are
+imported within their properties.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class TaskServices(Part):
 
     @cached_property
     def uploads(self) -> Uploads:
-        """Begins uploads of payloads."""
+        """Begins payload uploads."""
         return Uploads(self.part(CoreServices).stores.uploads, self.runtime)
 
     @cached_property
@@ -127,7 +127,7 @@ class TaskServices(Part):
 
     @cached_property
     def attempt_reports(self) -> AttemptReports:
-        """Processes heartbeats and notifications of asynchronous targets."""
+        """Processes heartbeats and notifications from asynchronous targets."""
         from duetime.composition.attempts import LockServices, OutcomeServices
         from duetime.services.tasks.attempt_reports import AttemptReports
 
@@ -210,12 +210,12 @@ class TopologyServices(Part):
 
     @cached_property
     def outlines(self) -> TopologyRepository:
-        """Reads topologies with the outlines of their graphs, without loading further libraries."""
+        """Reads topologies with the outlines of their graphs, without loading other libraries."""
         return self.part(CoreServices).topology_outlines
 
     @cached_property
     def definitions(self) -> TopologyRepository:
-        """Reads topologies with their whole graphs, including the templates of their nodes' tasks."""
+        """Reads topologies with their whole graphs, including the templates for their nodes' tasks."""
         from duetime.services.topologies.repository import TopologyRepository
 
         return TopologyRepository(self.part(CoreServices).stores, self.runtime, read_stored_graph)
@@ -262,7 +262,7 @@ class TopologyServices(Part):
 
     @cached_property
     def rollback(self) -> TopologyRollback:
-        """Rolls back topologies that are nodes of others."""
+        """Rolls back topologies that are nodes of other topologies."""
         from duetime.services.topologies.reconciler import TopologyRollback
 
         return TopologyRollback(self.reconciler)
@@ -285,7 +285,7 @@ class TopologyServices(Part):
 
     @cached_property
     def node_finished(self) -> NodeFinished:
-        """Does the steps after the end of a topology's node."""
+        """Runs the steps after the end of a topology node."""
         from duetime.services.topologies.node_finished import Joins, NodeFinished
 
         return NodeFinished(
@@ -359,8 +359,8 @@ class TopologyServices(Part):
 
 
 def read_stored_graph(payload: bytes) -> Graph:
-    """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted before."""
-    # Imported here: most steps read outlines only, without the models of the REST contract (pydantic).
+    """`duetime.ports.topologies.GraphReader` for whole graphs that were accepted earlier."""
+    # Imported here: most steps read only outlines, without the models of the REST contract (pydantic).
     from duetime.contract.topologies import decoding
 
     return decoding.read_stored_graph(payload)

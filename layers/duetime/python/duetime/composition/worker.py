@@ -188,7 +188,7 @@ class TargetServices(Part):
         package = self.part(StartGateServices).handlers_package
         # Loggers keep the stream that they find when the package creates them.
         self.telemetry.attribute_output()
-        # Imported with the function, while Lambda gives it a whole processor.
+        # Imported during initialization, while Lambda gives the function a full vCPU.
         package.why_broken()
         handlers = HandlerRunner(
             ChainMap(REGISTRY, dict(BUILT_IN)), package, clients=self._clients_of, packaged=self._packaged
@@ -210,7 +210,7 @@ class TargetServices(Part):
     def _packaged(self) -> PackagedHandlers | None:
         if not (types := self.settings.packaged_types):
             return None
-        # Most deployments have one package, so the module is imported only for several.
+        # Most deployments have one package, so the module is imported only if there are several.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.packaged_work import PackagedHandlers
 
@@ -229,8 +229,8 @@ class TargetServices(Part):
 
     @cached_property
     def handler_clients(self) -> HandlerClients:
-        """Makes the clients of handlers."""
-        # Most handlers use no client, so the client and httpx are imported only for those that do.
+        """Creates the clients of handlers."""
+        # Most handlers use no client, so the client and httpx are imported only for those that use one.
         from duetime.adapters.targets.egress import LambdaInvocation
         from duetime.adapters.targets.handler_client import HandlerClients
 
@@ -256,7 +256,7 @@ def _topologies(part: Part) -> TopologyServices:
 
 
 def task_entry(task: Task) -> Mapping[str, object]:
-    """A task as in the API's lists."""
+    """A task as the API's lists show it."""
     # Imported here: few tasks have callbacks, and the models of the REST contract take long to import (pydantic).
     from duetime.contract.tasks.encoding import entry
 

@@ -1,1 +1,1 @@
-"""Protocols for everything that the use cases need from outside, implemented by adapters and in memory."""
+"""Protocols for everything that the use cases need from outside; adapters and in-memory fakes implement them."""

@@ -1,4 +1,4 @@
-"""Consumers of the table's changes, with the event bus and the archive."""
+"""Consumers of the table's changes, including the event bus and the archive."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class ChangeConsumer(Protocol):
-    """Processes writes of records after they were made.
+    """Processes writes to records after they were made.
 
-    It gets each write at least once. An error in one consumer is logged and counted, and does not affect the others.
+    A consumer gets each write at least once. Its errors are logged and counted, and do not affect other consumers.
     """
 
     @property
     def name(self) -> str:
-        """A word for its failures in log lines and names of metrics."""
+        """Name of the consumer in log lines and metric names."""
         ...
 
     def consume(self, changes: ChangeBatch) -> None:
@@ -32,7 +32,7 @@ class EventBus(Protocol):
     """A bus that delivers events by rules."""
 
     def publish(self, events: Sequence[Event]) -> int:
-        """Put events on the bus; rejected ones are retried a few times.
+        """Put events on the bus; rejected events are retried a few times.
 
         Returns:
             The number of rejected events.
@@ -76,7 +76,7 @@ class ArchiveStore(Protocol):
         ...
 
     def lines(self, key: str) -> Sequence[str]:
-        """The lines of an object; none if it does not exist.
+        """The lines of an object; empty if the object does not exist.
 
         Raises:
             Unavailable: the store failed.

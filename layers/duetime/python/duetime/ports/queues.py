@@ -22,7 +22,7 @@ class Delivery:
     Attributes:
         message: the message.
         receipt: handle of this delivery, needed to change its visibility.
-        id: the queue's id of the message, with which a batch reports it.
+        id: the queue's id for the message, by which a batch reports it.
         sent_at: when the message was sent; 0 if the queue does not say.
     """
 
@@ -34,7 +34,7 @@ class Delivery:
 
 @frozen
 class Outgoing:
-    """A message to send with a delay of whole seconds, 0 to 900."""
+    """A message to send with a delay of 0 to 900 whole seconds."""
 
     message: Message
     delay_seconds: int
@@ -48,12 +48,12 @@ class MessagePace(Protocol):
         ...
 
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
-        """The delay of a message that would be sent with the given one; both 0 to 900 seconds."""
+        """The delay for a message that would otherwise have the given delay; both are 0 to 900 seconds."""
         ...
 
 
 class WorkQueues(Protocol):
-    """One queue per priority, and one per pulled type; at-least-once, unordered.
+    """One queue per priority, and one per pulled type; delivery is at least once, in any order.
 
     A message whose pulled type has no queue goes to the queue of its priority.
     """
@@ -91,12 +91,12 @@ class PullQueues(WorkQueues, Protocol):
             away_seconds: seconds until undeleted messages are delivered again.
 
         Returns:
-            The received messages; foreign ones are deleted and left out.
+            The received messages; messages that are not duetime's are deleted and left out.
         """
         ...
 
     def delete(self, deliveries: Sequence[Delivery]) -> None:
-        """Delete up to ten messages of one queue; already deleted ones are skipped."""
+        """Delete up to ten messages of one queue; messages already deleted are skipped."""
         ...
 
 
@@ -114,7 +114,7 @@ class Reject:
 
 
 class Rejects(Protocol):
-    """Stores rejected events for a person to check."""
+    """Stores rejected events for people to check."""
 
     def put(self, rejects: Sequence[Reject]) -> list[Reject]:
         """Store rejected events.

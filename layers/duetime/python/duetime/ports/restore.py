@@ -1,4 +1,4 @@
-"""Ports for the replacement of a table or a Region: restored tables, and the record of the active Region."""
+"""Ports for replacing a table or a Region: restored tables, and the record of the active Region."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class TableFailed(Exception):
 
 @frozen
 class RecordPage:
-    """Some records of a segment of a table.
+    """Some records from a segment of a table.
 
     Attributes:
-        tasks: the readable ones.
-        unreadable: sort keys of the others.
+        tasks: the readable records.
+        unreadable: sort keys of the unreadable records.
         cursor: where the next page begins; empty on the last page.
-        scanned: number of items of any kind that were read for it.
+        scanned: number of items of any kind that were read for the page.
     """
 
     tasks: Sequence[Task]
@@ -49,14 +49,14 @@ class RecordPage:
 
 @frozen
 class TakeoverPage:
-    """Some items of a segment of the table.
+    """Some items from a segment of the table.
 
     Attributes:
-        tasks: the readable ones.
-        schedules: schedules.
+        tasks: the readable tasks.
+        schedules: the readable schedules.
         unreadable: sort keys of records that cannot be read.
         cursor: where the next page begins; empty on the last page.
-        scanned: number of items of any kind that were read for it.
+        scanned: number of items of any kind that were read for the page.
     """
 
     tasks: Sequence[Task]
@@ -70,10 +70,10 @@ class TableRestore(Protocol):
     """Restores tables from their continuous backup."""
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table as it was at a time; with an ongoing or finished restore, do nothing.
+        """Begin to restore a table as it was at a given time; does nothing if the restore is running or finished.
 
         Raises:
-            TableFailed: AWS rejected it.
+            TableFailed: AWS rejected the restore.
         """
         ...
 
@@ -82,25 +82,25 @@ class TableRestore(Protocol):
         ...
 
     def epoch_of(self, table: str) -> int:
-        """The epoch that a table was restored into; 0 if it never was."""
+        """The epoch in which a table was restored; 0 if it was never restored."""
         ...
 
     def takeovers_of(self, table: str) -> int:
-        """The epoch of the last takeover by another Region; 0 if there was none."""
+        """The epoch of the last takeover by another Region; 0 before the first takeover."""
         ...
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Configure a restored table with settings that a restore omits: stream, TTL, backup, tags, protection.
+        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, protection.
 
-        Repeating it is safe.
+        The call may be repeated.
 
         Args:
-            source: the table that it replaces; empty if it is lost.
+            source: the table that the restored one replaces; empty if it is lost.
             target: the restored table.
-            epoch: its epoch, which it is tagged with.
+            epoch: the restored table's epoch, which is stored in a tag.
 
         Returns:
-            The ARN of its stream.
+            The ARN of the restored table's stream.
         """
         ...
 
@@ -109,11 +109,11 @@ class RecordRewriter(Protocol):
     """Reads and rewrites records of one table in ways that functions never do."""
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records, consistently; missing and unreadable ones are left out."""
+        """Read records consistently; missing and unreadable records are left out."""
         ...
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
+        """Replace a record, unless it was written since it was read; unknown attributes are kept."""
         ...
 
     def add_timer(self, timer: Timer) -> None:
@@ -137,11 +137,11 @@ class Records(RecordRewriter, Protocol):
         ...
 
     def insert(self, task: Task) -> bool:
-        """Write a record, unless its id exists."""
+        """Write a record, unless its id already exists."""
         ...
 
     def copy_contents(self, task_id: TaskId, source: Self) -> None:
-        """Copy the contents and old attempts of a task that another table has in items of their own."""
+        """Copy the contents and old attempts of a task that another table stores in separate items."""
         ...
 
 
@@ -153,7 +153,7 @@ class RegionStore(Protocol):
         ...
 
     def save(self, region: ActiveRegion) -> bool:
-        """Store the record, unless it is of a later epoch."""
+        """Store the record, unless the stored one is of a later epoch."""
         ...
 
     def put_probe(self, probe: str) -> None:
@@ -161,7 +161,7 @@ class RegionStore(Protocol):
         ...
 
     def read_probe(self) -> str:
-        """The last probe that has arrived; empty before the first one."""
+        """The last probe that has arrived; empty before the first probe."""
         ...
 
 
@@ -169,9 +169,9 @@ class RegionRecords(RecordRewriter, Protocol):
     """The records of one replica of the table."""
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next open tasks, tasks that have ended since a time, and schedules, read consistently."""
+        """The next open tasks, tasks that ended since the given time, and schedules, read consistently."""
         ...
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, without topologies; reads the whole table."""
+        """The number of tasks with a running attempt, not counting topologies; reads the whole table."""
         ...

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SpanKind(Enum):
-    """OpenTelemetry's kind of a span: producer, consumer, client, or internal."""
+    """OpenTelemetry's span kind: producer, consumer, client, or internal."""
 
     INTERNAL = "internal"
     PRODUCER = "producer"
@@ -32,9 +32,9 @@ class Span:
 
     Attributes:
         attributes: attributes named by OpenTelemetry's semantic conventions.
-        links: contexts (`traceparent`) of its causes, perhaps long ago.
-        parent: context of its parent; `None` for the open span in this thread, if any.
-        begins_trace: whether it begins a new trace, even if a span is open in this thread.
+        links: contexts (`traceparent`) of the span's causes, which may be long past.
+        parent: context of the span's parent; `None` for the open span of this thread, if any.
+        begins_trace: whether the span begins a new trace, even if a span is open in this thread.
     """
 
     name: str
@@ -50,11 +50,11 @@ class OpenSpan(Protocol):
 
     @property
     def context(self) -> str | None:
-        """The span's `traceparent`; `None` if it is not exported."""
+        """The span's `traceparent`; `None` if the span is not exported."""
         ...
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add attributes known at its end; an error type marks it as failed."""
+        """Add attributes known at the span's end; an error type marks the span as failed."""
         ...
 
 
@@ -66,16 +66,16 @@ class Tracer(Protocol):
         ...
 
     def current(self) -> str | None:
-        """The `traceparent` of the open span in this thread; `None` if there is none, or it is not exported."""
+        """The `traceparent` of the open span of this thread; `None` if no span is open, or it is not exported."""
         ...
 
     def flush(self) -> None:
-        """Export ended spans, for a bounded time. Never raises."""
+        """Export ended spans, for a limited time. Never raises."""
         ...
 
 
 class Untraced:
-    """The tracer of a deployment that exports no spans, and at the same time each of its spans."""
+    """The tracer of a deployment that exports no spans; also serves as each of its spans."""
 
     context: str | None = None
 
@@ -84,7 +84,7 @@ class Untraced:
         return nullcontext(self)
 
     def current(self) -> str | None:
-        """No span is open."""
+        """Always `None`: no span is open."""
         return None
 
     def flush(self) -> None:
@@ -100,10 +100,10 @@ R = TypeVar("R")
 
 
 class Clock(Protocol):
-    """The time."""
+    """The current time."""
 
     def now(self) -> Millis:
-        """The time, rounded down to the millisecond."""
+        """The current time, rounded down to the millisecond."""
         ...
 
     def sleep_until(self, at: Millis) -> None:
@@ -115,28 +115,28 @@ class RandomSource(Protocol):
     """Randomness."""
 
     def bits(self, count: int) -> int:
-        """A number with the given count of random bits."""
+        """A number with the given number of random bits."""
         ...
 
     def below(self, bound: int) -> int:
-        """A whole number from 0, less than `bound`."""
+        """A whole number of at least 0 and less than `bound`."""
         ...
 
     def fraction(self) -> float:
-        """A number from 0, less than 1."""
+        """A number of at least 0 and less than 1."""
         ...
 
     def nonce(self) -> str:
-        """A short text that is unique for practical purposes."""
+        """A short text that is unique in practice."""
         ...
 
 
 class Job(Protocol):
-    """Something that runs concurrently."""
+    """A call that runs concurrently."""
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the call has ended."""
         ...
 
 
@@ -144,11 +144,11 @@ class Executor(Protocol):
     """Runs calls concurrently."""
 
     def start(self, work: Callable[[], None]) -> Job:
-        """Start a call. It must not raise: no caller could catch the error."""
+        """Start a call. The call must not raise, because no caller could catch the error."""
         ...
 
     def wait(self, jobs: Sequence[Job], until: Millis) -> None:
-        """Return when all jobs have ended, another one of them ends, or at the given time."""
+        """Return when all jobs have ended, when one more of them ends, or at the given time."""
         ...
 
     def map(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
@@ -160,27 +160,27 @@ class Process(Protocol):
     """The process of the function."""
 
     def end(self) -> None:
-        """End it at once, as a thread cannot be stopped otherwise."""
+        """End the process at once, because a thread cannot be stopped otherwise."""
         ...
 
 
 class Telemetry(Protocol):
-    """Counts and measures, written out once per invocation."""
+    """Counts and measurements, written once per invocation."""
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and to that of one value of its dimension if given."""
+        """Add to a count, and if a dimension is given, to the count for its value."""
         ...
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration, also for one value of its dimension if given."""
+        """Record one duration, and if a dimension is given, also for its value."""
         ...
 
     def note(self, text: str, **facts: object) -> None:
-        """Log an event that a person should see."""
+        """Log an event that a person should notice."""
         ...
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute lines logged and printed in this block to an attempt at this claimed task."""
+        """Attribute lines logged and printed in this block to the attempt at this claimed task."""
         ...
 
 
@@ -194,8 +194,8 @@ class Runtime:
         executor: runs calls concurrently.
         telemetry: counts, measures and logs.
         tracer: creates spans.
-        epochs: returns the epoch of the fences of new and reopened tasks; it rises when the table is restored, and when
-            another Region takes over.
+        epochs: returns the epoch for the fences of new and reopened tasks; it rises when the table is restored, and
+            when     another Region takes over.
     """
 
     clock: Clock
@@ -207,7 +207,7 @@ class Runtime:
 
     @property
     def epoch(self) -> int:
-        """The epoch of new fences."""
+        """The epoch for new fences."""
         return self.epochs()
 
     def now(self) -> Millis:
@@ -215,7 +215,7 @@ class Runtime:
         return self.clock.now()
 
     def nonce(self) -> str:
-        """A short text that is unique for practical purposes."""
+        """A short text that is unique in practice."""
         return self.random_source.nonce()
 
 
@@ -228,7 +228,7 @@ class Heartbeat(Protocol):
 
 
 class FanOut(Protocol):
-    """Further invocations of the trigger."""
+    """Additional invocations of the trigger."""
 
     def read_groups(self, groups: Sequence[int]) -> None:
         """Read each of these groups of shards in a separate invocation."""

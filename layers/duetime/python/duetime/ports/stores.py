@@ -1,4 +1,4 @@
-"""The stores except those of tasks and topologies: a protocol for each kind, and all of them together."""
+"""The stores other than those for tasks and topologies: a protocol for each kind, and all of them together."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class GroupStore(Protocol):
-    """Groups. Each member has an item, which says whether its task has ended, and how.
+    """Groups. Each member has an item, which shows whether its task has ended, and in which state.
 
     Every method raises `Unavailable` if the store does not answer.
     """
@@ -60,7 +60,7 @@ class GroupStore(Protocol):
         ...
 
     def save(self, group: groups.Group, nonce: str) -> bool:
-        """Write the next version of a group; returns whether it still had the version that was read."""
+        """Write the next version of a group; returns whether the group still had the version that was read."""
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> Sequence[groups.Group]:
@@ -68,25 +68,25 @@ class GroupStore(Protocol):
         ...
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins, or joins again before its end; returns whether it was written."""
+        """Write the item of a member that joins, or joins again before it ends; returns whether that was done."""
         ...
 
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it no longer has one, unless a later version was noted.
+        """Note the outcome of a member, or that it is open again, unless a later version was noted.
 
         Args:
             owner: owner of the group.
-            group_id: its id.
+            group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must be unchanged; `None` if it does not matter.
+            read: the item as read, which must be unchanged; `None` if any item will do.
         """
         ...
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if it was read, only while it is unchanged."""
+        """Remove the item of a member; if `read` is given, only while the item is unchanged."""
         ...
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> Sequence[Member]:
@@ -94,7 +94,7 @@ class GroupStore(Protocol):
 
         Args:
             owner: owner of the group.
-            group_id: its id.
+            group_id: id of the group.
             limit: maximum number of members.
             near: a member whose partition is read first.
         """
@@ -105,21 +105,21 @@ class GroupStore(Protocol):
 
         Args:
             owner: owner of the group.
-            group_id: its id.
+            group_id: id of the group.
             most_open: maximum number of ids of open members.
 
         Returns:
-            The number of ended members by state, ids of open ones, and the number of open ones.
+            The number of ended members by state, ids of open members, and the number of open members.
         """
         ...
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group once none is left; returns whether it is removed."""
+        """Remove some members of a group, and the group once no member is left; returns whether it is removed."""
         ...
 
 
 class Stores(Protocol):
-    """The stores of a deployment. Each is created at first use."""
+    """The stores of a deployment. Each store is created at first use."""
 
     @property
     def tasks(self) -> TaskStore:
@@ -218,7 +218,7 @@ class Stores(Protocol):
 
     @property
     def quota_use(self) -> QuotaUseStore:
-        """Use of quotas."""
+        """Usage of quotas."""
         ...
 
     @property
@@ -256,36 +256,36 @@ class LockStore(Protocol):
     """Locks and their lines."""
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first tasks in its line, consistently; a missing one has no holders."""
+        """Read a lock and the first tasks in line, consistently; a missing lock has no holders."""
         ...
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistent; missing ones are left out."""
+        """Read many locks without their lines, eventually consistent; missing locks are left out."""
         ...
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
-        """Store a lock's holders, if it still has the version that was read.
+        """Store a lock's holders, if the lock still has the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Args:
             lock: lock with the version that was read, and the new holders.
             nonce: nonce of this save.
             expires_at: when the lock may be removed.
-            taker: attempt that takes it; rejected if a later attempt of the same task is among the stored holders.
+            taker: attempt that takes the lock; rejected if a later attempt of the same task is already a holder.
 
         Returns:
-            Whether they are stored.
+            Whether the holders are stored.
         """
         ...
 
     def renew(self, name: LockName, holder: Holder, expires_at: Millis) -> bool:
-        """Extend a hold to the holder's new end; a late renewal shortens nothing.
+        """Extend a hold to the holder's new end; a delayed renewal shortens nothing.
 
         Args:
             name: name of the lock.
             holder: the task, its fence and its new end.
-            expires_at: when the lock may be removed, not before any hold can end.
+            expires_at: when the lock may be removed; not before any hold can end.
 
         Returns:
             Whether the task still holds the lock with this fence.
@@ -313,12 +313,12 @@ class SignalStore(Protocol):
         ...
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals of an event whose ids are not lower than the given one, in their order, read consistently.
+        """The signals of an event from the given id on, in order of ids, read consistently.
 
         Args:
             event: the event.
             first: the lowest id.
-            page: how many signals a request reads; the next one is sent when they are used up.
+            page: how many signals one request reads; the next request is sent when they are used up.
         """
         ...
 
@@ -339,21 +339,21 @@ class OrderLineStore(Protocol):
     """Lines of ordered keys."""
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
-        """Take the next numbers of a key, and return the first of them. A request sent twice leaves numbers out.
+        """Take the next numbers of a key, and return the first number. A request sent twice skips numbers.
 
         Args:
             name: name of the line.
-            count: how many numbers to take; they follow one another.
-            now: the time; a key that has none begins with it, so that later numbers are greater in any case.
+            count: how many consecutive numbers to take.
+            now: the time; a key without numbers begins with it, so that later numbers are always greater.
         """
         ...
 
     def join(self, name: LineName, place: LinePlace) -> None:
-        """Add a place to a line; adding it again changes nothing."""
+        """Add a place to a line; adding the place again changes nothing."""
         ...
 
     def leave(self, name: LineName, number: int) -> None:
-        """Remove a place from a line; it may be removed already."""
+        """Remove a place from a line; the place may already be removed."""
         ...
 
     def read(self, name: LineName, limit: int) -> OrderLine:
@@ -369,9 +369,9 @@ class OrderLineStore(Protocol):
         ...
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, if it has not been given since the line was read.
+        """Give the turn to a task, unless the turn was given since the line was read.
 
-        Safe to resend: a rejection by an item with the write's own nonce is a success.
+        Safe to resend: a rejection by an item with the write's own nonce counts as success.
 
         Returns:
             Whether the task has the turn.
@@ -379,16 +379,16 @@ class OrderLineStore(Protocol):
         ...
 
     def let_expire(self, name: LineName, at: Millis) -> None:
-        """Let the counter and the turn of a line be removed, unless they are used again; places stay."""
+        """Let the counter and the turn of a line expire, unless they are used again; places stay."""
         ...
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Places before a number, the nearest first, up to a limit, eventually consistent."""
+        """Places before a number, the nearest first, up to a limit; an eventually consistent read."""
         ...
 
 
 class LongPollStore(Protocol):
-    """Places for waiting API requests: each has at most one holder, until an instant."""
+    """Places for waiting API requests: each place has at most one holder at a time."""
 
     def take(self, place: int, nonce: str, now: Millis, until: Millis) -> bool:
         """Take a place, unless another request holds it. Safe to resend.
@@ -396,13 +396,13 @@ class LongPollStore(Protocol):
         Args:
             place: number of the place.
             nonce: nonce of the request.
-            now: a hold that has ended by this time does not count.
+            now: the current time; a hold that has ended by then does not count.
             until: when the hold ends if the place is not released.
         """
         ...
 
     def give_back(self, place: int, nonce: str) -> None:
-        """Release a place; does nothing if another request holds it."""
+        """Release a place; does nothing if another request holds the place."""
         ...
 
 
@@ -410,7 +410,7 @@ class RateStore(Protocol):
     """States of rates."""
 
     def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
-        """Read parts, eventually consistent by default; missing ones are left out."""
+        """Read parts, eventually consistent by default; missing parts are left out."""
         ...
 
     def list_keys(self, owner: str, after: str, limit: int) -> list[str]:
@@ -418,15 +418,15 @@ class RateStore(Protocol):
         ...
 
     def apply(self, name: RateName, update: RateUpdate, expires_at: Millis | None) -> tuple[bool, RateState]:
-        """Make an update, if its conditions hold. An update sent twice may be made twice, which loses a start.
+        """Make an update, if its conditions hold. An update sent twice may be made twice, which wastes a start.
 
         Args:
             name: name of the part.
-            update: values to set and add, and conditions.
-            expires_at: when the part may be removed; `None` if it may not.
+            update: values to set and to add, and their conditions.
+            expires_at: when the part may be removed; `None` for never.
 
         Returns:
-            Whether it was made; and the state after it, or the state that rejected it.
+            Whether the update was made; and the state after it, or the state that rejected it.
 
         Raises:
             Unavailable: the store throttles or fails after its own retries.
@@ -435,19 +435,19 @@ class RateStore(Protocol):
 
 
 class TypeDefaultsStore(Protocol):
-    """Defaults that owners give to the types of their tasks."""
+    """The defaults that owners set for the types of their tasks."""
 
     def read(self, owner: str, *, consistent: bool) -> OwnerTypes:
-        """Read all defaults of an owner; there are none while nothing is stored."""
+        """Read all defaults of an owner; empty while nothing is stored."""
         ...
 
     def save(self, owner: str, types: OwnerTypes, nonce: str) -> bool:
         """Store all defaults of an owner, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether they are stored.
+            Whether the defaults are stored.
         """
         ...
 
@@ -456,16 +456,16 @@ class SwitchStore(Protocol):
     """The switches of a deployment, which are few."""
 
     def read(self, *, consistent: bool) -> StoredSwitches:
-        """Read all switches; there are none while nothing is stored."""
+        """Read all switches; empty while nothing is stored."""
         ...
 
     def save(self, switches: Switches, nonce: str) -> bool:
         """Store the switches of a setter, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether they are stored.
+            Whether the switches are stored.
         """
         ...
 
@@ -474,37 +474,37 @@ class IntakeRuleStore(Protocol):
     """The intake rules of a deployment."""
 
     def read(self, *, consistent: bool) -> IntakeRules:
-        """Read all of them; there are none while nothing is stored."""
+        """Read all intake rules; empty while nothing is stored."""
         ...
 
     def save(self, rules: IntakeRules, nonce: str) -> bool:
-        """Store all of them, if they still have the version that was read.
+        """Store all intake rules, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether they are stored.
+            Whether the rules are stored.
 
         Raises:
-            IntakeRulesFull: they are too large together.
+            IntakeRulesFull: the rules are too large together.
         """
         ...
 
 
 class QuotaStore(Protocol):
-    """The quotas of the owners that have their own."""
+    """The quotas of the owners that have quotas of their own."""
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read all of them; there are none while nothing is stored."""
+        """Read all owners' quotas; empty while nothing is stored."""
         ...
 
     def save(self, quotas: StoredQuotas, nonce: str) -> bool:
-        """Store all of them, if they still have the version that was read.
+        """Store all owners' quotas, if they still have the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether they are stored.
+            Whether the quotas are stored.
         """
         ...
 
@@ -513,7 +513,7 @@ class QuotaUseStore(Protocol):
     """The owners' usage of their quotas."""
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the present window and the two before it, eventually consistent."""
+        """Read an owner's usage in the current window and the two before, eventually consistent."""
         ...
 
     def add(
@@ -525,17 +525,17 @@ class QuotaUseStore(Protocol):
             owner: the owner.
             window: number of the window.
             quota: the quota.
-            amount: use of the quota.
-            below: only if the count is below this number; `None` for any count.
+            amount: usage to add.
+            below: add only if the count is below this number; `None` to add in any case.
             expires_at: when the counts may be removed.
 
         Returns:
-            Whether it was added, and the counts of the window.
+            Whether the amount was added, and the counts of the window.
         """
         ...
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read an owner's present holdings, by name, consistently."""
+        """Read what an owner currently holds of a quota, by name, consistently."""
         ...
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
@@ -543,40 +543,40 @@ class QuotaUseStore(Protocol):
         ...
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has it; the same taker renews it. Safe to resend.
+        """Take a place, unless another taker has it; the same taker renews its hold. Safe to resend.
 
         Args:
             owner: the owner.
-            quota: the quota that the place is a part of.
+            quota: the quota that the place belongs to.
             place: number of the place.
             nonce: identifies the taker.
-            now: a hold that has ended by this time does not count.
+            now: the current time; a hold that has ended by then does not count.
             until: when the hold ends if the place is not dropped.
 
         Returns:
-            Whether it is taken.
+            Whether the place is taken.
         """
         ...
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove an owner's former holdings; with a nonce, only those of that taker. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
         ...
 
 
 class CircuitStore(Protocol):
-    """The circuits of HTTP hosts that have failed, each of one owner's calls."""
+    """The circuits of HTTP hosts that have failed, one for each owner's calls to a host."""
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit of an owner's calls to a host; closed if nothing is stored."""
+        """Read the circuit for an owner's calls to a host; closed if nothing is stored."""
         ...
 
     def save(self, circuit: Circuit, nonce: str, expires_at: Millis) -> bool:
         """Store a circuit, if it still has the version that was read.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether it is stored.
+            Whether the circuit is stored.
         """
         ...
 
@@ -595,34 +595,34 @@ class ScheduleStore(Protocol):
     def vacancy(self, owner: str, name: str) -> int | None:
         """The edition for creating a schedule with this name, read consistently; `None` if the name is taken.
 
-        It is 0 for an unused name, else the edition of the deletion marker: a creation gives the edition that it read,
-        so that a late one cannot replace a schedule that was created or deleted meanwhile.
+        The edition is 0 for an unused name, otherwise the deletion marker's. A creation passes the edition that it
+        read, so that a late creation cannot replace a schedule that was created or deleted in the meantime.
         """
         ...
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """The remains of the schedule last deleted under a name, for some hours, unless another one has it now."""
+        """What is left of the schedule last deleted under a name, for some hours, unless the name is used again."""
         ...
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule, if its identity and edition are as read; a new one, if the name is vacant.
+        """Store a schedule, if its identity and edition are as read; store a new schedule if the name is vacant.
 
-        The `uid` identifies the schedule: another one with the same name is not changed, whatever its edition.
+        The `uid` identifies the schedule: another schedule with the same name is not changed, whatever its edition.
 
-        Safe to resend: a rejection by an item with the save's own nonce is a success.
+        Safe to resend: a rejection by an item with the save's own nonce counts as success.
 
         Returns:
-            Whether it is stored, at the next edition.
+            Whether the schedule is stored, at the next edition.
         """
         ...
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
         """Remove a schedule and its activity, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker replaces it until `expires_at`; another schedule with its name is not changed.
+        A deletion marker replaces the schedule until `expires_at`; another schedule with its name is not changed.
 
         Returns:
-            Whether it is deleted.
+            Whether the schedule is deleted.
         """
         ...
 
@@ -630,7 +630,7 @@ class ScheduleStore(Protocol):
         """Store the activity, if it still has the version that was read. Safe to resend.
 
         Returns:
-            Whether it is stored, at the next version.
+            Whether the activity is stored, at the next version.
         """
         ...
 
@@ -653,10 +653,10 @@ class CalendarStore(Protocol):
         """Store a calendar, if its name still has the edition that was read. Safe to resend.
 
         Returns:
-            Whether it is stored, at the next edition.
+            Whether the calendar is stored, at the next edition.
 
         Raises:
-            FieldInvalid: it is too large.
+            FieldInvalid: the calendar is too large.
         """
         ...
 
@@ -665,16 +665,16 @@ class CalendarStore(Protocol):
         ...
 
     def read_edition(self, owner: str, name: str) -> tuple[Calendar | None, Incarnation]:
-        """Read a calendar and the edition of its name, consistently; a deletion marker has one too."""
+        """Read a calendar and the edition of its name, consistently; a deletion marker has an edition too."""
         ...
 
     def remove(self, owner: str, calendar: Calendar, incarnation: Incarnation, nonce: str, expires_at: Millis) -> bool:
         """Delete a calendar, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker replaces it until `expires_at`.
+        A deletion marker replaces the calendar until `expires_at`.
 
         Returns:
-            Whether it is deleted.
+            Whether the calendar is deleted.
         """
         ...
 
@@ -687,23 +687,23 @@ class CalendarStore(Protocol):
 
 
 class SummaryStore(Protocol):
-    """The counts of each owner's tasks, in parts, and the steps that are counted."""
+    """The counts of each owner's tasks, in parts, and the steps that have been counted."""
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read which steps of a set are counted, consistently."""
+        """Read which steps of a set have been counted, consistently."""
         ...
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and record them, both or neither, if the set is as it was read.
+        """Add steps to the counts and record them, both or neither, if the set is unchanged since it was read.
 
         Args:
-            of: set of the steps.
-            counted: counted steps as read; contains none of `steps`.
+            of: set to which the steps belong.
+            counted: counted steps as read; none of `steps` is among them.
             steps: steps of at most `MOST_TYPES` types.
             nonce: nonce of this write.
 
         Returns:
-            Whether they are counted. If not, another process has counted, or is counting: read again.
+            Whether the steps are counted. If not, another process has counted, or is counting: read again.
         """
         ...
 
@@ -712,7 +712,7 @@ class SummaryStore(Protocol):
         ...
 
     def expire_counts(self, owner: str, part: int, generation: int, expires_at: Millis) -> None:
-        """Set the TTL of one part of an owner's counts of all earlier generations. Safe to resend."""
+        """Set the TTL for one part of an owner's counts of all earlier generations. Safe to resend."""
         ...
 
 
@@ -724,15 +724,15 @@ class SummaryRecounts(Protocol):
         ...
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation's next version, if it is as it was read.
+        """Store the generation's next version, if the generation is unchanged since it was read.
 
         Returns:
-            Whether it is stored.
+            Whether the generation is stored.
         """
         ...
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the table is small, and has no task created before a time."""
+        """Whether the table is small, and has no task created before the given time."""
         ...
 
     def older_tasks(self, cursor: str, since: Millis, pages: int) -> OlderTasks:
@@ -748,7 +748,7 @@ class SummaryRecounts(Protocol):
     def add_older(
         self, generation: Generation, recount: Recount, owner: str, type_: str, numbers: Mapping[Group, int]
     ) -> None:
-        """Add the result of the present part of a recount. Safe to resend."""
+        """Add the result for the current part of a recount. Safe to resend."""
         ...
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
@@ -765,26 +765,26 @@ class SummaryRecounts(Protocol):
 
 
 class TracebackStore(Protocol):
-    """One traceback per task: that of the attempt with the highest fence."""
+    """One traceback per task: the traceback of the attempt with the highest fence."""
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier one, but not that of a later attempt. Safe to resend."""
+        """Store a traceback, replacing an earlier attempt's, but not a later attempt's. Safe to resend."""
         ...
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The stored traceback of a task; `None` for none."""
+        """The stored traceback of a task, or `None`."""
         ...
 
 
 class StepStore(Protocol):
-    """The results of the steps of tasks. They are erased with the contents of their task."""
+    """The results of tasks' steps. They are erased with the contents of their task."""
 
     def list_of(self, task_id: TaskId) -> list[StepResult]:
         """The steps of a task in the order in which they ended, read consistently."""
         ...
 
     def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
-        """Store a step, unless it is stored already; returns the stored one. Safe to resend."""
+        """Store a step, unless it is already stored; returns the stored step. Safe to resend."""
         ...
 
     def extend(self, task_id: TaskId, step: StepResult, expires_at: Millis) -> None:
@@ -801,12 +801,12 @@ class CursorStore(Protocol):
         Args:
             group: number of the group.
             holder: unique id of the invocation.
-            now: the time by the taker's clock.
+            now: the current time by the taker's clock.
             until: when the hold expires.
-            first: cursors for a group that has none yet.
+            first: cursors for a group without stored cursors.
 
         Returns:
-            Its cursors, at a new epoch; `None` if another invocation holds it.
+            The group's cursors, at a new epoch; `None` if another invocation holds the group.
 
         Raises:
             ClockWrong: the store's own clock differs too much from `now`; the group is not taken.
@@ -817,7 +817,7 @@ class CursorStore(Protocol):
         """Store the read position of a group, and keep the group until `until` (0 releases it).
 
         Returns:
-            Whether it is stored; `False` if the group has another epoch.
+            Whether the position is stored; `False` if the group has a different epoch.
         """
         ...
 
@@ -830,11 +830,11 @@ class CursorStore(Protocol):
         ...
 
     def read(self, group: int) -> Cursors | None:
-        """Read the position of a group, eventually consistent; `None` if it has never been read."""
+        """Read the position of a group, eventually consistent; `None` if the group has never been read."""
         ...
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in the place of any others, without a holder; an invocation that holds the group loses it."""
+        """Store cursors in place of any others, without a holder; an invocation that holds the group loses it."""
         ...
 
 
@@ -854,7 +854,7 @@ class ShardStore(Protocol):
         ...
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner sets defaults for a type; the number of shards must have been announced."""
+        """Announce that an owner sets type defaults; the number of shards must have been announced before."""
         ...
 
 
@@ -869,7 +869,7 @@ class BulkStore(Protocol):
         """Store an operation, if it still has the version that was read. Safe to resend.
 
         Returns:
-            Whether it is stored, at the next version.
+            Whether the operation is stored, at the next version.
         """
         ...
 
@@ -885,7 +885,7 @@ class BulkStore(Protocol):
         """Store which operation starts on a topology, unless another was stored since the last read. Safe to resend.
 
         Returns:
-            Whether it is stored.
+            Whether the start is stored.
         """
         ...
 
@@ -894,19 +894,19 @@ class BulkStarter(Protocol):
     """Starts bulk operations."""
 
     def start(self, operation_id: TaskId) -> None:
-        """Start an operation now, without waiting for it. If the start is lost, its timer starts the operation."""
+        """Start an operation now, without waiting for it. If the start is lost, the operation's timer starts it."""
         ...
 
 
 class BulkSteps(Protocol):
-    """Runs steps of one kind of bulk operation. Two processes may run the same step: it may be done twice."""
+    """Runs steps of one kind of bulk operation. Two processes may run the same step, so it may be done twice."""
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much of an operation as fits before an instant, and return its progress.
+        """Do as much of an operation as fits before `until`, and return its progress.
 
         Raises:
-            Replaced: a later request has replaced it.
-            RequestError: it cannot be carried out.
+            Replaced: a later request has replaced the operation.
+            RequestError: the operation cannot be carried out.
             Unavailable: the step must be repeated.
         """
         ...
@@ -916,7 +916,7 @@ class ScheduleActions(Protocol):
     """Pauses and resumes schedules by a filter."""
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece; repeating it is safe.
+        """Process one piece; repeating a piece is safe.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.
@@ -933,7 +933,7 @@ class BulkRequestReader(Protocol):
 
 
 class PurgeRequestReader(Protocol):
-    """Decodes purges, and finds the rows of the archive that they remove."""
+    """Decodes purge requests, and finds the archive rows that they remove."""
 
     def __call__(self, text: bytes, owner: str) -> PurgeRequest:
         """The request in an accepted body, for the data of an owner."""
@@ -951,20 +951,20 @@ class AuditLog(Protocol):
         """Add a line.
 
         Raises:
-            Unavailable: it could not be stored.
+            Unavailable: the line could not be stored.
         """
         ...
 
 
 class LinkStore(Protocol):
-    """Links with which somebody without credentials acts on a task."""
+    """Links with which people without credentials act on a task."""
 
     def put(self, link: Link) -> None:
         """Store a new link; safe to resend."""
         ...
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
-        """Read a link, consistently; `None` if there is none."""
+        """Read a link, consistently; `None` if it does not exist."""
         ...
 
     def list_of(self, task_id: TaskId) -> list[Link]:
@@ -972,7 +972,7 @@ class LinkStore(Protocol):
         ...
 
     def note_use(self, link: Link) -> None:
-        """Store time and purpose of a link's use, unless one is stored or the link is deleted; safe to resend."""
+        """Store the time and purpose of a link's use, unless a use is stored or the link is deleted; safe to resend."""
         ...
 
     def delete(self, task_id: TaskId, id_: str) -> None:
@@ -988,14 +988,14 @@ class ApiKeyStore(Protocol):
         ...
 
     def read(self, id_: str) -> ApiKey | None:
-        """Read a key, consistently; `None` if there is none."""
+        """Read a key, consistently; `None` if it does not exist."""
         ...
 
     def revoke(self, key: ApiKey) -> bool:
-        """Store that a key is revoked, unless it is already; safe to resend.
+        """Store that a key is revoked, unless it already is; safe to resend.
 
         Returns:
-            `False` if there is no such key.
+            `False` if the key does not exist.
         """
         ...
 
@@ -1004,7 +1004,7 @@ class ApiKeyStore(Protocol):
         ...
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
-        """Keys after the given id, in order of creation, and the last id if there may be more."""
+        """Keys after the given id, in order of creation, and the last id if more may follow."""
         ...
 
 
@@ -1016,10 +1016,10 @@ class WatchStore(Protocol):
         ...
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket. Safe to resend: the connection that has used it may do so again.
+        """Use a ticket. Safe to resend: the connection that has used the ticket may use it again.
 
         Returns:
-            The ticket; `None` if it is unknown, expired, or used by another connection.
+            The ticket; `None` if it is unknown, has expired, or was used by another connection.
         """
         ...
 
@@ -1044,11 +1044,11 @@ class WatchStore(Protocol):
         ...
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot now has one with another name."""
+        """Remove a subscription, unless its slot now has a subscription with another name."""
         ...
 
     def subscriptions(self, owner: str) -> list[Subscription]:
-        """Read the subscriptions of an owner, consistently: all subscriptions stored before are included."""
+        """Read the subscriptions of an owner, consistently: every subscription stored before is included."""
         ...
 
 
@@ -1059,7 +1059,7 @@ class Delivery(Enum):
     GONE = "gone"
     """The connection is closed."""
     REFUSED = "refused"
-    """The connection or the gateway accepts no more for now, or did not answer."""
+    """The connection or the gateway accepts no more messages for now, or did not answer."""
 
 
 class ConnectionSender(Protocol):
@@ -1070,19 +1070,19 @@ class ConnectionSender(Protocol):
         ...
 
     def close(self, connection_id: str) -> None:
-        """Close a connection. Never raises: one that could not be closed gets no more messages."""
+        """Close a connection. Never raises: a connection that could not be closed gets no more messages."""
         ...
 
 
 class MessageEncoder(Protocol):
-    """Encodes messages to connections in the protocol's format."""
+    """Encodes messages to connections in the format of the protocol."""
 
     def snapshot(self, ref: str, record: Watched | None) -> str:
         """The first message of a subscription; a list has no record."""
         ...
 
     def unsubscribed(self, ref: str) -> str:
-        """The message that a subscription has ended."""
+        """The message that says that a subscription has ended."""
         ...
 
     def pong(self, ref: str | None) -> str:
@@ -1090,7 +1090,7 @@ class MessageEncoder(Protocol):
         ...
 
     def stale(self, refs: Sequence[str]) -> str:
-        """The message that the subjects of some subscriptions should be read again."""
+        """The message that says that the subjects of some subscriptions should be read again."""
         ...
 
     def error(self, ref: str | None, error: Exception) -> str:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class StepKeepers(Protocol):
-    """Creates the store for the results of steps."""
+    """Creates the store for step results."""
 
     def __call__(self, has_lease: Callable[[], bool], task: Task, phase: Phase) -> StepKeeper:
-        """The store for the steps of an attempt's phase, each of which begins only while `has_lease()`."""
+        """The store for the steps of an attempt's phase; each step begins only while `has_lease()`."""
         ...
 
 
@@ -50,26 +50,26 @@ def _always() -> bool:
 
 @frozen
 class Work:
-    """The input of a target: the same for a Python handler and for an HTTP service.
+    """The input of a target, the same for a Python handler and for an HTTP service.
 
     Attributes:
         phase: phase to run.
         task: the claimed record; its `attempt` and `fence` are this attempt's.
         payload: JSON text in UTF-8.
         checkpoint: checkpoint of an earlier attempt; JSON text in UTF-8.
-        deadline: end of the attempt with all its phases; the cleanup has its own.
+        deadline: end of the attempt with all its phases; the cleanup has a deadline of its own.
         seconds: seconds left until the deadline.
-        report: reports the task's progress and renews the lease; `None` only renews it.
+        report: reports the task's progress and renews the lease; `None` only renews the lease.
         requested_action: the user's request to the attempt, as of the last heartbeat.
-        inputs: for a node of a topology, the results of the parents that it names; for a task that runs after a group,
-            the counts of its members: one JSON object in UTF-8.
-        step_keeper: creates the store for the results of the handler's steps; `None` if there is none.
+        inputs: for a topology node, the results of the parents that it names; for a task that runs after a group, the
+            counts of the group's members: one JSON object in UTF-8.
+        step_keeper: creates the store for the results of the handler's steps; `None` if there is no store.
         save_checkpoint: stores a checkpoint at once; returns whether the attempt still has its lease. `None` if there
             is no store.
-        batch_groups: brings it together with other attempts of its delivery; `None` if it runs alone.
-        is_leased: whether its lease has time left, by this process's clock.
-        reload_checkpoint: reads the stored checkpoint again, which another function may have saved.
-        executed_by: notes another Lambda function that has run it, as `name:version`.
+        batch_groups: groups the attempt with other attempts of its delivery; `None` if it runs alone.
+        is_leased: whether the attempt's lease has time left, by this process's clock.
+        reload_checkpoint: reads the stored checkpoint again, because another function may have saved it.
+        executed_by: notes another Lambda function that has run the attempt, as `name:version`.
     """
 
     phase: Phase
@@ -90,7 +90,7 @@ class Work:
 
 
 class BatchGroups(Protocol):
-    """Brings attempts together for a common call."""
+    """Groups attempts for a common call."""
 
     def join(
         self,
@@ -104,11 +104,11 @@ class BatchGroups(Protocol):
         """Join the group of a key, and wait for the result of its call.
 
         Args:
-            key: of the group.
+            key: key of the group.
             member: passed to the call, in the order of joining.
-            call: called once for a group, with its members and the time; must not raise.
-            max_size: most members.
-            max_wait: longest wait for others after the first has joined.
+            call: called once per group, with its members and the current time; must not raise.
+            max_size: maximum number of members.
+            max_wait: longest wait for other members after the first has joined.
 
         Returns:
             The call's result for this member.
@@ -124,7 +124,7 @@ class TargetRunner(Protocol):
         ...
 
     def run(self, work: Work) -> TargetEnding:
-        """Run one phase of the target and wait for its end. Never raises: any error is a `Failed`."""
+        """Run one phase of the target and wait for its end. Never raises: every error becomes a `Failed`."""
         ...
 
 
@@ -132,19 +132,19 @@ class Jobs(Protocol):
     """The jobs that AWS runs for tasks. Every method raises `Unavailable` if the service did not answer."""
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of the job in an event, as in `Message`; empty if no task started it."""
+        """The name of the job in an event, as in `Message`; empty if no task started the job."""
         ...
 
     def ending(self, task: Task) -> Succeeded | Failed | None:
-        """The end of the job of a task's present attempt; `None` while it runs."""
+        """The end of the job of a task's current attempt; `None` while the job runs."""
         ...
 
     def find(self, task: Task) -> str | None:
-        """The ARN of the job of a task's present attempt, by its name; `None` if its service does not list it."""
+        """The ARN of the job of a task's current attempt, found by name; `None` if its service does not list it."""
         ...
 
     def stop(self, task: Task) -> None:
-        """Stop the job of a task's present attempt; an ended one does not change."""
+        """Stop the job of a task's current attempt; a job that has ended does not change."""
         ...
 
 
@@ -165,7 +165,7 @@ class HandlerPackage(Protocol):
     """The user's package of Python handlers."""
 
     def why_broken(self) -> str | None:
-        """Why it cannot be imported; `None` if it is imported, or there is none."""
+        """Why the package cannot be imported; `None` if it is imported, or there is no package."""
         ...
 
 
@@ -176,15 +176,15 @@ class TargetQueries(Protocol):
         """Send a query about a task to an endpoint; any status is a valid answer.
 
         Raises:
-            TargetSilent: it did not answer in time.
-            TargetUnreachable: it must not be called, cannot be reached, or its response is too large.
+            TargetSilent: the endpoint did not answer in time.
+            TargetUnreachable: the endpoint must not be called, cannot be reached, or its response is too large.
             Unavailable: the call could not be forwarded or signed.
         """
         ...
 
 
 class Callbacks(Protocol):
-    """Notifies others of outcomes."""
+    """Notifies users and endpoints of outcomes."""
 
     def notify(self, task: Task, address: str, notice: Notice) -> Failed | None:
         """Send a notice to an address once; returns the error, if any. Never raises."""
@@ -207,7 +207,7 @@ class SwitchRates(Protocol):
     """Limits how often attempts at selected tasks may start."""
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that apply to a task in addition to its own."""
+        """The rates that apply to a task besides its own."""
         ...
 
 
@@ -219,7 +219,7 @@ class RateLimits(Protocol):
 
         Args:
             task: the claimed record.
-            of_switches: rates that apply in addition to its own.
+            of_switches: rates that apply besides the task's own.
         """
         ...
 
@@ -228,28 +228,28 @@ class ConcurrencyCaps(Protocol):
     """Limits how many of the selected tasks may run at once."""
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that a task needs for the caps, in addition to its own."""
+        """The locks that enforce the caps on a task, besides its own locks."""
         ...
 
     def look_again(self) -> None:
-        """Have the caps read anew before their next use."""
+        """Have the caps read again before their next use."""
         ...
 
 
 class InputReader(Protocol):
-    """Reads the inputs of topology nodes: results of their parents."""
+    """Reads the inputs of topology nodes: the results of their parents."""
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """A task's inputs as one JSON object in UTF-8; `None` if it needs none.
+        """A task's inputs as one JSON object in UTF-8; `None` if the task needs no inputs.
 
         Raises:
-            InputsTooLarge: they are too large together; a retry does not help.
+            InputsTooLarge: the inputs are too large together; a retry does not help.
         """
         ...
 
 
 class TopologyChecker(Protocol):
-    """Makes sure that running topologies end, whatever happens to their executions."""
+    """Ensures that running topologies end, whatever happens to their executions."""
 
     def check_topology(self, task: Task) -> None:
         """Check a topology.
@@ -264,13 +264,13 @@ class TopologyChecker(Protocol):
 
 
 class JobChecker(Protocol):
-    """Makes sure that jobs that AWS runs for tasks end their attempts."""
+    """Ensures that the attempts of jobs that AWS runs for tasks end."""
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
-        """Process the event of a job's end.
+        """Process the event that reports a job's end.
 
         Args:
-            ended_job: as in `Message`.
+            ended_job: names the job, as in `Message`.
 
         Raises:
             Unavailable: the event must be processed again.
@@ -287,7 +287,7 @@ class JobChecker(Protocol):
 
 
 class OccurrenceListener(Protocol):
-    """Updates a schedule after the end of an occurrence; repeating it is safe."""
+    """Updates a schedule after the end of an occurrence; may be repeated."""
 
     def follow(self, task: Task) -> None:
         """Process the end of this occurrence.
@@ -299,10 +299,10 @@ class OccurrenceListener(Protocol):
 
 
 class DependencyListener(Protocol):
-    """Starts or ends tasks that wait for others."""
+    """Starts or ends tasks that wait for other tasks."""
 
     def check(self, task: Task) -> None:
-        """Check a task, just read, that waits for others.
+        """Check a task, just read, that waits for other tasks.
 
         Raises:
             Unavailable: the check must be repeated.
@@ -310,7 +310,7 @@ class DependencyListener(Protocol):
         ...
 
     def follow(self, ended: Task) -> None:
-        """Check the tasks that wait for one that has ended; repeating it is safe.
+        """Check the tasks that wait for a task that has ended; may be repeated.
 
         Raises:
             Unavailable: the call must be repeated.
@@ -319,13 +319,13 @@ class DependencyListener(Protocol):
 
 
 class NodeListener(Protocol):
-    """Updates a topology after the end of a node, and its nodes after its own end; repeating it is safe."""
+    """Updates a topology after the end of a node, and its nodes after its own end; may be repeated."""
 
     def follow(self, task: Task) -> Millis | None:
         """Process the end of this node or topology.
 
         Returns:
-            When it may expire; `None` for a node of a running topology.
+            When the node or topology may expire; `None` for a node of a running topology.
 
         Raises:
             Unavailable: the call must be repeated.

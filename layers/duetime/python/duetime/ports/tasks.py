@@ -36,12 +36,12 @@ class ListQuery:
         after: last id of the previous page.
         descending: whether the latest due tasks come first.
         failed_only: whether to list only `failed` tasks.
-        children_of: the task that started them, to list only its children.
-        in_group: the group that they are members of; empty for all tasks.
+        children_of: the task that started the children, to list only its children.
+        in_group: the group whose members are listed; empty for all tasks.
         limit: maximum number of ids.
-        since: tasks whose ids have an earlier time are not read; a descending list ends there.
-        with_nodes: whether to list nodes of topologies, too.
-        by_end: whether `TaskReader.list` orders by the times of the ends, and lists ended tasks only.
+        since: earliest time of the listed ids; a descending list ends there.
+        with_nodes: whether to list topology nodes too.
+        by_end: whether `TaskReader.list` orders by the times of the ends, and lists only ended tasks.
         part: a part of the list, from `TaskStore.parts_of`; empty for the whole list.
     """
 
@@ -77,7 +77,7 @@ class Insertions:
 
     Attributes:
         written: records known to be written by this call.
-        existing: records whose ids existed. They may be this call's own, if a request was sent twice.
+        existing: records whose ids existed. This call may have written them, if a request was sent twice.
     """
 
     written: Sequence[Task]
@@ -85,7 +85,7 @@ class Insertions:
 
 
 class TaskStore(Protocol):
-    """The records of tasks and their timers."""
+    """The records of tasks, and their timers."""
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
         """Write a new record, unless its id exists; if it has a unique key, in a transaction with the key's item.
@@ -106,21 +106,21 @@ class TaskStore(Protocol):
         ...
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, eventually consistent by default; missing ones are left out."""
+        """Read many records, eventually consistent by default; missing records are left out."""
         ...
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
-        """Make one conditional write, in one request, with no read before or after it.
+        """Make one conditional write, in one request, without a read before or after it.
 
-        Safe to resend: a rejection by a record with the write's own nonce means that it was applied. With a write to a
-        key's item, it is also rejected if the item was written first, and the record is read afterwards.
+        Safe to resend: a rejection by a record with the write's own nonce means that the write was applied. If it also
+        writes a key's item, it is rejected too if that item was written first, and the record is read afterwards.
         """
         ...
 
     def add_timer(self, timer: Timer) -> None:
         """Write a timer into the minute of its check; writing it again changes nothing.
 
-        It replaces no timer with other data: that may belong to an accepted change while this one is rejected.
+        A timer with other data is not replaced: it may belong to an accepted change while this one is rejected.
         """
         ...
 
@@ -145,7 +145,7 @@ class TaskStore(Protocol):
         ...
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """The attributes that the trigger needs of the next records and timers in one shard of one minute.
+        """The next records and timers in one shard of one minute, with the attributes that the trigger needs.
 
         Args:
             minute: the minute.
@@ -160,11 +160,11 @@ class TaskStore(Protocol):
         ...
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
-        """The parts of a list; `list_ids` reads each of them with one request a page, and so any number in parallel."""
+        """The parts of a list; `list_ids` reads a page of each with one request, so parts can be read in parallel."""
         ...
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Tasks in one of the partitions of an owner's list, counted up to a limit, eventually consistent."""
+        """Count the tasks in one partition of an owner's list, up to a limit, eventually consistent."""
         ...
 
 
@@ -176,34 +176,34 @@ class TaskListStore(Protocol):
         ...
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, if it is as it was read. Safe to resend.
+        """Store the progress, unless it was changed since it was read. Safe to resend.
 
         Returns:
-            Whether it is stored.
+            Whether the progress is stored.
         """
         ...
 
     def write(self, writes: ListWrites) -> None:
-        """Add and remove postings and entries; repeating it changes nothing.
+        """Add and remove postings and entries; repeating the call changes nothing.
 
         Raises:
-            Unavailable: some are not written.
+            Unavailable: some postings or entries are not written.
         """
         ...
 
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list, in order of their places, eventually consistent.
+        """The next postings of a list as (place, task id) pairs, ordered by place; an eventually consistent read.
 
         Args:
             name: the list.
-            after: the place after which they begin; `None` for the start.
+            after: the place after which to begin; `None` for the start.
             limit: maximum number of postings.
-            descending: whether the latest come first.
+            descending: whether the latest postings come first.
 
         Returns:
-            The place and the task of each; shorter than the limit at the end of the list only.
+            The pairs; fewer than the limit only at the end of the list.
         """
         ...
 
@@ -223,12 +223,12 @@ class ContentStore(Protocol):
         expiry: Expiry | None = None,
         inline: int = INLINE_CONTENT_BYTES,
     ) -> Content:
-        """Store bytes according to their compressed size; a content small enough for the record is only returned.
+        """Store bytes according to their compressed size; a content that fits into the record is only returned.
 
         Args:
-            task_id: the task they belong to.
-            name: name of the content; becomes `Content.name`. Storing the same name again changes nothing; an
-                existing item keeps its expiry.
+            task_id: the task that the bytes belong to.
+            name: name of the content; becomes `Content.name`. Storing the same name again changes nothing; an existing
+                item keeps its expiry.
             data: the bytes.
             expiry: when bytes outside the record may be removed; `None` for never.
             inline: maximum compressed size in the record.
@@ -239,15 +239,15 @@ class ContentStore(Protocol):
         """The bytes of a content, wherever it is stored.
 
         Raises:
-            ContentExpired: they have expired.
+            ContentExpired: the bytes have expired.
         """
         ...
 
     def fetch_or_link(self, task_id: TaskId, content: Content) -> bytes:
-        """The bytes of a content, as `fetch`; of an uploaded payload, the address that it can be read from for a while.
+        """The bytes of a content, as `fetch`; for an uploaded payload, a temporary address from which to read it.
 
         Raises:
-            ContentExpired: they have expired.
+            ContentExpired: the bytes have expired.
         """
         ...
 
@@ -256,7 +256,7 @@ class ContentStore(Protocol):
         ...
 
     def retain(self, task_id: TaskId, content: Content, expiry: Expiry | None = None) -> None:
-        """Remove the expiry of a content outside the record; for an item, only if it equals the given one, if any."""
+        """Remove the expiry of a content outside the record; for an item, only if it equals `expiry`, if given."""
         ...
 
     def expire_items(self, task_id: TaskId, expiry: Expiry) -> None:
@@ -264,7 +264,7 @@ class ContentStore(Protocol):
         ...
 
     def erase(self, task_id: TaskId, contents: Sequence[Content]) -> None:
-        """Remove these contents and all other items outside a record; any may be removed already."""
+        """Remove these contents and all other items outside a record; some may already be removed."""
         ...
 
     def store_attempt(self, task_id: TaskId, line: AttemptRecord) -> None:
@@ -272,7 +272,7 @@ class ContentStore(Protocol):
         ...
 
     def attempts_outside(self, task_id: TaskId) -> list[Content]:
-        """The stored attempt records of a task, as items."""
+        """The stored attempt records of a task, as contents."""
         ...
 
     def attempts_of(self, task_id: TaskId) -> list[AttemptRecord]:
@@ -281,18 +281,18 @@ class ContentStore(Protocol):
 
 
 class UploadStore(Protocol):
-    """Payloads that clients have uploaded, until a task is created with them."""
+    """Payloads that clients have uploaded, kept until a task is created with them."""
 
     def sign(self, upload: Upload, content: UploadedBytes, now: Millis) -> SignedUpload:
         """Sign the one request that writes an upload of this size and type."""
         ...
 
     def attach(self, upload: Upload, task_id: TaskId, expiry: Expiry) -> Content | None:
-        """Copy an upload to the contents of a task; `None` if there is none."""
+        """Copy an upload to the contents of a task; `None` if there is no such upload."""
         ...
 
     def remove(self, upload: Upload) -> None:
-        """Remove an upload, if there is one."""
+        """Remove an upload, if it exists."""
         ...
 
 
@@ -309,10 +309,10 @@ class OccurrenceFinder(Protocol):
 
 
 class DependentStore(Protocol):
-    """The tasks that wait for the end of others."""
+    """The tasks that wait for the end of other tasks."""
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
-        """Note that `dependent` waits for a task; noting it again extends it.
+        """Note that `dependent` waits for a task; noting this again extends the note.
 
         Raises:
             Unavailable: the store did not answer.
@@ -324,7 +324,7 @@ class DependentStore(Protocol):
 
         Args:
             task_id: the task.
-            after: the last one of the previous page; `None` for the first page.
+            after: the last task of the previous page; `None` for the first page.
             limit: maximum number of tasks.
 
         Raises:
@@ -340,16 +340,16 @@ class KeyStore(Protocol):
         """Store the object of an owner's key, unless the key is taken and has not expired.
 
         Returns:
-            The object that the key stands for now: `wanted`, or an earlier one.
+            The object that the key stands for now: `wanted`, or an earlier object.
         """
         ...
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Point a key to another task than the planned one, unless it already points elsewhere."""
+        """Point a key to a different task than planned, unless it already points elsewhere."""
         ...
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object of an owner's key, read consistently; `None` if it is not taken, or has expired."""
+        """The object of an owner's key, read consistently; `None` if the key is not taken, or has expired."""
         ...
 
 
@@ -357,7 +357,7 @@ class UniqueKeyStore(Protocol):
     """The task that took a unique key last; keys are taken by `TaskStore.create` and `TaskStore.apply`."""
 
     def find(self, owner: str, key: str) -> KeyHolder | None:
-        """The task that took a key last, read consistently; `None` if there is none, or the item was removed."""
+        """The task that took a key last, read consistently; `None` if the key was never taken, or its item is gone."""
         ...
 
     def let_expire(self, owner: str, key: str, task_id: TaskId, fence: int, expires_at: Millis) -> None:
@@ -367,7 +367,7 @@ class UniqueKeyStore(Protocol):
             owner: owner of the key.
             key: the key.
             task_id: id of the task.
-            fence: fence at which it ended; if it took the key again with a later fence, nothing changes.
+            fence: fence at which the task ended; if the task took the key again with a later fence, nothing changes.
             expires_at: when the item may be removed.
         """
         ...

@@ -26,7 +26,7 @@ class GraphReader(Protocol):
         """The graph in a payload.
 
         Raises:
-            FieldInvalid: it is not a graph; accepted topologies have one.
+            FieldInvalid: the payload is not a graph; accepted topologies have a valid one.
         """
         ...
 
@@ -39,10 +39,10 @@ class NewGraphReader(Protocol):
 
         Args:
             payload: payload of a new task.
-            parameters: names of the parameters that its conditions can use.
+            parameters: names of the parameters that the graph's conditions can use.
 
         Raises:
-            FieldInvalid: it is not a graph.
+            FieldInvalid: the payload is not a graph.
         """
         ...
 
@@ -51,7 +51,7 @@ class DefinitionStore(Protocol):
     """Topology definitions. Every method may raise `duetime.domain.errors.Unavailable`."""
 
     def read(self, owner: str, name: str) -> tuple[Definition | None, Incarnation]:
-        """Read the latest version and the edition of the name, consistently; a deletion marker has one too."""
+        """Read the latest version and the edition of the name, consistently; a deletion marker has an edition too."""
         ...
 
     def read_earlier(self, owner: str, name: str, version: int) -> Definition | None:
@@ -62,19 +62,19 @@ class DefinitionStore(Protocol):
         """Store the next version, if the name still has the edition that was read. Safe to resend.
 
         Returns:
-            Whether it is stored, at the next edition, whose number is the version.
+            Whether the version is stored, at the next edition, whose number is the version.
 
         Raises:
-            FieldInvalid: it is too large.
+            FieldInvalid: the definition is too large.
         """
         ...
 
     def keep_earlier(self, owner: str, definition: Definition) -> None:
-        """Store a version that is about to be replaced, separately from the latest one. Safe to repeat."""
+        """Store a version that is about to be replaced, separately from the latest version. Safe to repeat."""
         ...
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version; it may be removed already."""
+        """Remove an earlier version, which may already be removed."""
         ...
 
     def list_earlier(self, owner: str, name: str) -> list[VersionInfo]:
@@ -84,15 +84,15 @@ class DefinitionStore(Protocol):
     def remove(self, owner: str, definition: Definition, incarnation: Incarnation, nonce: str, expiry: Millis) -> bool:
         """Remove the latest version, if it still has the edition that was read, or is already deleted.
 
-        A deletion marker replaces it until `expiry`.
+        A deletion marker replaces the version until `expiry`.
 
         Returns:
-            Whether it is deleted.
+            Whether the version is deleted.
         """
         ...
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions by name, eventually consistent; those after `after`.
+        """The latest version of each of an owner's definitions after `after`, by name, eventually consistent.
 
         Fewer than `limit` are returned only at the end.
         """
@@ -106,30 +106,30 @@ class TopologyStore(Protocol):
     """
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read the progress of a topology, consistently; `None` if it has never begun."""
+        """Read the run state of a topology, consistently; `None` if the topology has never begun."""
         ...
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and its progress, consistently, in one request."""
+        """Read a topology's task and its run state, consistently, in one request."""
         ...
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store the progress of a topology, if it still has the version that was read. Safe to resend.
+        """Store the run state of a topology, if it still has the version that was read. Safe to resend.
 
         Args:
-            run_state: progress, with the version that was read.
+            run_state: run state, with the version that was read.
             nonce: nonce of this write.
-            expires_at: when it may be removed; `None` while the run is active.
+            expires_at: when the run state may be removed; `None` while the run is active.
 
         Returns:
-            Whether it is stored, at the next version.
+            Whether the run state is stored, at the next version.
         """
         ...
 
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count edges of one chunk that have arrived at a node; edges that arrive again change nothing.
+        """Count edges of one chunk that have arrived at a node; edges that were already counted change nothing.
 
         Args:
             node: id of the child.
@@ -138,12 +138,12 @@ class TopologyStore(Protocol):
             expires_at: when the counts may be removed.
 
         Returns:
-            Their chunk before and after; equal if all of them had arrived before.
+            The edges' chunk before and after; equal if all edges were already counted.
         """
         ...
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless it has a fuller one; returns the tally."""
+        """Store a chunk's report, unless a fuller report is stored; returns the counts."""
         ...
 
     def read_join_count(self, node: TaskId, edges: int) -> JoinCount:
@@ -155,15 +155,15 @@ class TopologyStore(Protocol):
         ...
 
     def read_token(self, node: TaskId) -> str | None:
-        """The token of a node, read consistently; `None` if there is none."""
+        """The token of a node, read consistently; `None` if no token is stored."""
         ...
 
 
 class TopologyQuota(Protocol):
-    """Limits the topologies that an owner runs at once."""
+    """Limits the topologies that an owner runs at the same time."""
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """The reason why a topology of this many nodes must not run now; `None` if it may.
+        """The reason why a topology with this many nodes must not run now; `None` if it may.
 
         Raises:
             Unavailable: the store did not answer.
@@ -172,17 +172,18 @@ class TopologyQuota(Protocol):
 
 
 class TopologyRollback(Protocol):
-    """Rolls back topologies that are nodes of others."""
+    """Rolls back topologies that are nodes of other topologies."""
 
     def step(self, task: Task, until: Millis) -> Ending:
-        """Roll back the nodes that are ready for it, while there is time.
+        """Roll back the nodes that are ready, while time is left.
 
         Args:
             task: the topology's task, under the lease of its rollback.
             until: when to stop.
 
         Returns:
-            `Succeeded` once all are rolled back, `Failed` if one cannot be; else the next step's time (`Postponed`).
+            `Succeeded` once all are rolled back, `Failed` if one cannot be; otherwise the next step's time
+            (`Postponed`).
 
         Raises:
             Unavailable: a store did not answer; the call must be repeated.
@@ -197,7 +198,7 @@ class StateMachine(Protocol):
         """Start the run of an attempt; starting it again changes nothing.
 
         Raises:
-            Unavailable: it could not be started now.
+            Unavailable: the run could not be started now.
         """
         ...
 
@@ -210,7 +211,7 @@ class StateMachine(Protocol):
         ...
 
     def was_aborted(self, topology: TaskId, fence: int) -> bool:
-        """Whether a person has stopped the run of an attempt, as opposed to a failure or timeout.
+        """Whether a person has stopped the run of an attempt, as opposed to a failure or a timeout.
 
         Raises:
             Unavailable: the state is unknown now.

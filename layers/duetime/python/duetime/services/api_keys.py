@@ -1,4 +1,4 @@
-"""Creates, lists and revokes API keys, and checks those of requests."""
+"""Creates, lists and revokes API keys, and checks the keys of requests."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class ApiKeyAdmin:
         return key, text
 
     def list(self, after: str, limit: int) -> tuple[Sequence[ApiKey], str | None]:
-        """Keys of all owners after the given id, in order of creation, and the last id if there may be more."""
+        """Keys of all owners after the given id, in order of creation, and the last id if more may follow."""
         return self.store.list(after, limit)
 
     def revoke(self, id_: str) -> ApiKey:
-        """Revoke a key; a revoked one does not change.
+        """Revoke a key; revoking a revoked key changes nothing.
 
         Raises:
-            ApiKeyNotFound: there is no such key.
+            ApiKeyNotFound: no key has that id.
         """
         key = self.store.read(id_) if is_id(id_) else None
         if key is None:
@@ -87,7 +87,7 @@ class ApiKeyCheck:
     runtime: Runtime
 
     def check(self, text: str, *, notes_use: bool = True) -> ApiKey | None:
-        """The key of a request, whose use is noted; `None` if it is unknown, expired or revoked."""
+        """The key of a request, after noting its use; `None` if the key is unknown, expired or revoked."""
         id_ = id_in(text)
         key = None if id_ is None else self.store.read(id_)
         now = self.runtime.now()

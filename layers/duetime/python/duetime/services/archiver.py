@@ -28,7 +28,7 @@ class TaskArchiver:
     Args:
         store: the archive.
         encoder: encodes the archive's lines.
-        contents: payloads, results and attempts stored outside the records; they expire some days after them.
+        contents: payloads, results and attempts stored outside the records; they expire some days after the records.
         runtime: reads contents in parallel, and counts.
         policy: how long the archive keeps tasks.
     """
@@ -76,7 +76,7 @@ class TaskArchiver:
             return self._encoder.line(_without_contents(task), older)
 
     def _found(self, task_id: TaskId, content: Content) -> Content:
-        """A content with its bytes; left out if it has expired, or is so large that it is in S3."""
+        """A content with its bytes; without bytes if it has expired, or is in S3 because of its size."""
         if content.place is not ContentPlace.ITEM or content.data is not None:
             return content
         try:

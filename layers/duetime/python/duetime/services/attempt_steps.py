@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from duetime.ports.stores import StepStore
 
 _PAUSE: Millis = 200
-"""First pause before repeating a write that the store did not answer; it doubles."""
+"""First pause before retrying a write that the store did not answer; it doubles with each retry."""
 
 
 @dataclass(frozen=True)
 class AttemptSteps:
     """`duetime_common.steps.StepKeeper` of one phase of an attempt.
 
-    A step begins only under the attempt's lease. Its result is stored even if the lease has ended in the meantime: the
-    work is done, and the next attempt need not repeat it. Of two attempts that run the same step at the same time, the
-    first result is kept, and both attempts get it.
+    A step begins only under the attempt's lease. Its result is stored even if the lease has ended in the meantime, so
+    that the next attempt need not repeat the work. If two attempts run the same step at the same time, the first result
+    is kept, and both attempts get it.
 
     Attributes:
         has_lease: whether the attempt has its lease.
@@ -58,7 +58,7 @@ class AttemptSteps:
         return self.runtime.now() if self.has_lease() else None
 
     def keep(self, name: str, result: bytes, began: Millis) -> bytes:
-        """Store a result, and return the stored one; repeated while the lease lasts, so that no work is lost.
+        """Store a result, and return the stored one; retried while the lease lasts, so that no work is lost.
 
         Raises:
             Unavailable: the store has not answered for a whole lease.

@@ -1,4 +1,4 @@
-"""Passes each batch of changes to every consumer, such as the event bus; one's failure does not affect the others."""
+"""Passes each batch of changes to every consumer, such as the event bus; one consumer's failure affects no other."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Broadcaster:
     Args:
         exact: consumers that must count every change: if one fails, the batch is delivered again. They recognize
             changes they have already processed.
-        best_effort: consumers that lose the changes they fail to process. A batch delivered again reaches them again.
-        telemetry: counts and logs their failures.
+        best_effort: consumers that lose the changes they fail to process. A redelivered batch reaches them again.
+        telemetry: counts and logs the consumers' failures.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Retention of contents stored outside a record: they do not expire while an open record refers to them.
 
-A content written before a record refers to it has an expiry, which is removed once the record does. A writer that
-crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.
+A content written before a record refers to it has an expiry, which is removed once the record refers to it. A
+writer that crashes or is rejected therefore leaves nothing behind, and no open task loses its contents.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
     """Extend the expiry of an ended task's contents to `expiry`, before its record is opened again.
 
     Raises:
-        ContentExpired: its payload or its checkpoint has expired.
+        ContentExpired: the task's payload or checkpoint has expired.
     """
     for content in task.contents_outside:
         if not contents.expire(task.id, content, expiry) and content != task.result:
@@ -71,21 +71,21 @@ def extend(contents: ContentStore, task: Task, expiry: Expiry) -> None:
 def retain(contents: ContentStore, task: Task, expiry: Expiry | None = None) -> None:
     """Remove the expiry from the contents of a record that now refers to them.
 
-    If an expiry is given and a content has another one, the process that ended the task has set it since: it stays.
+    If `expiry` is given, a content with a different expiry keeps it: the process that ended the task has set it since.
     """
     for content in (*task.contents_outside, *_lines(contents, task)):
         contents.retain(task.id, content, expiry)
 
 
 def retain_open(tasks: TaskStore, contents: ContentStore, task: Task, expiry: Expiry) -> None:
-    """Remove the expiry from the contents of a record that was just opened, unless it has ended meanwhile."""
+    """Remove the expiry from the contents of a just-opened record, unless the task has ended in the meantime."""
     if task.contents_outside or task.may_have_attempts_outside:
         retain(contents, task, expiry)
         _expire_again(tasks, contents, task)
 
 
 def retain_paused(tasks: TaskStore, contents: ContentStore, task: Task | None) -> None:
-    """Remove the expiry from a paused task's checkpoint, in case its attempt crashed before doing so."""
+    """Remove the expiry from a paused task's checkpoint, in case its attempt crashed before removing it."""
     if task is not None and task.state is State.PAUSED and task.checkpoint is not None and task.checkpoint.is_outside:
         contents.retain(task.id, task.checkpoint)
         _expire_again(tasks, contents, task)
@@ -108,12 +108,12 @@ def replace_content(
 ) -> WriteResult:
     """Replace a content that a record refers to with a new one, written with `expiry`.
 
-    Until it is known which of the two the record refers to, both have an expiry; then that one loses it.
+    Until the process knows which of the two the record refers to, both have an expiry; then the one in use loses it.
 
     Args:
         stores: stores of the record and its contents.
         task: the record as read.
-        old: the content that it refers to.
+        old: the content that the record refers to.
         new: the content that replaces it.
         expiry: expiry of the new content.
         write: writes the reference to the new content.
@@ -134,7 +134,7 @@ def replace_content(
 def write_checkpoint(
     stores: tuple[TaskStore, ContentStore], runtime: Runtime, task: Task, checkpoint: bytes, write: Write
 ) -> WriteResult:
-    """Store a checkpoint, and make a write that refers to it instead of the task's earlier one.
+    """Store a checkpoint, and make a write that refers to it in place of the task's earlier checkpoint.
 
     Args:
         stores: stores of the record and its contents.
@@ -168,9 +168,9 @@ def _retain_either(
 
 
 def _expire_again(tasks: TaskStore, contents: ContentStore, task: Task) -> None:
-    """Restore the expiry that was just removed from contents, if their record has ended since.
+    """Restore the expiry that was just removed from contents, if their task has ended since.
 
-    The write that ended it may have seen the earlier expiry, which was later than that of an ended record, and kept it.
+    The write that ended the task may have kept the earlier expiry, because it was later than an ended record's.
     """
     now = tasks.read(task.id)
     if now is not None and now.is_terminal and now.expires_at is not None:

@@ -1,9 +1,9 @@
-"""Starts tasks once the tasks in their `after` let them, or ends them when these never will.
+"""Starts tasks once the tasks in their `after` let them, or ends them if those tasks never will.
 
-A worker checks a task with dependencies when it is created, and again whenever a recovery scan meets it. If it has to
-wait, the check notes it at each dependency that is open. The write that ends such a dependency leaves `finished_at`
-open, so the steps after its outcome, which a crash repeats, check all that are noted there. Each start is one
-conditional write.
+A worker checks a task with dependencies when it is created, and again whenever a recovery scan finds it. If the task
+has to wait, the check notes the task at each open dependency. The write that ends such a dependency leaves
+`finished_at` open, so the steps after its outcome, which are repeated after a crash, check all tasks noted there.
+Each start is one conditional write.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class DependencyReader:
     occurrences: Callable[[], OccurrenceFinder]
 
     def accepted(self, owner: str, dependencies: Dependencies) -> Dependencies:
-        """The dependencies of a new task, with the tasks of those occurrences that have one.
+        """The dependencies of a new task; an occurrence that already has a task refers to that task.
 
         Raises:
-            FieldInvalid: one is not a task of the owner, or not an occurrence that will have one.
+            FieldInvalid: a dependency is not a task of the owner, or not an occurrence that will have a task.
         """
         found = self.read(owner, dependencies)
         for place, each in enumerate(found):
@@ -82,11 +82,11 @@ class DependencyReader:
         return remembered(dependencies, found, 0)
 
     def read(self, owner: str, dependencies: Dependencies, known: Mapping[TaskId, Task] | None = None) -> list[Found]:
-        """The dependencies as they are now, read consistently.
+        """The current dependencies, read consistently.
 
         Args:
             owner: owner of the task that waits.
-            dependencies: what it waits for.
+            dependencies: what the task waits for.
             known: tasks that need not be read.
         """
         tasks = dict(known or {})
@@ -100,13 +100,13 @@ class DependencyReader:
         if dependency.outcome is not None:
             return Found(dependency, task, dependency.outcome)
         if dependency.occurrence is not None and (task is None or task.was_dropped):
-            # A change of the schedule may have replaced the task by another one for the same time.
+            # A schedule change may have replaced the task by another one for the same time.
             return self._occurrence(owner, dependency, dependency.occurrence, task)
-        # A task with a removed record had ended; its outcome is unknown.
+        # A task whose record was removed had ended; its outcome is unknown.
         return Found(dependency, task, Outcome.FAILED if task is None else outcome_of(task))
 
     def _occurrence(self, owner: str, dependency: Dependency, ref: OccurrenceRef, dropped: Task | None) -> Found:
-        """An occurrence without a running task: it is still to come, or there will never be one."""
+        """An occurrence without a running task: either its time is still to come, or it will never run."""
         run = self.occurrences().find(owner, ref)
         if run.task is not None:
             return Found(dependency, run.task, outcome_of(run.task))
@@ -131,7 +131,7 @@ class DependencyChecker:
     retention: RetentionPolicy
 
     def check(self, task: Task) -> None:
-        """Start or end a task if its dependencies allow it; otherwise note it at those that are open.
+        """Start or end a task if its dependencies allow it; otherwise note it at the open dependencies.
 
         Args:
             task: the task, just read.
@@ -149,13 +149,13 @@ class DependencyChecker:
                 self.enqueuer.send_due([result.task])
                 return
             if result is not None:
-                # A concurrent write has released, paused, cancelled or changed it.
+                # A concurrent write has released, paused, cancelled or changed the task.
                 task = result.task or task
             elif is_noted:
                 self._look_again(task, found)
                 return
             else:
-                # They are read once more after that: each that is open then will find the note.
+                # The dependencies are read once more after the note: each one still open then will find it.
                 task, is_noted = self._note(task, after, found), True
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
@@ -173,7 +173,7 @@ class DependencyChecker:
             after = page[-1]
 
     def _after_end(self, ended: Task, task: Task) -> Task | None:
-        """Start or end a task after the end of another; returns it if it was: `send_due` must follow."""
+        """Start or end a task after another one ended; returns the task if it changed: `send_due` must follow."""
         for _ in range(_TRIES):
             if task.after is None or not waits(task):
                 return None
@@ -189,7 +189,7 @@ class DependencyChecker:
         raise Unavailable(f"the task {task.id} has too many concurrent writes")
 
     def _decide(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Release or end a task; `None` if it has to wait. Sends nothing."""
+        """Release or end a task, without sending messages; `None` if it has to wait."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         verdict = verdict_of(after, found)
         if verdict is Verdict.WAIT:
@@ -200,7 +200,7 @@ class DependencyChecker:
             return self.enqueuer.write(task, Move.RELEASE, due, guard, released)
         kind = UPSTREAM_FAILED if verdict is Verdict.UPSTREAM_FAILED else SKIPPED
         error = failure(kind, reason_of(after, verdict, found), retriable=False).error
-        # A worker does the steps after its end: others may wait for it.
+        # A worker runs the steps that follow the end: other tasks may wait for this one.
         ended: TaskChanges = {"error": error, "finished_at": None, "expires_at": now + self.retention.of(task.type)}
         result = self.enqueuer.write(task, Move.DISMISS, now, guard, ended)
         if isinstance(result, Applied):
@@ -223,7 +223,7 @@ class DependencyChecker:
             self.stores.tasks.apply(Write(dependency.id, Move.LINK, self.runtime.nonce(), sets=marked))
 
     def _remember(self, task: Task, after: Dependencies, found: Sequence[Found]) -> WriteResult | None:
-        """Store the facts that the next check may no longer find; `None` if there are none."""
+        """Store the facts that the next check may no longer find; `None` if there are no such facts."""
         seen = remembered(after, found, self.runtime.now() + OUTCOME_REMEMBERED)
         if seen == after:
             return None
@@ -233,7 +233,7 @@ class DependencyChecker:
         )
 
     def _look_again(self, task: Task, found: Sequence[Found]) -> None:
-        """Set a check for the due time of the next occurrence that has no task yet."""
+        """Set a check at the due time of the next occurrence that has no task yet."""
         expected = [each.expected_at for each in found if each.expected_at is not None]
         if not expected:
             return

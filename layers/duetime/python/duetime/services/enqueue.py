@@ -1,4 +1,4 @@
-"""Sets a task's timer, and sends its message if it is due soon; knows the number of shards for new ids."""
+"""Sets a task's timer, and sends its message if it is due soon; knows how many shards new ids are spread over."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Shards:
-    """The number of shards, as known to one process.
+    """The number of shards, as one process knows it.
 
     Attributes:
-        configured: the number in this process's settings.
+        configured: the number of shards in this process's settings.
     """
 
     store: ShardStore
@@ -54,23 +54,23 @@ class Shards:
     _read_at: Millis = field(default=0, init=False)
 
     def prepare(self) -> None:
-        """Read the number once before parallel calls need it; each call reports a failure."""
+        """Read the number once before parallel calls need it; if that fails, each call reports the failure."""
         if self._history is None:
             with suppress(Unavailable):
                 self.announced()
 
     def count(self) -> int:
-        """The number of shards for new ids; it has been announced.
+        """The number of shards for new ids, after it has been announced.
 
         Raises:
-            Unavailable: the store did not answer, and it is not known whether the number was announced.
+            Unavailable: the store did not answer, and the process does not know whether the number was announced.
         """
         if self._history is None:
             self.announced()
         return self.configured
 
     def at(self, instant: Millis) -> int:
-        """The number of shards at a given instant, the same for every caller at any time.
+        """The number of shards at a given instant, the same for every caller, whenever it asks.
 
         Raises:
             Unavailable: the store did not answer.
@@ -85,7 +85,7 @@ class Shards:
         """Whether any owner has defaults for a type, as of at most `TYPE_DEFAULTS_LIFE` ago.
 
         Raises:
-            Unavailable: the store did not answer, and it was not known a minute ago.
+            Unavailable: the store did not answer, and the last answer is too old.
         """
         now, history = self.clock.now(), self._history
         if history is None:
@@ -99,7 +99,7 @@ class Shards:
         return history.has_type_defaults
 
     def announce_type_defaults(self) -> None:
-        """Let all processes read defaults of types from now on.
+        """Let all processes read type defaults from now on.
 
         Raises:
             Unavailable: the store did not answer.
@@ -110,7 +110,7 @@ class Shards:
             self._history = replace(history, has_type_defaults=True)
 
     def announced(self) -> ShardHistory:
-        """All announced numbers, including this process's own; read again each time.
+        """All announced numbers, including this process's own, read from the store.
 
         Raises:
             Unavailable: the store did not answer.
@@ -128,22 +128,22 @@ _PLACING = frozenset({"priority", "target", "fair_key", "fair_weight"})
 _WATCHED = frozenset({"due_at", "notify_on", "expires_seconds", "retry", "target", "started_at"})
 """Fields that determine when a task is checked for lateness or expiry."""
 _KEEPS_CHECK = frozenset({Move.CHANGE, Move.EXPEDITE})
-"""Moves that users can make repeatedly on one task; all others follow a message that is used up or lost."""
+"""Moves that users can repeat on one task; all others follow a message that is used up or lost."""
 
 
 @frozen
 class Enqueuer:
     """Schedules checks of tasks so that every task is checked in time, even after a crash.
 
-    The order of the writes makes this safe. The timer comes first: a spurious timer is harmless, a missing one loses a
-    task. The conditional write of the record follows. Last, after reading the clock again, comes the message, if the
-    trigger may have read that minute before the record was written.
+    The order of the writes makes this safe. The timer is written first: a spurious timer is harmless, a missing one
+    loses a task. Then comes the conditional write of the record. Last, after reading the clock again, the message is
+    sent if the trigger may have read that minute before the record was written.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
         precision: how the wait is split between the queue and the worker.
         pace: delays the messages of owners with a quota; `None` if there are no quotas.
-        order_lines: lines of ordered keys, which few tasks have.
+        order_lines: returns the lines of ordered keys, which few tasks have.
     """
 
     tasks: TaskStore
@@ -155,10 +155,10 @@ class Enqueuer:
     order_lines: Callable[[], OrderLineStore]
 
     def create(self, task: Task, taking: KeyTaking | None = None) -> bool:
-        """Write a new record in its minute and send nothing; set a timer first if the minute may have been read.
+        """Write a new record in its minute and send nothing; set a timer first if the trigger may have read the minute.
 
         Returns:
-            Whether the stored record is this task; `send_due` must follow.
+            Whether the stored record is this task; then `send_due` must follow.
         """
         plan = enqueue_plan(task.id, task.next_at, self.runtime.now(), self.look_ahead)
         if plan.timer:
@@ -170,8 +170,8 @@ class Enqueuer:
         return self.tasks.create(replace(task, sent=plan.direct, nonce=task.nonce or self.runtime.nonce()), taking)
 
     def _create_in_line(self, task: Task, taking: KeyTaking | None) -> bool:
-        """Write the record of a task with an ordered key after its place in the line, which is harmless alone."""
-        # Few tasks have one, so the module is not imported at start.
+        """Write the record of a task with an ordered key after its place in the line; a place alone is harmless."""
+        # Few tasks have an ordered key, so the module is not imported at start.
         from duetime.domain.order_lines import LinePlace, line_of  # noqa: PLC0415 - see the line above
 
         lines, now = self.order_lines(), self.runtime.now()
@@ -182,13 +182,13 @@ class Enqueuer:
         nonce = task.nonce or self.runtime.nonce()
         is_created = self.tasks.create(replace(task, order_number=number, nonce=nonce), taking)
         if not is_created:
-            # Otherwise the tasks behind it would wait for its record for a while.
+            # Otherwise the tasks behind this place would wait for its record for a while.
             with suppress(Unavailable):
                 lines.leave(name, number)
         return is_created
 
     def insert(self, tasks: Sequence[Task]) -> set[str]:
-        """Write those new records that need neither a timer nor a place in a line, and send nothing.
+        """Write the new records that need neither a timer nor a place in a line, and send nothing.
 
         Args:
             tasks: the records, each with its own nonce.
@@ -208,7 +208,7 @@ class Enqueuer:
     def produce(self, task: Task) -> bool:
         """Write a new record with an id made earlier, perhaps long ago, and send nothing.
 
-        If its home minute has passed, the trigger may not read it again: then a timer is set first.
+        If the id's home minute has passed, the trigger may not read it again, so a timer is set first.
 
         Returns:
             Whether this call wrote the record; `send_due` must follow in either case.
@@ -221,7 +221,7 @@ class Enqueuer:
         return self.create(task)
 
     def send_due(self, tasks: Sequence[Task]) -> None:
-        """Send messages for just-written records whose minute the trigger may have read before.
+        """Send messages for just-written records whose minute the trigger may already have read.
 
         If the queue rejects a message, the first recovery scan finds the task by its record.
         """
@@ -245,17 +245,17 @@ class Enqueuer:
     def write(
         self, task: Task, move: Move, at: Millis, guard: Guard, sets: TaskChanges, key_write: KeyWrite | None = None
     ) -> WriteResult:
-        """Set a check of an existing task, together with the move that causes it.
+        """Set a check of an existing task, in the same write as the move that causes it.
 
         The check begins the next generation, which makes earlier messages and timers stale, unless the earlier check
-        serves for this one: otherwise a task that is written more often than messages are delivered would never receive
-        one. Nothing is sent yet: if the write is applied, `send_due` must follow.
+        serves for this one too: otherwise a task that is written more often than messages are delivered would never
+        receive one. This method sends no message: if the write is applied, `send_due` must follow.
 
         Args:
             task: the record as last read.
             move: what happens to the task.
             at: when to check it; a time in the past means now.
-            guard: condition on the record; it must be the version of `task` for the earlier check to stay.
+            guard: condition on the record; the earlier check is only kept if this is the version of `task`.
             sets: other fields that the move changes.
             key_write: write to a key's item in the same transaction; `None` if there is none.
         """
@@ -275,13 +275,13 @@ class Enqueuer:
         return self.tasks.apply(Write(task.id, move, self.runtime.nonce(), guard, sets), key_write)
 
     def watch_change(self, task: Task, move: Move, sets: TaskChanges, generation: int | None = None) -> None:
-        """Set a check for lateness or expiry, if a move that is about to be written changes its time.
+        """Set a check for lateness or expiry, if a move that is about to be written changes the time of that check.
 
         Args:
             task: the record as last read.
             move: what happens to the task.
             sets: fields that the move changes.
-            generation: generation that the move begins; `None` if it begins none.
+            generation: generation that the move begins; `None` if the move begins none.
         """
         watched = {name: sets[name] for name in _WATCHED & sets.keys()}  # type: ignore[literal-required]  # fields
         after = replace(task, state=LEGAL[move].to or task.state, **watched)
@@ -300,7 +300,7 @@ class Enqueuer:
             self.tasks.add_timer(timer)
 
     def _expiry_timer(self, task: Task, generation: int) -> Timer | None:
-        """Timer for a worker to expire a task that pull workers may never request; others are checked anyway."""
+        """Timer for a worker to expire a task that pull workers may never request; other tasks are checked anyway."""
         start_by = task.start_by if task.started_at is None else task.retry_by
         if start_by is None or not task.pull_queue or task.state not in STARTABLE:
             return None
@@ -312,12 +312,12 @@ class Enqueuer:
             self.tasks.add_late_timer(timer)
 
     def watch_long_run(self, task: Task) -> None:
-        """Set a check for a long run of an attempt that continues outside of the worker functions."""
+        """Set a check for a long run of an attempt that continues outside the worker functions."""
         if (timer := long_run_timer(task, self.runtime.now(), self.look_ahead)) is not None:
             self.tasks.add_late_timer(timer)
 
     def remind(self, task: Task, at: Millis) -> None:
-        """Check a task again at `at`, with its present generation, even if its message is lost."""
+        """Check a task again at `at`, in its current generation, even if its message is lost."""
         now = self.runtime.now()
         plan = enqueue_plan(task.id, at, now, self.look_ahead)
         if plan.timer:
@@ -328,9 +328,9 @@ class Enqueuer:
 
 
 def _needs_message(before: Task, after: Task, move: Move) -> bool:
-    """Whether a message must be sent after a move: the check is new, in another place, or is requested for now.
+    """Whether a message must be sent after a move: the check is new, is in another place, or is requested for now.
 
-    A user may run a task that is already due because its message was lost.
+    A user may expedite a task that is already due because its message was lost.
     """
     is_new = after.generation != before.generation
     is_moved = (after.priority, after.fair_share) != (before.priority, before.fair_share)
@@ -338,7 +338,7 @@ def _needs_message(before: Task, after: Task, move: Move) -> bool:
 
 
 def message_for(task: Task) -> Message:
-    """The message for a worker to check a task with its present generation."""
+    """The message for a worker to check a task in its current generation."""
     place = task.priority, task.owner, task.pull_queue
     return Message(task.id, task.generation, task.next_at, *place, fair_share=task.fair_share)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 _SOURCE = "duetime.group"
-"""Source of the events from which the tasks of completions are created."""
+"""Source of the events from which completion tasks are created."""
 _PLACE = "on_complete.task"
 
 
@@ -39,10 +39,10 @@ class ClosingRequest:
     """A request to close a group.
 
     Attributes:
-        spec: the task that runs once the group is complete; `None` for none.
-        rule: how the members must have ended for that.
-        request_hash: of the request, by which a repeat is recognized.
-        traceparent: the trace of the request.
+        spec: the task that runs once the group is complete; `None` if there is no such task.
+        rule: how the members must have ended for the task to run.
+        request_hash: hash of the request, by which a repeat is recognized.
+        traceparent: the trace context of the request.
     """
 
     spec: TaskSpec | None
@@ -62,16 +62,16 @@ class GroupManager:
     runtime: Runtime
 
     def get(self, owner: str, group_id: str, wait: Millis = 0) -> GroupStatus:
-        """Read a group with its counts; wait until it is complete if requested.
+        """Read a group with its counts; if requested, wait until it is complete.
 
         Args:
             owner: owner of the group.
-            group_id: its id.
-            wait: longest wait, in milliseconds; it does not wait if the maximum number of requests does already.
+            group_id: id of the group.
+            wait: longest wait, in milliseconds; the call returns at once if too many requests wait already.
 
         Raises:
-            GroupNotFound: it does not exist, or belongs to another owner.
-            QuotaExceeded: as many requests of the owner wait as may.
+            GroupNotFound: the group does not exist, or belongs to another owner.
+            QuotaExceeded: as many of the owner's requests wait as its quota allows.
         """
         group = self._settled(self._read(owner, group_id))
         if wait and group.state is not GroupState.COMPLETED:
@@ -83,7 +83,7 @@ class GroupManager:
         """Reject the id of a group that does not exist.
 
         Raises:
-            GroupNotFound: it does not exist, or belongs to another owner.
+            GroupNotFound: the group does not exist, or belongs to another owner.
         """
         self._read(owner, group_id)
 
@@ -97,10 +97,10 @@ class GroupManager:
         return found
 
     def close(self, owner: str, group_id: str, request: ClosingRequest) -> GroupStatus:
-        """Close a group, which is created if there is none, and create the task that waits for its members.
+        """Close a group, creating it if it does not exist, and create the task that waits for its members.
 
         Raises:
-            GroupClosed: it was closed by another request.
+            GroupClosed: another request closed the group.
             FieldInvalid: the task is not allowed.
         """
         spec = None if request.spec is None else self._accepted(owner, request.spec)
@@ -111,7 +111,7 @@ class GroupManager:
         return self._status(self._settled(group))
 
     def _accepted(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task that can be created once the group is closed; checked before, because closing is not undone."""
+        """A task that can be created once the group is closed; checked beforehand, because closing cannot be undone."""
         rules = self.task_creator.rules
         try:
             rules.accept(owner, rules.resolved(owner, spec), None)
@@ -150,7 +150,7 @@ class GroupManager:
         return group
 
     def _settled(self, group: Group) -> Group:
-        """A closed group, complete if no member is open; a task that waits for it and has not ended completes it."""
+        """A closed group, completed if no member is open; an open completion task completes the group itself."""
         if group.state is not GroupState.CLOSED:
             return group
         completion = None if group.completion is None else self.stores.tasks.read(group.completion)
@@ -172,7 +172,7 @@ class GroupManager:
         if open_members > MAX_COUNTED_OPEN:
             counts[OPEN_COUNT] += open_members
         elif ids:
-            # The item of a member whose record does not exist was left by a creation that crashed.
+            # A member's item without a record was left by a creation that crashed.
             counts.update(task.state.value for task in self.stores.tasks.read_many(ids, consistent=True).values())
         return GroupStatus(group, counts)
 

@@ -1,11 +1,12 @@
 """Members of groups: they join, their ends are noted, and the last end completes a closed group and wakes its waiters.
 
-A task joins before its record is written: its item first, then a consistent read of the group. Closing writes the group
-first and reads the items later. So either the creator sees that the group is closed, or the group sees the member.
+A task joins before its record is written: it writes its member item first, then reads the group consistently. Closing
+writes the group first and reads the items later. So either the creator sees that the group is closed, or the group
+sees the member.
 
-The end of a task is noted after its outcome, by the process that wrote that. If that process crashes, the item says
-that the member is open; then a check of the group reads the records of its first open members, and corrects their
-items.
+The end of a task is noted after its outcome, by the process that wrote the outcome. If that process crashes, the item
+still says that the member is open; the next check of the group reads the records of its first open members, and
+corrects their items.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Mover(Protocol):
 
 
 def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: Identity) -> None:
-    """Let a task that is about to be written join the group that its request names; the group may be new.
+    """Let a task that is about to be written join the group that its request names; a missing group is created.
 
     Raises:
-        GroupClosed: it takes no more members.
+        GroupClosed: the group takes no more members.
         Unavailable: the store did not answer.
     """
     groups, group_id, now = stores.groups, order.spec.group or "", runtime.now()
@@ -58,16 +59,16 @@ def join(stores: Stores, runtime: Runtime, owner: str, order: Order, identity: I
         if opened(stores, runtime, owner, group_id, identity.due_at).is_open:
             return
         if is_new and order.key is None and order.origin is None:
-            # No other request can create this task. The item of one that may be repeated is corrected by a check.
+            # No other request can create this task. If it may be repeated, a later check corrects the item instead.
             groups.remove_member(owner, group_id, identity.task_id)
     raise GroupClosed(group_id)
 
 
 def opened(stores: Stores, runtime: Runtime, owner: str, group_id: str, due_at: Millis) -> Group:
-    """The group with this id, which may be closed; a new one if there is none.
+    """The group with this id, open or closed; a new group if it does not exist.
 
     Raises:
-        Unavailable: the store did not answer, or too many others write the group.
+        Unavailable: the store did not answer, or the group has too many concurrent writes.
     """
     for _ in range(_TRIES):
         now = runtime.now()
@@ -95,7 +96,7 @@ class GroupMembers:
     runtime: Runtime
 
     def note_end(self, task: Task) -> None:
-        """Note the outcome of a member, and wake the waiters for its group if it was the last one.
+        """Note the outcome of a member, and wake the tasks that wait for the group if it was the last open member.
 
         If the store does not answer, a later check of the group finds the end.
         """
@@ -105,9 +106,9 @@ class GroupMembers:
             self.runtime.telemetry.note("the end of a member was not noted", task=task.id.text, error=str(error))
 
     def note_completion(self, task: Task) -> None:
-        """Complete the group of a completion task that ended without completing it, if no member is open.
+        """If no member is open, complete the group of a completion task that ended without doing so.
 
-        For example, its user has cancelled it. If members are open, the end of the last one completes the group.
+        For example, a user cancelled that task. If members are open, the end of the last one completes the group.
         """
         try:
             group = self.stores.groups.read(task.owner, task.completes or "")
@@ -126,7 +127,7 @@ class GroupMembers:
         self.stores.groups.note(task.owner, task.group or "", member, None)
 
     def settle(self, group: Group) -> Group | None:
-        """Complete a closed group if no member is open; returns `None` if one is.
+        """Complete a closed group if no member is open; returns `None` if a member is open.
 
         Raises:
             Unavailable: the store did not answer.
@@ -139,7 +140,7 @@ class GroupMembers:
                 return None
             counts, _, open_members = groups.counts(group.owner, group.id, 0)
             if open_members:
-                # Reopened meanwhile.
+                # A member was reopened in the meantime.
                 return None
             now = self.runtime.now()
             completed = replace(group, completed_at=now, counts=counts, expires_at=now + GROUP_LIFE)
@@ -158,7 +159,7 @@ class GroupMembers:
         group = groups.read(owner, group_id)
         if group is None or group.is_open or group.completed_at is not None:
             return
-        # Its own partition first: members that end at the same time are spread over all of them.
+        # The task's own partition is read first: members that end at the same time are spread over all partitions.
         if groups.open_members(owner, group_id, 1, near=task.id):
             return
         if group.completion is None:
@@ -167,9 +168,9 @@ class GroupMembers:
             self._wake(group, group.completion)
 
     def _wake(self, group: Group, completion: TaskId) -> None:
-        """Let the task of a group's completion run now; while a worker checks it, that may have been too early.
+        """Let a group's completion task run now; retried because a check in progress may have read the group too early.
 
-        If it has already ended, it no longer completes anything.
+        If the completion task has already ended, this call completes the group instead.
         """
         for attempt in range(GROUP_WAKE_TRIES):
             task = self.stores.tasks.read(completion)
@@ -185,7 +186,7 @@ class GroupMembers:
                 self.runtime.clock.sleep_until(self.runtime.now() + GROUP_WAKE_PAUSE)
 
     def _are_any_open(self, group: Group) -> bool:
-        """Whether any member is open, by its record; the items of others are corrected."""
+        """Whether any member's record is open; items of members whose record has ended are corrected."""
         groups = self.stores.groups
         while members := groups.open_members(group.owner, group.id, GROUP_CHECKED):
             found = self.stores.tasks.read_many([member.task_id for member in members], consistent=True)
@@ -207,7 +208,7 @@ class GroupMembers:
 
 @frozen
 class CompletionGate:
-    """Holds the task of a group's completion until all members have ended."""
+    """Holds a group's completion task until all members have ended."""
 
     stores: Stores
     members: GroupMembers
@@ -233,7 +234,7 @@ class CompletionGate:
 
 
 def summary_of(stores: Stores, task: Task) -> bytes:
-    """The summary of a group that the task of its completion receives: one JSON object in UTF-8."""
+    """The summary of a group that its completion task receives: one JSON object in UTF-8."""
     group = stores.groups.read(task.owner, task.completes or "")
     return json.dumps({"group": _summary(task, group)}, separators=(",", ":")).encode()
 

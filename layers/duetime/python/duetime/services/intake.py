@@ -1,4 +1,4 @@
-"""The intake of events: the rules for them, and the tasks that they create, cancel and wake."""
+"""The intake of events: its rules, and the tasks that events create, cancel and wake."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class IntakeRuleAdmin:
         """One rule.
 
         Raises:
-            IntakeRuleNotFound: there is none with the name.
+            IntakeRuleNotFound: no rule has that name.
         """
         return _rule(self.store.read(consistent=True), name)
 
     def put(self, caller: Caller, rule: IntakeRule) -> IntakeRule:
-        """Set a rule, replacing one of the same name; it is in force within `INTAKE_RULES_LIFE`.
+        """Set a rule, replacing a rule with the same name; it takes effect within `INTAKE_RULES_LIFE`.
 
         Raises:
             IntakeRulesFull: there are too many rules, or they are too large together.
@@ -70,10 +70,10 @@ class IntakeRuleAdmin:
         return wanted
 
     def delete(self, name: str) -> IntakeRule:
-        """Delete a rule, and return it as it was.
+        """Delete a rule, and return the deleted rule.
 
         Raises:
-            IntakeRuleNotFound: there is none with the name.
+            IntakeRuleNotFound: no rule has that name.
             Unavailable: too many concurrent writes.
         """
 
@@ -84,7 +84,7 @@ class IntakeRuleAdmin:
         return _rule(self._change(change), name)
 
     def _change(self, change: Callable[[IntakeRules], IntakeRules]) -> IntakeRules:
-        """Apply a change to the present rules; returns those before it."""
+        """Apply a change to the current rules; returns the rules before the change."""
         for _ in range(_TRIES):
             before = self.store.read(consistent=True)
             if self.store.save(change(before), self.runtime.nonce()):
@@ -94,7 +94,7 @@ class IntakeRuleAdmin:
 
 @dataclass(slots=True)
 class IntakeRuleCache:
-    """The rules as one process knows them; reads them at most every `INTAKE_RULES_LIFE`."""
+    """The rules as one process caches them; read at most once every `INTAKE_RULES_LIFE`."""
 
     store: IntakeRuleStore
     runtime: Runtime
@@ -102,14 +102,14 @@ class IntakeRuleCache:
     _read_at: Millis = field(default=0, init=False)
 
     def rules(self) -> IntakeRules:
-        """The rules as of a moment ago.
+        """The rules, at most `INTAKE_RULES_LIFE` old.
 
         Raises:
-            Unavailable: they cannot be read; the event must be delivered again.
+            Unavailable: the rules cannot be read; the event must be delivered again.
         """
         now = self.runtime.now()
         if self._known is None or now - self._read_at >= INTAKE_RULES_LIFE:
-            # An event without a matching rule is dropped, so an earlier rule must not be missed.
+            # An event without a matching rule is dropped, so outdated rules must not be used.
             self._known, self._read_at = self.store.read(consistent=True), now
         return self._known
 
@@ -127,8 +127,8 @@ class Arrival:
 
     Attributes:
         id: id of the delivery.
-        body: the event, for a person.
-        wanted: the requested task, or an event for intake rules; or why it is neither.
+        body: the text of the event, for people to read.
+        wanted: the requested task, or an event for intake rules, or the error if the event is neither.
     """
 
     id: str
@@ -138,7 +138,7 @@ class Arrival:
 
 @frozen
 class _Request:
-    """One request of an arrival: its own, or that of a rule which its event matches."""
+    """One request of an arrival: the arrival's own, or the request of a rule that its event matches."""
 
     arrival: Arrival
     wanted: Order | EventRequest | Exception
@@ -146,26 +146,26 @@ class _Request:
 
 
 class RuleReader(Protocol):
-    """Reads the results of rules for events."""
+    """Reads the requests that rules make for events."""
 
     def __call__(self, rule: IntakeRule, event: IntakeEvent) -> Order | EventRequest:
-        """A rule's result for an event that matches it.
+        """A rule's request for an event that matches the rule.
 
         Raises:
-            RequestError: the event lacks fields that the rule needs, or has invalid ones.
+            RequestError: the event lacks fields that the rule needs, or has invalid values in them.
         """
         ...
 
 
 @frozen
 class EventTaskCreator:
-    """Creates a task for each event, or follows the rules; a repeated delivery changes nothing.
+    """Creates a task for each event, or follows the intake rules; a repeated delivery changes nothing.
 
-    An event that can never be carried out is put aside at once, with the reason, and not delivered again.
+    An event that can never be processed is put aside at once, with the reason, and not delivered again.
 
     Attributes:
         owner: owner of the tasks that events request directly, without a rule.
-        rule_cache: the rules in force.
+        rule_cache: the rules in effect.
         read_rule: returns the function that reads the results of rules for events.
         bulk_requests: returns the service that cancels tasks by a filter, and wakes tasks.
     """
@@ -182,7 +182,7 @@ class EventTaskCreator:
         """Process a batch.
 
         Returns:
-            Ids of deliveries to repeat: the store or the queue of rejects did not answer, or duetime has a defect.
+            Ids of deliveries to repeat: the store or the reject queue did not answer, or processing failed.
         """
         requests = [each for arrival in arrivals for each in self._requests(arrival)]
         refused: dict[str, list[str]] = defaultdict(list)
@@ -195,7 +195,7 @@ class EventTaskCreator:
             elif failure is not None:
                 again[id_] = None
                 self.telemetry.note("an event must be delivered again", event=id_, error=places_of(failure))
-        # Put aside at its last delivery only.
+        # An event is put aside only at its last delivery.
         bodies = {arrival.id: arrival.body for arrival in arrivals}
         aside = {id_: Reject(bodies[id_], "; ".join(reasons)) for id_, reasons in refused.items() if id_ not in again}
         lost = self.rejects.put(list(aside.values())) if aside else []
@@ -204,7 +204,7 @@ class EventTaskCreator:
         return [*again]
 
     def _requests(self, arrival: Arrival) -> Iterator[_Request]:
-        """The requests of an arrival: several if its event matches several rules, none if it matches none."""
+        """The requests of an arrival: one for each rule that its event matches."""
         event = arrival.wanted
         if not isinstance(event, IntakeEvent):
             yield _Request(arrival, event, self.owner)
@@ -236,14 +236,14 @@ class EventTaskCreator:
         return failures
 
     def _requested(self, request: _Request) -> Exception | None:
-        """Start cancelling the tasks of a request, or wake them, if it asks for that; returns its failure."""
+        """Cancel or wake tasks, if the request asks for that; returns the failure of the request."""
         wanted = request.wanted
         if isinstance(wanted, Order | Exception):
             return wanted if isinstance(wanted, Exception) else None
         is_signal = wanted.request.signal is not None
         try:
             self.bulk_requests().take(request.owner, wanted.request, wanted.key, at_once=is_signal)
-        except Exception as failure:  # noqa: BLE001 - another event of the batch must not suffer
+        except Exception as failure:  # noqa: BLE001 - other events of the batch must not fail too
             return failure
         if is_signal:
             self.telemetry.count("intake_signals", 1)

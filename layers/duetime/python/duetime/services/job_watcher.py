@@ -1,4 +1,4 @@
-"""Makes sure that jobs that AWS runs for tasks end their attempts, by events or by periodic checks."""
+"""Ensures that the attempts of jobs that AWS runs for tasks end, by events or by periodic checks."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 
 _EVENT_RETURNS = 5 * SECOND
-"""Delay before an event is processed again that arrived before the job's start was recorded."""
+"""Delay before an event that arrived before the job's start was recorded is processed again."""
 _UNANSWERED = "the start of its job got no response"
 
 
 @frozen
 class JobWatcher:
-    """Watches jobs. An event only triggers a look-up of the job, so a lost, late or repeated event does no harm.
+    """Watches jobs. An event only triggers a lookup of the job, so a lost, late or repeated event does no harm.
 
-    Each check by a timer sets the next one first, so that a crash cannot end the checks.
+    Each timer check sets the next timer first, so that a crash cannot end the checks.
     """
 
     tasks: TaskStore
@@ -49,10 +49,10 @@ class JobWatcher:
     runtime: Runtime
 
     def take_event(self, ended_job: tuple[str, ...]) -> DeleteMessage | RedeliverMessage:
-        """Process the event of a job's end.
+        """Process the event that reports a job's end.
 
         Args:
-            ended_job: as in `Message`.
+            ended_job: names the job, as in `Message`.
 
         Raises:
             Unavailable: the store or the job's service did not answer; the event must be processed again.
@@ -74,7 +74,7 @@ class JobWatcher:
     def check_job(self, task: Task) -> None:
         """End an attempt whose job has ended; stop the job if it has timed out or a cancellation is requested.
 
-        If the start of the job got no response, the job is looked up first.
+        If the start of the job got no response, the job is searched for first.
 
         Args:
             task: the record, just read, with its running attempt.
@@ -94,7 +94,7 @@ class JobWatcher:
             self._end(found)
 
     def _with_job(self, task: Task) -> Task | None:
-        """The record with its job, which is recorded if a search finds it; `None` if it is not found."""
+        """The record with its job, which is recorded if a search finds it; `None` if the job is not found."""
         if task.job is not None:
             return task
         now = self.runtime.now()
@@ -113,10 +113,10 @@ class JobWatcher:
         return result.task if isinstance(result, Applied) else None
 
     def _search_on(self, task: Task, now: Millis) -> None:
-        """Search again for a job that was not found; after some time, conclude that none was started."""
+        """Search again for a job that was not found; after some time, conclude that no job was started."""
         ends_at = search_ends_at(task)
         if now < ends_at:
-            # A check begins slightly before its time.
+            # A check may begin slightly before its time.
             self.enqueuer.remind(task, ends_at + SECOND)
             return
         self.runtime.telemetry.note("a job was not found", task=task.id.text)
@@ -127,7 +127,7 @@ class JobWatcher:
             self._report(task, Postponed(now, _UNANSWERED))
 
     def _end(self, task: Task) -> bool:
-        """End an attempt whose job has ended; returns whether it has. If the service does not say, ask later."""
+        """End an attempt whose job has ended; returns whether it has. A service that does not answer is asked later."""
         try:
             ending = self.jobs.ending(task)
         except Unavailable as error:
@@ -141,7 +141,7 @@ class JobWatcher:
 
     def _report(self, task: Task, ending: Ending) -> None:
         with suppress(RequestError):
-            # Guarded by the fence: rejected if the attempt has ended meanwhile.
+            # Guarded by the fence: rejected if the attempt has ended in the meantime.
             self.attempt_reports.end(task, task.fence, ending)
 
     def _stop(self, task: Task) -> None:
@@ -154,7 +154,7 @@ class JobWatcher:
 
 
 def _task_of(name: str) -> TaskId | None:
-    """The task id in a job's name; jobs started by others may have any name."""
+    """The task id in a job's name; a job that others started may have any name."""
     text = task_of_job(name)
     with suppress(InvalidTaskId):
         return None if text is None else TaskId.parse(text)
@@ -168,7 +168,7 @@ def _is_too_young(task: Task, ending: Succeeded | Failed, now: Millis) -> bool:
 
 
 def _meant(task: Task, ending: Succeeded | Failed, now: Millis) -> Succeeded | Failed | Stopped:
-    """The attempt's result for the end of a job, including who asked to stop it."""
+    """The attempt's result for the end of a job, taking into account who asked to stop the job."""
     if not isinstance(ending, Failed):
         return ending
     if task.requested_action is RequestedAction.CANCEL:

@@ -1,4 +1,4 @@
-"""Creates, lists and deletes links to tasks, and carries out their holders' requests."""
+"""Creates, lists and deletes links to tasks, and processes requests made with them."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class TaskLinks:
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
-            StateConflict: it cannot have such a link, as `duetime.domain.links.check_task` describes.
-            LinksFull: it has too many links.
+            StateConflict: the task cannot have such a link, as `duetime.domain.links.check_task` describes.
+            LinksFull: the task has too many links.
         """
         task = self.task_reader.record(caller.owner, task_id)
         check_task(task, wanted.actions)
@@ -105,11 +105,11 @@ class TaskLinks:
         return self.task_reader.record(owner, task_id), self.store.list_of(task_id)
 
     def delete(self, owner: str, task_id: TaskId, id_: str) -> None:
-        """Delete a link: it is refused from now on.
+        """Delete a link: it is rejected from now on.
 
         Raises:
             TaskNotFound: the task does not exist, or belongs to another owner.
-            LinkNotFound: it has no such link.
+            LinkNotFound: the task has no such link.
         """
         self.task_reader.record(owner, task_id)
         if self.store.read(task_id, id_) is None:
@@ -119,12 +119,12 @@ class TaskLinks:
 
 @frozen
 class LinkHolders:
-    """Carries out the requests of a link's holder, which may affect its task only.
+    """Processes the requests of a link's holder, which may affect only the link's task.
 
     Attributes:
-        approvals: returns the service that decides; few links need each.
+        approvals: returns the service that decides approvals; few links need it.
         reports: returns the service that ends attempts.
-        admit: admits a request, which counts as a read of the link's owner.
+        admit: admits a request, which counts as a read by the link's owner.
     """
 
     store: LinkStore
@@ -135,18 +135,18 @@ class LinkHolders:
     admit: Callable[[str], None]
 
     def find(self, token: str) -> Link | None:
-        """The link with this token, even if it has ended; `None` if there is none."""
+        """The link with this token, even if it has ended; `None` if no link has the token."""
         place = place_in(token)
         link = None if place is None else self.store.read(*place)
         return link if link is not None and link.accepts(token) else None
 
     def read(self, token: str) -> tuple[Link, Task]:
-        """A link that has not ended, or was used, with its task.
+        """A link that has not ended, or that was used, with its task.
 
         Raises:
-            LinkNotFound: there is no such link, or its task is gone.
-            LinkEnded: it has expired, or belongs to an earlier attempt or run.
-            QuotaExceeded: its owner has used up a quota.
+            LinkNotFound: the link does not exist, or its task is gone.
+            LinkEnded: the link has expired, or belongs to an earlier attempt or run.
+            QuotaExceeded: the link's owner has used up a quota.
         """
         link = self.find(token)
         if link is None:
@@ -156,27 +156,27 @@ class LinkHolders:
             task = self.task_reader.record(link.owner, link.task_id)
         except TaskNotFound:
             raise LinkNotFound from None
-        # A person who has used it can see the result for the task.
+        # A person who has used the link can see the resulting state of the task.
         if link.used_at is None or link.expires_at <= self.runtime.now():
             link.check(task, self.runtime.now())
         return link, task
 
     def use(self, token: str, use: LinkUse) -> tuple[Link, Task]:
-        """Carry out the request of a link's holder, once.
+        """Process the request of a link's holder, once.
 
-        The write of the decision or report makes it happen once: it applies only while the task waits for it, in the
-        run or attempt for which the link was created. The use is noted afterwards, so that a crash between the two does
-        not leave a link that was used without effect.
+        The write of the decision or report ensures that it happens once: it applies only while the task waits for it,
+        in the run or attempt for which the link was created. The use is noted afterwards, so that a crash in between
+        does not leave a link that counts as used but had no effect.
 
         Returns:
-            The used link, and the task after it.
+            The used link, and the task after its use.
 
         Raises:
             LinkNotFound: as in `read`.
-            LinkEnded: as in `read`, or it has been used.
+            LinkEnded: as in `read`, or the link has been used.
             FieldInvalid: the link does not permit the request.
-            StateConflict: the task does not wait for a decision, or has another one.
-            Unavailable: concurrent writes kept changing the task; send it again.
+            StateConflict: the task does not wait for a decision, or has a different one.
+            Unavailable: concurrent writes kept changing the task; send the request again.
         """
         for _ in range(_TRIES):
             link, task = self.read(token)

@@ -1,4 +1,4 @@
-"""Live updates: connections of clients with their subscriptions, and the push of changes to them."""
+"""Live updates: connections of clients with their subscriptions, and the changes pushed to them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WatchConnections:
     runtime: Runtime
 
     def connect(self, ticket: str, connection_id: str) -> bool:
-        """Open a connection if its ticket is valid."""
+        """Open a connection if the ticket is valid."""
         now = self.runtime.now()
         redeemed = self.store.redeem(digest_of(ticket), connection_id, now)
         if redeemed is None:
@@ -72,7 +72,7 @@ class WatchConnections:
         state read here; a change written after it finds the subscription. So no change is lost.
 
         Returns:
-            The present state of the subject; `None` for a list, which the client reads itself.
+            The current state of the subject; `None` for a list, which the client reads itself.
 
         Raises:
             SubscriptionsFull: the connection or its owner has reached the limit.
@@ -87,20 +87,20 @@ class WatchConnections:
             raise
 
     def unsubscribe(self, connection: Connection, ref: str) -> None:
-        """End a subscription; an unknown one has ended already."""
+        """End a subscription; an unknown subscription has already ended."""
         for each in self._of(connection, self.store.subscriptions(connection.owner)):
             if each.ref == ref:
                 self.store.unsubscribe(each)
 
     def _stored(self, wanted: Subscription) -> Subscription:
-        """Store a subscription in the slot of the one that it replaces, or in the first free slot."""
+        """Store a subscription in the slot of the subscription that it replaces, or in the first free slot."""
         known = self.store.subscriptions(wanted.connection.owner)
         mine = self._of(wanted.connection, known)
         replaced = [each.slot for each in mine if each.ref == wanted.ref]
         if len(known) >= MAX_OWNER_SUBSCRIPTIONS and not replaced:
             raise SubscriptionsFull("owner", MAX_OWNER_SUBSCRIPTIONS)
         taken = {each.slot for each in mine}
-        # Messages of one connection are handled in parallel: another one may take the slot first.
+        # Messages of one connection are handled in parallel: another message may take the slot first.
         for slot in replaced or sorted(set(range(MAX_SUBSCRIPTIONS)) - taken):
             placed = replace(wanted, slot=slot)
             if self.store.subscribe(placed):
@@ -129,7 +129,7 @@ class WatchTickets:
     """Issues tickets, each of which opens one connection.
 
     Attributes:
-        url: endpoint for connections.
+        url: endpoint to which clients connect.
     """
 
     store: WatchStore
@@ -137,7 +137,7 @@ class WatchTickets:
     url: str
 
     def issue(self, owner: str, session_ends_at: Millis | None = None) -> str:
-        """A new ticket for an owner, whose connection ends with the token of its caller."""
+        """A new ticket for an owner; the connection that it opens ends with the caller's token."""
         text = f"{self.runtime.random_source.bits(TICKET_BITS):0{TICKET_BITS // 4}x}"
         self.store.put_ticket(Ticket.issued(text, owner, self.runtime.now(), session_ends_at))
         return text
@@ -150,7 +150,7 @@ OwnersChanges: TypeAlias = "tuple[str, Sequence[WatchedChange]]"
 class ChangePusher:
     """`duetime.ports.change_consumers.ChangeConsumer` that sends changes to connections.
 
-    Without subscribers it makes one consistent read for each owner in a batch. Subscriptions are read again for each
+    Without subscribers, each owner in a batch costs one consistent read. Subscriptions are read again for each
     batch and never cached, so that every subscription stored before a change was written is found.
     """
 
@@ -161,7 +161,7 @@ class ChangePusher:
 
     @property
     def name(self) -> str:
-        """Name under which its failures are counted."""
+        """Name under which the failures of this consumer are counted."""
         return "watch"
 
     def consume(self, changes: ChangeBatch) -> None:
@@ -171,7 +171,7 @@ class ChangePusher:
         self.runtime.executor.map(self._send, todo)
 
     def _of_owner(self, owners: OwnersChanges) -> list[tuple[Connection, Push]]:
-        """The messages for the connections of one owner."""
+        """The messages for one owner's connections."""
         owner, changes = owners
         now = self.runtime.now()
         try:
@@ -180,7 +180,7 @@ class ChangePusher:
             self.runtime.telemetry.count("watch_pushes_lost")
             self.runtime.telemetry.note("changes were not pushed", owner=owner, error=str(error))
             return []
-        # TTL removes expired items only within days.
+        # TTL may take days to remove expired items.
         self._close({each.connection for each in subscriptions if each.connection.expires_at <= now})
         watching = [each for each in subscriptions if each.connection.expires_at > now]
         connections = {each.connection.id: each.connection for each in watching}
@@ -207,7 +207,7 @@ class ChangePusher:
                     return
                 case Delivery.REFUSED:
                     self.runtime.telemetry.count("watch_pushes_refused")
-                    # If this is rejected as well, the client finds the change when it reads again.
+                    # If this message is rejected too, the client finds the change at its next read.
                     self.sender.send(connection.id, self.encoder.stale(push.refs))
                     return
 

@@ -1,7 +1,7 @@
 """Locks: taken after the claim, renewed with the lease, released after the outcome, handed on in order of due time.
 
-A released lock is not simply free: the same write reserves it for the first task in line, which is then scheduled, so
-that no newcomer overtakes it.
+A released lock does not simply become free: the same write reserves the lock for the first task in line, which is then
+scheduled, so that no newcomer overtakes it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _RETURN_TRIES = 3
-"""Attempts to release a lock, in addition to the retries of each request."""
+"""Attempts to release a lock, in addition to the retries of each store request."""
 _LINE = 10
 """Tasks in line examined in one hand-over; a longer line is processed in pieces."""
 _BUSY_PAUSE = SECOND
@@ -57,7 +57,7 @@ _BUSY_PAUSE = SECOND
 class LockManager:
     """Takes, renews and hands on locks.
 
-    Every method may raise `Unavailable`: then the hold expires.
+    Every method may raise `Unavailable`: then the hold expires by itself.
 
     Attributes:
         lease: duration of a lease and of a hold, in milliseconds.
@@ -79,8 +79,8 @@ class LockManager:
         """Take one lock for the attempt that holds the task's lease.
 
         Returns:
-            Nothing if the lock is taken. Otherwise the task has joined the line with its next generation, must be
-            postponed as returned, and `hand_over` must follow.
+            `None` if the lock is taken. Otherwise the task has joined the line with its next generation and must be
+            postponed as returned; then `hand_over` must follow.
         """
         for _ in range(_TRIES):
             now = self.runtime.now()
@@ -88,7 +88,7 @@ class LockManager:
             lock = self._living(lock, claim, now)
             taken = Holder(task.id, task.fence, now + self.lease, claim.is_shared)
             if lock.is_held_by_later(taken):
-                # This attempt's lease has ended. Postponing it will be rejected; it must not join the line either.
+                # This attempt's lease has ended: its postponement will be rejected, and it must not join the line.
                 return Postponed(now + _BUSY_PAUSE, f"lock {claim.name.key}")
             place = Waiter(task.due_at, task.id, task.generation)
             ahead = [waiter for waiter in line if waiter < place and waiter.task_id != task.id]
@@ -102,28 +102,28 @@ class LockManager:
     def renew(self, task: Task, claim: LockClaim, until: Millis) -> bool:
         """Extend a hold until the given time; returns whether the task still has it."""
         expires = Lock.renewal_expires_at(self.runtime.now(), until)
-        # A limit may be set while a task runs that never took its lock: that is no reason to stop it.
+        # A task may run without this lock because the limit was set afterwards: then it is not stopped.
         return (
             self.stores.locks.renew(claim.name, Holder(task.id, task.fence, until, claim.is_shared), expires)
             or claim.name.owner == SYSTEM
         )
 
     def keep(self, end: WriteResult, task: Task, held: Postponed, taken: Collection[LockClaim]) -> set[LockClaim]:
-        """Reserve the locks that a task has for its next check, while it is the first in the line of another one.
+        """Reserve a task's locks for its next check, while the task is first in line for another lock.
 
         Without this, a task that needs two busy locks might find one of them taken at every check. Only locks that sort
-        before the missing one are kept, so no two tasks keep locks that the other waits for.
+        before the missing lock are kept, so no two tasks keep locks that the other waits for.
 
-        Never raises `Unavailable`: unreserved ones are released.
+        Never raises `Unavailable`: locks that could not be reserved are released.
 
         Args:
             end: the write that postponed the task.
             task: the claimed record.
-            held: why it is postponed.
+            held: why the task is postponed.
             taken: the locks that the attempt has.
 
         Returns:
-            The locks that are kept; the others must be released.
+            The locks that are kept; all others must be released.
         """
         is_waiting = isinstance(end, Applied) and end.task.state in STARTABLE and end.task.waiting_for == held.reason
         if held.keeps_before is None or not isinstance(end, Applied) or not is_waiting:
@@ -134,7 +134,7 @@ class LockManager:
         return set()
 
     def _reserved(self, task: Task, claim: LockClaim, until: Millis) -> bool:
-        """Reserve a lock that the attempt holds; returns whether it still held it."""
+        """Reserve a lock that the attempt holds; returns `False` if the attempt no longer holds it."""
         for _ in range(_TRIES):
             stored, _line = self.stores.locks.read(claim.name, 0)
             if (holder := stored.holder(task.id)) is None or holder.fence > task.fence:
@@ -142,16 +142,16 @@ class LockManager:
             reserved = Holder(task.id, RESERVED, until, claim.is_shared)
             lock = stored.without(task.id, task.fence).held_by(reserved)
             if self.stores.locks.save(lock, self.runtime.nonce(), lock.expires_at(self.runtime.now())):
-                # Its outdated place would delay the tasks behind it in the line.
+                # The task's outdated place would delay the tasks behind it in line.
                 self.stores.locks.leave(claim.name, Waiter(task.due_at, task.id, task.generation))
                 return True
         return False
 
     def give_back(self, task: Task, claim: LockClaim) -> None:
-        """Release a task's hold, and let in the first task of the line.
+        """Release a task's hold, and let in the first task in line.
 
-        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold expires, and the next
-        task in the line checks for that.
+        Never raises `Unavailable`: the outcome is stored, and the response must say so. The hold then expires, and the
+        next task in line checks for its expiry.
         """
         for _ in range(_RETURN_TRIES):
             try:
@@ -164,7 +164,7 @@ class LockManager:
     def release_reservation(self, task: Task) -> None:
         """Hand on a task's reservations at once if the task will not use them: it was cancelled, paused or postponed.
 
-        Never raises `Unavailable`: the user's request is done, and the reservation expires.
+        Never raises `Unavailable`: the user's request is done, and the reservation expires by itself.
 
         Args:
             task: the record after the change; only a task that has waited can have a reservation.
@@ -174,14 +174,14 @@ class LockManager:
         try:
             for claim in self.claims(task):
                 holder = self.stores.locks.read(claim.name, 0)[0].holder(task.id)
-                # A hold of its last attempt is just being reserved.
+                # A hold of the task's last attempt may be being reserved right now.
                 if holder is not None and holder.fence <= task.fence:
                     self.hand_over(claim.name, task)
         except Unavailable as error:
             self.runtime.telemetry.note("a reserved lock was not handed on", task=task.id.text, error=str(error))
 
     def hand_over(self, name: LockName, leaving: Task | None = None) -> None:
-        """Let in as many tasks in line as there is room for, in order of due time, and schedule their checks.
+        """Let in as many waiting tasks as there is room for, in order of due time, and schedule their checks.
 
         Args:
             name: name of the lock.
@@ -192,7 +192,7 @@ class LockManager:
                 return
 
     def _handed_on(self, name: LockName, leaving: Task | None) -> bool:
-        """Pass the lock on once; returns whether nothing is left to do."""
+        """Hand the lock on once; returns whether nothing is left to do."""
         now = self.runtime.now()
         stored, line = self.stores.locks.read(name, _LINE)
         lock = stored.living(now) if leaving is None else stored.living(now).without(leaving.id, leaving.fence)
@@ -210,7 +210,7 @@ class LockManager:
         return all(were_there) and len(hand_over.admitted) + len(hand_over.departed) < _LINE
 
     def _with_waiter(self, hand_over: HandOver, waiter: Waiter, now: Millis) -> HandOver:
-        """The lock after a decision about the next task in line."""
+        """The lock after deciding about the next task in line."""
         task = self.stores.tasks.read(waiter.task_id)
         status = waiter_status(waiter, task)
         if status is WaiterStatus.COMING:
@@ -224,7 +224,7 @@ class LockManager:
         return hand_over.admit(waiter, task, claim, now + self.lease)
 
     def _let_in(self, name: LockName, waiter: Waiter, task: Task) -> bool:
-        """Check a task that the lock is reserved for; returns whether the task was still there."""
+        """Schedule a check of a task that the lock is reserved for; returns whether the task was still there."""
         now = self.runtime.now()
         if task.is_terminal:
             self.enqueuer.remind(task, now)
@@ -238,10 +238,10 @@ class LockManager:
         return next((claim for claim in self.claims(task) if claim.name == name), None)
 
     def _in_line(self, task: Task, claim: LockClaim, lock: Lock, ahead: int, now: Millis) -> Postponed:
-        """Join the line. Only the first task checks when the hold ends: all would come at once for one place."""
-        # Postponing sets a new check with a new generation; an ended task that is to clean up keeps its own.
+        """Join the line. Only the first task checks when the hold ends; otherwise all would come for one place."""
+        # Postponing sets a new check with a new generation; an ended task that still has to clean up keeps its own.
         generation = task.generation if task.is_terminal else task.generation + 1
-        # Even the longest hold ends while the task is still in the line.
+        # Even the longest hold ends before this place expires.
         expires_at = Lock.renewal_expires_at(now, now)
         self.stores.locks.join(claim.name, Waiter(task.due_at, task.id, generation, claim.is_shared), expires_at)
         until = now + LOCK_CHECK_INTERVAL // 2 + self.runtime.random_source.below(LOCK_CHECK_INTERVAL // 2)
@@ -251,7 +251,7 @@ class LockManager:
         return Postponed(until, f"lock {claim.name.key}", keeps_before=keeps_before)
 
     def _living(self, lock: Lock, claim: LockClaim, now: Millis) -> Lock:
-        """The lock without crashed holders, even if their holds have not expired; checked only where it matters."""
+        """The lock without crashed holders, even if their holds have not expired; read only if the lock is full."""
         lock = lock.living(now)
         if lock.room(claim) > 0:
             return lock
@@ -274,17 +274,17 @@ class LockAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[Lock], str | None]:
-        """A page of an owner's recently used locks, and the key of the next page, if there is one."""
+        """A page of an owner's recently used locks, and the key of the next page, if any."""
         keys = self.locks.list_keys(owner, after, limit)
         now = self.runtime.now()
         found = {lock.name.key: lock.living(now) for lock in self.locks.read_many([LockName(owner, k) for k in keys])}
         return [found[key] for key in keys if key in found], keys[-1] if len(keys) == limit else None
 
     def get(self, owner: str, key: str) -> tuple[Lock, Sequence[Waiter]]:
-        """One lock, with the first tasks in its line.
+        """One lock, with the first tasks in line.
 
         Raises:
-            LockNotFound: no task has taken it recently.
+            LockNotFound: no task has taken the lock recently.
         """
         lock, line = self.locks.read(LockName(owner, key), _LINE_SHOWN)
         if not lock.version and not line:
@@ -292,12 +292,12 @@ class LockAdmin:
         return lock.living(self.runtime.now()), line
 
     def release(self, owner: str, key: str) -> Lock:
-        """Release a lock from all its holders, and let in the first task of the line.
+        """Release a lock from all its holders, and let in the first task in line.
 
-        A former holder is notified with its next heartbeat, and stops.
+        A former holder learns this with its next heartbeat, and stops.
 
         Raises:
-            LockNotFound: no task has taken it recently.
+            LockNotFound: no task has taken the lock recently.
             Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
@@ -305,7 +305,7 @@ class LockAdmin:
             emptied = replace(lock, holders=())
             if self.locks.save(emptied, self.runtime.nonce(), emptied.expires_at(self.runtime.now())):
                 with suppress(Unavailable):
-                    # It is free in any case, and the first task of the line checks it anyway.
+                    # The lock is free in any case, and the first task in line checks it anyway.
                     self.lock_manager.hand_over(lock.name)
                 return self._read(owner, key) or emptied
         raise Unavailable("too many concurrent writes to the lock; try again")

@@ -1,4 +1,4 @@
-"""Limits how many API requests wait at the same time, as each one occupies a concurrent execution."""
+"""Limits how many API requests wait at the same time, because each one occupies a concurrent execution."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from duetime.services.quotas.at_once import WaitingRequests
 
 _TRIES = 3
-"""Places tried at random: with half of them taken, seven of eight requests find one."""
+"""Places tried at random: with half of them taken, seven of eight requests find a free one."""
 
 
 @frozen
 class LongPolls:
-    """Assigns places to requests that want to wait.
+    """Assigns places to requests that wait.
 
     Attributes:
         most: number of places; 0 means no limit.
-        of_owners: places of each owner; `None` if there are no quotas.
+        of_owners: assigns the places of each owner; `None` if there are no quotas.
     """
 
     store: LongPollStore
@@ -37,14 +37,14 @@ class LongPolls:
 
     @contextmanager
     def place(self, owner: str, longest: Millis) -> Iterator[bool]:
-        """Whether a request may wait while the context is open: a request without a place does not wait.
+        """Whether a request may wait while the context is open; a request without a place does not wait.
 
         Args:
             owner: owner of the request.
-            longest: longest wait of the request; a place that is not released becomes free after that.
+            longest: longest wait of the request; a place that is not released becomes free after this time.
 
         Raises:
-            QuotaExceeded: as many requests of the owner wait as may.
+            QuotaExceeded: as many of the owner's requests wait as its quota allows.
         """
         with (
             nullcontext() if self.of_owners is None else self.of_owners.place(owner, longest),

@@ -1,6 +1,6 @@
-"""Plans of topologies of which a part is missing, after a restore or a takeover by another Region.
+"""Topology plans of which a part is missing, after a restore or a takeover by another Region.
 
-Neither keeps the order of writes to different items. A plan stores the state of its run first, then its nodes.
+Neither preserves the order of writes to different items. A plan stores its run's state first, then its nodes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _Runs: TypeAlias = "dict[TaskId, tuple[Task | None, RunState | None]]"
-"""Topologies with their progress."""
+"""Topologies with their run states."""
 
 
 @dataclass(slots=True)
 class LostPlans:
-    """Repeats plans that may lack nodes, and cancels nodes that no run of their topology would start.
+    """Repeats plans that may lack nodes, and cancels nodes that no topology run would start.
 
     Attributes:
-        since: the restore point, or the beginning of the takeover: plans of the last minutes before are repeated.
+        since: the restore point, or the beginning of the takeover: plans of the last minutes before it are repeated.
     """
 
     records: RecordRewriter
@@ -44,10 +44,10 @@ class LostPlans:
     _left_over: list[TaskId] = field(default_factory=list, init=False)
 
     def reopen(self, task: Task, *, is_taken_over: bool) -> None:
-        """Let the run of a topology continue, although some of its last writes may be missing.
+        """Let a topology run continue, although some of its last writes may be missing.
 
         If its task is open, the run has not ended. A run that began in the last minutes is planned once more, which
-        creates the tasks of nodes that are missing.
+        creates the tasks of missing nodes.
         """
         run = self.topologies.read(task.id) if task.is_topology else None
         if run is None:
@@ -61,17 +61,17 @@ class LostPlans:
             self.topologies.save(changed, self.runtime.nonce(), expires_at)
 
     def note(self, tasks: Sequence[Task]) -> None:
-        """Note which of these tasks are leftover nodes; the states of runs are read after them."""
+        """Note which of these tasks are leftover nodes; run states are read after the tasks."""
         runs: _Runs = {}
         self._left_over += [task.id for task in tasks if self._is_left_over(task, runs)]
 
     @property
     def is_any_left_over(self) -> bool:
-        """Whether a node is left over."""
+        """Whether any node is left over."""
         return bool(self._left_over)
 
     def dismiss(self) -> int:
-        """Cancel the nodes that were noted, unless the rest of their plan has come since; returns their number."""
+        """Cancel the noted nodes, unless the rest of their plan has arrived since; returns how many were cancelled."""
         return sum(self._is_dismissed(task_id) for task_id in self._left_over)
 
     def _is_dismissed(self, task_id: TaskId) -> bool:

@@ -1,7 +1,7 @@
-"""Ordered keys: checks whether it is a task's turn, lets the next task in after an outcome, and shows keys.
+"""Ordered keys: checks whether a task has the turn, lets the next task in after an outcome, and shows keys.
 
-The turn is given by a conditional write, either by the end of the task before, or by the next task's own check. A lost
-end is found by that check, so no step here has to be repeated.
+The turn is given by a conditional write, either at the end of the task before, or by the next task's own check. That
+check notices an end whose hand-over was lost, so no step here has to be repeated.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _SHOWN = 25
 
 @frozen
 class _Ahead:
-    """A task's position in its line.
+    """The task that another task waits for, and how far ahead it is.
 
     Attributes:
-        index: number of places before its own that are known.
-        task_id: the task before it.
-        task: its record; `None` if it is being created.
+        index: number of known places before the waiting task's own.
+        task_id: id of the task ahead.
+        task: record of the task ahead; `None` if it is still being created.
     """
 
     index: int
@@ -86,13 +86,13 @@ class OrderLines:
                 if line.turn == task.id:
                     self._give_back(line, ahead)
                 return self._wait(line, task, ahead)
-            # If all tasks that were read have ended, those behind them are read next.
+            # If all tasks that were read have ended, the tasks behind them are read next.
             if line.reaches(task.order_number) and self._give_turn(line, task.id):
                 return None
         return Postponed(self.runtime.now() + SECOND, f"{WAITS_FOR_ITS_TURN}{name.key}")
 
     def check_again(self, task: Task) -> None:
-        """Enqueue a task that was just put back, if it has got the turn since its check.
+        """Enqueue a task that was just put back, if it has got the turn since it was checked.
 
         Never raises `Unavailable`: the task checks its line again in any case.
         """
@@ -104,7 +104,7 @@ class OrderLines:
                 self._enqueue(task)
 
     def release(self, task: Task) -> None:
-        """Let in the next task of the line after a task's end; may be repeated.
+        """Let in the next task in line after a task's end; may be repeated.
 
         Raises:
             Unavailable: the store did not answer.
@@ -125,21 +125,21 @@ class OrderLines:
             self.runtime.telemetry.note("the next task of a key was not let in", task=task.id.text, error=str(error))
 
     def _handed_on(self, name: LineName, leaving: Task) -> bool:
-        """Give the turn to the first task of the line once; returns whether nothing is left to do."""
+        """Give the turn to the first task in line once; returns whether nothing is left to do."""
         line = self.stores.order_lines.read(name, _SHOWN)
         if line.turn not in (None, leaving.id):
             current = self.stores.tasks.read(line.turn)
             if current is not None and holds_line(current, self.runtime.now()):
-                # The process that gave it the turn may have crashed before enqueuing it.
+                # The process that gave this task the turn may have crashed before enqueuing it.
                 self._enqueue(current)
                 return True
         following = self._open_places(line)
         place, task = next(following, (None, None))
         if place is None:
-            # A longer line had only ended tasks at its beginning, which are removed now.
+            # If the line is longer, only its first tasks, all ended, were read; they are now removed.
             return line.is_whole
         if task is None:
-            # Its creator writes the record soon, or has crashed: then the next task continues.
+            # The task's creator writes the record soon, or has crashed: then the next task continues.
             behind = next((each for _, each in following if each is not None), None)
             if behind is not None:
                 self._enqueue(behind, LATEST_ARRIVAL + 2 * MAX_CLOCK_DIFFERENCE)
@@ -147,13 +147,13 @@ class OrderLines:
         if not self._give_turn(line, task.id):
             return False
         if task.state in LEASED or not is_waiting_for_turn(task):
-            # It may have been put back since it was read, without having seen its turn.
+            # The task may have been put back since it was read, before it saw that it has the turn.
             task = self.stores.tasks.read(task.id) or task
         self._enqueue(task)
         return True
 
     def _give_back(self, line: OrderLine, ahead: _Ahead) -> None:
-        """Give the turn of a retried task, which had it last, to an earlier one: each would wait for the other."""
+        """Give the turn of a retried task to an earlier task: otherwise each would wait for the other."""
         if self._give_turn(line, ahead.task_id) and ahead.task is not None:
             self._enqueue(ahead.task)
 
@@ -173,7 +173,7 @@ class OrderLines:
         return None
 
     def _open_places(self, line: OrderLine) -> Iterator[tuple[LinePlace, Task | None]]:
-        """The places whose tasks are open, or are being created, in order; others are removed."""
+        """The places whose tasks are open, or are being created, in order; other places are removed."""
         for place in line.places:
             task = self.stores.tasks.read(place.task_id)
             match place_status(place, task, self.runtime.now()):
@@ -185,7 +185,7 @@ class OrderLines:
                     self.stores.order_lines.leave(line.name, place.number)
 
     def _wait(self, line: OrderLine, task: Task, ahead: _Ahead) -> Postponed:
-        """Put a task back; its place is written again if it was removed while its record was late."""
+        """Put a task back; rewrite its place if it was removed because its record was late."""
         now, number = self.runtime.now(), task.order_number or 0
         if line.lacks(number):
             self.stores.order_lines.join(line.name, LinePlace(number, task.id, now))
@@ -196,7 +196,7 @@ class OrderLines:
         return Postponed(until, f"{WAITS_FOR_ITS_TURN}{line.name.key}")
 
     def _enqueue(self, task: Task, after: int = 0) -> None:
-        """Check a task that waits for its turn; one that waits for something else is checked anyway."""
+        """Check a task that waits for its turn; a task that waits for something else is checked anyway."""
         for _ in range(_TRIES):
             if not is_waiting_for_turn(task) or task.state not in LEGAL[Move.REPLACE].sources:
                 return
@@ -218,7 +218,7 @@ class OrderedKeyReader:
     clock: Clock
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[OrderedKey], str | None]:
-        """A page of an owner's ordered keys without their lines, and the key of the next page, if there is one."""
+        """A page of an owner's ordered keys without their lines, and the key of the next page, if any."""
         keys = self.stores.order_lines.list_keys(owner, after, limit)
         lines = self.stores.order_lines.read_many([LineName(owner, key) for key in keys])
         tasks = self.stores.tasks.read_many([line.turn for line in lines if line.turn is not None])
@@ -226,10 +226,10 @@ class OrderedKeyReader:
         return found, keys[-1] if len(keys) == limit else None
 
     def get(self, owner: str, key: str) -> OrderedKey:
-        """One ordered key with the first tasks in its line.
+        """One ordered key with the first tasks in line.
 
         Raises:
-            OrderedKeyNotFound: no task has used it.
+            OrderedKeyNotFound: no task has used the key.
         """
         line = self.stores.order_lines.read(LineName(owner, key), _LINE_SHOWN)
         if line.turn is None and not line.places:

@@ -1,7 +1,7 @@
-"""Purges tasks, or all that an owner has, step by step in a bulk operation.
+"""Purges tasks, or everything that an owner has, step by step in a bulk operation.
 
 Every step can be repeated: what was removed before is not found again. An object outside a record is removed before the
-record that names it, so that a crash leaves no unknown data.
+record that names it, so that a crash leaves no data that nothing refers to.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Purges:
         """Start a purge.
 
         Args:
-            caller: who requests it.
-            request: what is purged.
-            text: the request's body in UTF-8, which later steps are decoded from.
+            caller: who requests the purge.
+            request: what to purge.
+            text: the request's body in UTF-8; later steps decode the request from it.
 
         Raises:
-            OperatorRequired: it concerns another owner.
+            OperatorRequired: the purge concerns another owner, and the caller is not an operator.
         """
         if request.owner != caller.owner:
             caller.require(Role.OPERATOR)
@@ -80,10 +80,10 @@ class Purges:
 
 
 class Resources(Protocol):
-    """An owner's resources besides tasks."""
+    """An owner's resources other than tasks."""
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove as much as there is time for; returns the number of each kind, `None` if nothing was left."""
+        """Remove as much as time allows; returns the count for each kind, or `None` if nothing was left."""
         ...
 
 
@@ -100,10 +100,10 @@ class TaskPurger:
         """Erase a task.
 
         Raises:
-            StateConflict: it is open, and not to be cancelled; its attempt was asked to stop; or it cannot be erased
-                now, such as a node of a topology.
-            VersionMismatch: it has changed since it was read.
-            TaskNotFound: it was erased before.
+            StateConflict: the task is open, and not to be cancelled; its attempt was asked to stop; or it cannot be
+            erased now, for example because it is a topology node.
+            VersionMismatch: the task has changed since it was read.
+            TaskNotFound: the task was erased before.
         """
         if not task.is_terminal and not request.cancels:
             raise StateConflict(task, "purged: cancel it first, or set open_tasks to cancel")
@@ -122,10 +122,10 @@ class TaskPurger:
 
 @frozen
 class PurgeSteps:
-    """`duetime.ports.stores.BulkSteps` of purges.
+    """`duetime.ports.stores.BulkSteps` for purges.
 
     Attributes:
-        archive: the archive; `None` if the deployment has none.
+        archive: the archive; `None` if the deployment has no archive.
         read_request: decodes the body of a request.
     """
 
@@ -138,7 +138,7 @@ class PurgeSteps:
     read_request: PurgeRequestReader
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do one more step of a purge."""
+        """Run one more step of a purge."""
         text = b"" if operation.request is None else self.stores.contents.fetch(operation.id, operation.request)
         request = self.read_request(text, operation.subject or operation.owner)
         by = replace(request.by, name=operation.actor, operation=operation.id)
@@ -190,12 +190,12 @@ class _PurgeStep:
         return replace(after, after=found.after) if found.after else self._after_pass(after)
 
     def _purge_one(self, task: Task) -> None:
-        # The topology of a node erases it; of an owner, all topologies are erased.
+        # A node is erased with its topology; a purge of everything erases all topologies.
         if not (self.request.is_whole and task.node_ref is not None):
             self.steps.task_purger.purge(self.request, task)
 
     def _purge_named(self, progress: BulkProgress) -> BulkProgress:
-        """Purge the tasks that were named: at most a page, so a step is enough."""
+        """Purge the named tasks: at most a page, so one step is enough."""
         refused: list[str] = []
         purged = 0
         for task in self._named_tasks():
@@ -215,7 +215,7 @@ class _PurgeStep:
         own = [task for task in found.values() if task.owner == self.request.owner]
         for task in own:
             if task.erased:
-                # The process that erased it may have crashed before it erased the contents.
+                # The process that erased the task may have crashed before it erased the contents.
                 self.steps.stores.contents.erase(task.id, ())
         return [task for task in own if not task.erased]
 
@@ -225,7 +225,7 @@ class _PurgeStep:
         waited = self._now - self.operation.created_at
         conflicts = progress.refused.get(StateConflict.__name__, 0)
         if conflicts and (is_first or (self.request.cancels and waited < PURGE_PATIENCE)):
-            # A pass over many tasks costs as many reads: the more time has passed, the longer is the pause.
+            # Each pass over many tasks costs many reads, so the pauses grow with the time passed.
             pause = 0 if is_first and not self.request.cancels else min(max(waited, MINUTE), HOUR)
             return replace(
                 progress, stage=PurgeStage.REMAINDER, after=None, refused={}, next_at=self._now + pause if pause else 0
@@ -235,7 +235,7 @@ class _PurgeStep:
         return replace(progress, stage=PurgeStage.ARCHIVE, after=None)
 
     def _are_all_in_table(self) -> bool:
-        """Whether the tasks were named, and none of them is old enough to be archived."""
+        """Whether the tasks were named, and all of them are still in the table rather than archived."""
         ids = self.request.task_ids
         return bool(ids) and len(self.steps.stores.tasks.read_many(list(ids), consistent=True)) == len({*ids})
 
@@ -257,7 +257,7 @@ class _PurgeStep:
 
 @frozen
 class OwnerResources:
-    """Removes an owner's resources besides tasks: a resource after all that use it."""
+    """Removes an owner's resources other than tasks, each only after everything that uses it."""
 
     schedules: ScheduleManager
     calendars: CalendarManager
@@ -269,7 +269,7 @@ class OwnerResources:
     runtime: Runtime
 
     def remove(self, owner: str, until: Millis) -> Counter[str] | None:
-        """Remove what there is time for; returns how much of each kind, `None` if there was nothing left."""
+        """Remove as much as time allows; returns the count for each kind, or `None` if nothing was left."""
         removed: Counter[str] = Counter()
         for kind, names, delete in (
             (Removed.SCHEDULES, self._schedules, self.schedules.delete),
@@ -292,7 +292,7 @@ class OwnerResources:
         delete: Callable[[str, str], object],
         until: Millis,
     ) -> int:
-        """Delete a page of named objects; lists are eventually consistent, and may name deleted ones."""
+        """Delete named objects page by page; the lists are eventually consistent, and may name deleted objects."""
         count = 0
         after = ""
         while self.runtime.now() < until and (page := names(owner, after)):

@@ -1,4 +1,4 @@
-"""Rates: grants an attempt its start just before its target is called, or puts the task back until its turn."""
+"""Rates: lets an attempt start just before its target is called, or puts the task back until its turn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TRIES = 6
 _MAX_KNOWN = 1_000
-"""Number of rate parts whose last state a process caches."""
+"""Number of rate parts whose last known state a process caches."""
 
 
 @frozen
@@ -34,8 +34,8 @@ class _Grant:
     """A start granted by one part of a rate.
 
     Attributes:
-        before: state of the part that the grant was decided from.
-        after: state of the part after the grant.
+        before: the part's state on which the grant was decided.
+        after: the part's state after the grant.
         earliest: earliest call of the target, in microseconds.
         latest: latest call of the target, in microseconds.
     """
@@ -54,9 +54,9 @@ class _Asked:
 
     Attributes:
         task: the task.
-        rate: the rate that it asks for.
-        rule: the rate in force: its own, or the pinned one.
-        state: state of the part as known.
+        rate: the rate that the task asks for.
+        rule: the rate in effect: the task's own, or the pinned one.
+        state: last known state of the part.
         is_fresh: whether the state was read for this task.
     """
 
@@ -77,7 +77,7 @@ class _Asked:
 
     @property
     def is_redirected(self) -> bool:
-        """Whether the state shows that another rate is in force; a possibly outdated one only shows a pinned rate.
+        """Whether the state shows that another rate is in effect; a possibly outdated state only shows a pinned rate.
 
         A pinned rate may have more or fewer parts than the task's own.
         """
@@ -85,25 +85,25 @@ class _Asked:
         return (pin is not None or self.is_fresh) and (pin or self.rate) != self.rule
 
     def redirected(self, known: Mapping[RateName, RateState]) -> _Asked:
-        """The part of the rate in force."""
+        """The part of the rate in effect."""
         rule = self.state.pin(self.rate.key) or self.rate
         name, pace = part_of(rule, self.owner, self.task.id)
         if name == self.name:
             return replace(self, rule=rule, pace=pace)
         state = known.get(name, RateState())
-        # All parts have the same number: a different one is outdated, or newer, which the write shows.
+        # All parts have the same control number: a part with another one is outdated or newer, as its write will show.
         state = state if state.of(CONTROL) == self.state.of(CONTROL) else RateState()
         return replace(self, rule=rule, name=name, pace=pace, state=state, is_fresh=False)
 
     @property
     def is_listed(self) -> bool:
-        """Whether the writes put the rate into its owner's list; only the first one costs more for it."""
+        """Whether writes put the rate into its owner's list; only the first such write costs more."""
         return self.owner != SYSTEM and not self.name.part
 
 
 @frozen
 class RateLimiter:
-    """`duetime.ports.targets.RateLimits`: grants starts, and places in line."""
+    """`duetime.ports.targets.RateLimits`: grants starts, and places in the line."""
 
     rates: RateStore
     runtime: Runtime
@@ -113,8 +113,8 @@ class RateLimiter:
         """Whether a claimed task must wait before its target is called, and until when.
 
         If the task may start, this returns at its start time, at most a second later, and its target must be called at
-        once. With several rates, the slowest comes first, as it is the most likely to refuse. If another rate then
-        refuses, the granted start is returned; it is lost if other tasks have started by that rate meanwhile.
+        once. With several rates, the slowest is asked first, as the most likely to refuse. If another rate
+        then refuses, the granted start is given back; it is lost if other tasks have used that rate in the meantime.
         """
         rates = [(SYSTEM, rate) for rate in of_switches] + ([] if task.rate is None else [(task.owner, task.rate)])
         rates.sort(key=lambda each: each[1].limit / each[1].per_seconds)
@@ -130,21 +130,21 @@ class RateLimiter:
                 continue
             self.runtime.clock.sleep_until(-(-begins // MICROS))
             now = self.runtime.now()
-            # The process's clock may have been changed meanwhile.
+            # The process's clock may have been adjusted in the meantime.
             if all(grant.earliest <= now * MICROS <= grant.latest for grant in grants):
                 return None
-            # Leaves time for the store's latency.
+            # The next try allows for the store's latency.
             took = now - asked
         return self._busy(rates[0][1])
 
     def _grants(self, task: Task, rates: list[tuple[str, Rate]], at: int) -> list[_Grant] | Postponed:
-        """A start by each rate, all at the same time if possible; or the end of the wait, with no start used."""
+        """A start by each rate, if possible at the same time; or the end of the wait, with no start used up."""
         grants: list[_Grant] = []
         for owner, rate in rates:
             try:
                 answer = self._ask(task, owner, rate, max([at, *(grant.earliest for grant in grants)]))
             except Unavailable as error:
-                # Its lease would end first, and cost an attempt.
+                # If the task waited for the store, its lease would end first, and cost an attempt.
                 self.runtime.telemetry.note("a rate could not be read", error=str(error), task=task.id.text)
                 answer = self._busy(rate)
             if isinstance(answer, Postponed) and not grants:
@@ -156,9 +156,9 @@ class RateLimiter:
         return grants
 
     def _give_back(self, grants: list[_Grant], until: Millis | None = None) -> dict[str, int]:
-        """Return unused starts, each for a place in its rate's line at the time when the task comes back.
+        """Give back unused starts, each for a place in its rate's line at the time when the task returns.
 
-        Without the place, all other tasks in the line would be granted the same start in turn, and put back.
+        Without the place, all other tasks in line would be granted the same start in turn, and put back.
 
         Returns:
             The places by rate key.
@@ -187,7 +187,7 @@ class RateLimiter:
             if asked.state.is_paused:
                 if asked.is_fresh:
                     return self._paused(rate)
-                # It may have been resumed: a write that fails returns the present state.
+                # The rate may have been resumed: a write that fails returns the current state.
                 asked = replace(asked, state=RateState())
             now = self.runtime.now()
             request = StartRequest(asked.pace, task.priority, max(at, now * MICROS), place)

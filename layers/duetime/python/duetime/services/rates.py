@@ -1,4 +1,4 @@
-"""Shows an owner's rates, with the tasks that wait for them, and pauses, resets and pins them."""
+"""Shows an owner's rates, with the tasks that wait for them; pauses, resets and pins rates."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
 _TRIES = 20
 _LINE_SHOWN = 100
 _MOST_PAGES = 10
-"""Pages of 100 waiting tasks that are read to find those of one rate."""
+"""Pages of 100 waiting tasks that are read to find the tasks that wait for one rate."""
 
 
 @frozen
 class RateAdmin:
-    """Shows an owner's rates, and sets pauses and limits that replace those of tasks.
+    """Shows an owner's rates, pauses them, and sets limits that replace those of tasks.
 
     Attributes:
-        task_control: checks waiting tasks at once when they may start earlier.
+        task_control: checks waiting tasks at once if they may now start earlier.
     """
 
     rates: RateStore
@@ -55,7 +55,7 @@ class RateAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> tuple[Sequence[RateStatus], str | None]:
-        """A page of an owner's rates by key, and the key after which the next page begins, if there is one."""
+        """A page of an owner's rates by key, and the key after which the next page begins, if any."""
         keys = self.rates.list_keys(owner, after, limit)
         firsts = self.rates.read_many([RateName(owner, key) for key in keys])
         more = [name for first, state in firsts.items() for name in _others(first, state)]
@@ -69,25 +69,25 @@ class RateAdmin:
         return found, keys[-1] if len(keys) == limit else None
 
     def get(self, owner: str, key: str) -> tuple[RateStatus, Sequence[RateWaiter]]:
-        """One rate, with the first tasks in its line.
+        """One rate, with the first tasks in line.
 
         Raises:
-            RateNotFound: no task has asked for it recently, and nothing is set for it.
+            RateNotFound: no task has asked for the rate recently, and nothing is set for it.
         """
         status = RateStatus.of(key, self._states(owner, key), self.runtime.now())
         line = sorted(self._waiting(owner, key), key=lambda task: (task.next_at, task.id))
         return status, [RateWaiter(task.id, task.due_at, task.next_at) for task in line[:_LINE_SHOWN]]
 
     def pause(self, owner: str, key: str) -> RateStatus:
-        """Let no attempt of a rate start, whether or not a task has used it yet. A repeat changes nothing."""
+        """Let no attempts start under a rate, whether or not a task has used the rate yet. A repeat changes nothing."""
         now = self.runtime.now()
         return self._change(owner, key, lambda control: control.paused(now))
 
     def resume(self, owner: str, key: str, by: Attribution) -> RateStatus:
-        """Let attempts of a paused rate start again; the first waiting tasks are checked at once.
+        """Let attempts start again under a paused rate; the first waiting tasks are checked at once.
 
         Raises:
-            RateNotFound: there is no such rate.
+            RateNotFound: the rate does not exist.
         """
         self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, paused_at=None), by)
@@ -96,26 +96,26 @@ class RateAdmin:
         """Forget the starts that a rate has counted, and its line; the first waiting tasks are checked at once.
 
         Raises:
-            RateNotFound: there is no such rate.
+            RateNotFound: the rate does not exist.
         """
         self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, resets=True), by)
 
     def pin(self, owner: str, pinned: Rate, by: Attribution) -> RateStatus:
-        """Set the limit that replaces those that tasks request."""
+        """Set a limit that replaces the limits that tasks request."""
         return self._change_and_check(owner, pinned.key, lambda control: replace(control, pin=pinned), by)
 
     def unpin(self, owner: str, key: str, by: Attribution) -> RateStatus:
         """Let the limits that tasks request apply again.
 
         Raises:
-            RateNotFound: there is no such rate.
+            RateNotFound: the rate does not exist.
         """
         self._states(owner, key, consistent=True)
         return self._change_and_check(owner, key, lambda control: replace(control, pin=None), by)
 
     def set_keys(self, owner: str, after: str, limit: int) -> Sequence[str]:
-        """The first keys after one whose rates are paused or pinned."""
+        """The first keys after the given one whose rates are paused or pinned."""
         while True:
             page, last = self.list(owner, after, limit)
             found = [status.key for status in page if status.control.is_set]
@@ -124,7 +124,7 @@ class RateAdmin:
             after = last
 
     def clear(self, owner: str, key: str) -> None:
-        """Remove a pause and a pin: the rest of the rate expires."""
+        """Remove a rate's pause and pin; the rest of the rate expires by itself."""
         self._change(owner, key, lambda control: RateControl(control.number))
 
     def _states(self, owner: str, key: str, *, consistent: bool = False) -> Mapping[int, RateState]:
@@ -136,15 +136,15 @@ class RateAdmin:
     def _change_and_check(
         self, owner: str, key: str, change: Callable[[RateControl], RateControl], by: Attribution
     ) -> RateStatus:
-        """Write an action that may let waiting tasks start earlier, and check the first of them."""
+        """Write an action that may let waiting tasks start earlier, and check the first waiting tasks."""
         status = self._change(owner, key, change)
         self._check_first(owner, key, by)
         return status
 
     def _change(self, owner: str, key: str, change: Callable[[RateControl], RateControl]) -> RateStatus:
-        """Write an action to the first part, which decides, and then to all others.
+        """Write an action to the first part, which is authoritative, and then to all others.
 
-        If the process crashes in between, some parts lack it; a repeat writes all of them.
+        If the process crashes in between, some parts lack the action; a repeat writes all of them.
 
         Raises:
             Unavailable: too many concurrent actions, or the store did not answer.
@@ -153,7 +153,7 @@ class RateAdmin:
         states = dict(self.rates.read_many(names, consistent=True))
         first = states.get(names[0], RateState())
         for _ in range(_TRIES):
-            # Two actions in one microsecond have different numbers.
+            # Two actions within one millisecond get different numbers.
             at = self.runtime.now() * MICROS + self.runtime.random_source.below(MICROS)
             before = first.of(CONTROL)
             control = change(RateControl.of(key, first)).numbered(at)
@@ -178,7 +178,7 @@ class RateAdmin:
         return self.rates.apply(name, update, expires_at)
 
     def _waiting(self, owner: str, key: str) -> Sequence[Task]:
-        """The tasks that wait for a rate, among the first tasks of the owner that wait for anything."""
+        """The tasks that wait for a rate, among the owner's first waiting tasks."""
         wanted = TaskFilter(states=(State.WAITING,))
         query = ListQuery(owner, descending=False, limit=_LINE_SHOWN)
         found: list[Task] = []
@@ -191,7 +191,7 @@ class RateAdmin:
         return found
 
     def _check_first(self, owner: str, key: str, by: Attribution) -> None:
-        """Have the first waiting tasks ask again: their turns may be earlier now. Others ask at the times they have.
+        """Have the first waiting tasks ask again: their turns may be earlier now. Others ask at their scheduled times.
 
         Never raises `Unavailable`: the action is done, and each task asks again in any case.
         """
@@ -209,6 +209,6 @@ class RateAdmin:
 
 
 def _others(first: RateName, state: RateState) -> Sequence[RateName]:
-    """The further parts of the rate in force."""
+    """The other parts of the rate in effect."""
     rate = state.pin(first.key) or state.asked(first.key)
     return [] if rate is None else parts(first.owner, first.key)[1 : parts_of(rate)]

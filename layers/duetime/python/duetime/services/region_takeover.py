@@ -1,7 +1,7 @@
 """Makes another Region the active one.
 
-It stops the old Region if that can be reached, takes over the records, and opens the new one. Each step can be
-repeated: the record of the active Region shows the progress of an interrupted takeover.
+The takeover stops the old Region if it can be reached, takes over the records, and opens the new Region. Each step can
+be repeated: the record of the active Region shows the progress of an interrupted takeover.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RegionSide:
     """One Region: its replica of the table.
 
     Attributes:
-        name: of the Region.
+        name: name of the Region.
         regions: the record of the active Region.
         records: tasks and schedules.
         cursors: the cursors of this Region's trigger.
@@ -66,14 +66,14 @@ class RegionSide:
 
 @dataclass(slots=True)
 class TakeoverReport:
-    """The results of a takeover, in one segment of the table or in all.
+    """The results of a takeover, for one segment of the table or for all.
 
     Attributes:
         scanned: number of items that were read.
-        tasks: number of tasks by their fate: `open`, `cut_off` or `completed_again`; some of them are nodes that were
+        tasks: number of tasks by result: `open`, `cut_off` or `completed_again`; some are nodes
             `cancelled` later, because no run of their topology would start them.
         schedules: number of schedules with a new timer.
-        unreadable: keys of records that no version of duetime can read; they stay as they are.
+        unreadable: keys of records that no version of duetime can read; these records stay unchanged.
     """
 
     scanned: int = 0
@@ -95,13 +95,13 @@ class RegionTakeover:
 
     Attributes:
         target: the Region that becomes active.
-        source: the Region that was; for a forced takeover, only its name and the copies of its cursors are used.
+        source: the Region that was active; for a forced takeover, only its name and the copies of its cursors are used.
         contents: contents outside the records, in the target's bucket.
-        topologies: progress of topologies, in the target.
+        topologies: run states of topologies, in the target.
         runtime: the clock, and nonces.
         least_epoch: the setting `epoch`.
-        is_forced: whether the source is left as it is, because it cannot be reached.
-        drain: how long attempts of the source may go on.
+        is_forced: whether the source is left unchanged, because it cannot be reached.
+        drain: how long attempts in the source may continue.
     """
 
     target: RegionSide
@@ -114,13 +114,13 @@ class RegionTakeover:
     drain: Millis
 
     def begin(self, say: Callable[[str], None]) -> ActiveRegion:
-        """Name the target as the active Region, in the source first, and wait until the source is quiet.
+        """Record the target as the active Region, in the source first, and wait until the source is quiet.
 
         Returns:
-            The record. If it is open already, the target works, and only late records are left to take over.
+            The record. If the record is already open, the target works, and only late records are left to take over.
 
         Raises:
-            RegionsDiverge: the source does not replicate, or another takeover has come in between.
+            RegionsDiverge: the source does not replicate, or another takeover came in between.
         """
         sides = (self.target,) if self.is_forced else (self.target, self.source)
         known = [found for side in sides if (found := side.regions.read()) is not None]
@@ -139,10 +139,10 @@ class RegionTakeover:
         return region
 
     def replication_lag(self) -> Millis:
-        """The present delay of an item from the source to the target, in milliseconds.
+        """The current replication delay from the source to the target, in milliseconds.
 
         Raises:
-            RegionsDiverge: it does not arrive.
+            RegionsDiverge: a test item does not arrive.
         """
         probe, begun = self.runtime.nonce(), self.runtime.now()
         self.source.regions.put_probe(probe)
@@ -156,10 +156,10 @@ class RegionTakeover:
         return self.runtime.now() - begun
 
     def carry_cursors(self) -> None:
-        """Let the target's trigger begin where that of the source was, a little earlier."""
+        """Let the target's trigger begin slightly before the point that the source's trigger had reached."""
         now = self.runtime.now()
         for group in groups_of(self.target.shards.read().number):
-            # The replicated copies of the source's cursors.
+            # Reads the replicated copies of the source's cursors.
             if (found := self.source.cursors.read(group)) is not None:
                 self.target.cursors.replace(group, cursors_behind(found, now))
 
@@ -176,7 +176,7 @@ class RegionTakeover:
         while more:
             page = self.target.records.takeover_page(segment, segments, cursor, region.since - REGION_OVERLAP)
             for task in page.tasks:
-                # First: once it is taken over, its run may go on.
+                # This comes first: once the task is taken over, its run may continue.
                 plans.reopen(task, is_taken_over=is_taken_over(task, region))
                 self._take_over(task, region, report)
             plans.note(page.tasks)
@@ -191,7 +191,7 @@ class RegionTakeover:
             progress(page.scanned)
             cursor, more = page.cursor, bool(page.cursor)
         if plans.is_any_left_over:
-            # The rest of their plan may only be replicated later.
+            # The rest of their plans may be replicated later.
             self._sleep(REGION_SETTLES)
             report.tasks["cancelled"] += plans.dismiss()
         return report
@@ -205,13 +205,13 @@ class RegionTakeover:
             raise RegionsDiverge(f"{side.name} knows a later takeover than that of epoch {region.epoch}")
 
     def _wait_until_quiet(self, say: Callable[[str], None]) -> None:
-        """Wait for processes that still rely on being active, and for their attempts."""
+        """Wait until no process relies on the source being active any more, and for the source's attempts."""
         until = self.runtime.now() + self.drain
         self._sleep(REGION_LIFE + _LOOK)
         while (running := self.source.records.running_tasks(self.runtime.now())) and self.runtime.now() < until:
             say(f"{running} tasks are still running there")
             self._sleep(_LOOK)
-        # What they have written may take as long as other writes to arrive.
+        # The writes of these attempts may take as long as other writes to arrive.
         self._sleep(REGION_SETTLES)
 
     def _take_over(self, task: Task, region: ActiveRegion, report: TakeoverReport) -> None:

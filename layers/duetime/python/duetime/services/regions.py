@@ -1,4 +1,4 @@
-"""Lets functions work in the active Region only."""
+"""Lets functions work only in the active Region."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class RegionGate:
-    """Knows whether this Region is active; reads the record at most every `REGION_LIFE` while it is.
+    """Knows whether this Region is active; while it is, reads the record at most once every `REGION_LIFE`.
 
-    An inactive state of the Region is never cached: the first message after a takeover must not be rejected.
+    That the Region is inactive is never cached: the first message after a takeover must not be rejected.
 
     Attributes:
         own: this Region.
@@ -58,14 +58,14 @@ class RegionGate:
         return self._active_since is not None and 0 <= now - self._active_since < life
 
     def check(self, *, is_report: bool = False) -> None:
-        """Refuse a change in a Region that is not active.
+        """Reject a change in a Region that is not active.
 
         Args:
-            is_report: whether it is a report of an attempt; until the other Region works, the attempts of this one may
-                end.
+            is_report: whether the change is an attempt's report; this Region's attempts may report until the other
+                Region works.
 
         Raises:
-            RegionNotActive: with the name of the active one.
+            RegionNotActive: another Region is active, which the error names.
         """
         if not self.is_active():
             active = self._found
@@ -84,5 +84,5 @@ class RegionGate:
             telemetry.measure("tick_age", 0)
 
     def epoch(self) -> int:
-        """The epoch of new fences: the one in which this Region was active last."""
+        """The epoch for new fences: the epoch in which this Region was last active."""
         return max(self.least_epoch, self._epoch)

@@ -1,4 +1,4 @@
-"""Takes over a restored table: raises the fences of its open records, and reports what had run since."""
+"""Takes over a restored table: raises the fences of its open records, and reports what ran after the restore point."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ STOP_REASON = "the table was restored; delete this switch to start tasks again"
 
 @dataclass(slots=True)
 class RestoreReport:
-    """The findings and results of a takeover; of one segment, or of several.
+    """The findings and results of a takeover, for one segment or several.
 
     Attributes:
         scanned: number of items that were read.
         taken_over: number of records with a new fence.
-        divergences: number of tasks by their events, and by their fate.
-        cancelled: number of nodes that were cancelled, because no run of their topology would start them.
-        unreadable: keys of records that no version of duetime can read; they stay as they are.
+        divergences: number of tasks by what happened after the restore point, and by how they were treated.
+        cancelled: number of nodes cancelled because no run of their topology would start them.
+        unreadable: keys of records that no version of duetime can read; these records stay unchanged.
     """
 
     scanned: int = 0
@@ -72,17 +72,17 @@ class RestoreReport:
 class Restore(Generic[R]):
     """Takes over the records of a restored table.
 
-    No function may use the table yet. Every step can be repeated, after an interruption too: records taken over before
-    are left alone.
+    No function may use the table yet. Every step can be repeated, even after an interruption: records that were already
+    taken over are left alone.
 
     Attributes:
         restored: the restored table.
-        replaced: the table that it replaces; `None` if it is lost.
-        contents: contents outside the records of the restored table.
-        switches: its switches.
-        topologies: progress of its topologies.
+        replaced: the table that the restored table replaces; `None` if it is lost.
+        contents: contents outside the restored table's records.
+        switches: switches of the restored table.
+        topologies: run states of the restored table's topologies.
         runtime: the clock, and the new epoch.
-        after: the fate of tasks that had run after the restore point.
+        after: how to treat tasks that ran after the restore point.
         report: called with each task that changed after the restore point.
         at: the restore point; 0 if it is not known.
     """
@@ -98,7 +98,7 @@ class Restore(Generic[R]):
     at: Millis
 
     def stop(self) -> None:
-        """Stop all tasks by a switch, so that the new functions start none until the operator deletes it."""
+        """Stop all tasks with a switch, so that the new functions start no task until an operator deletes it."""
         self.switches.put(_OPERATOR, Switch(ALL_TASKS, stopped=True, reason=STOP_REASON))
 
     def take_over(
@@ -115,7 +115,7 @@ class Restore(Generic[R]):
                 self._take_over(task, known.get(task.id), report)
             plans.note(page.tasks)
             for stored in page.schedules:
-                # Its own may be lost: a backup does not keep the order of writes to different items.
+                # The schedule's own timer may be lost: a backup does not keep the order of writes to items.
                 if stored.is_expandable:
                     now = self.runtime.now()
                     timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
@@ -132,11 +132,11 @@ class Restore(Generic[R]):
     ) -> RestoreReport:
         """Report what the restored table lacks: tasks that were created or retried after the restore point.
 
-        Occurrences of schedules that had run are written into the restored table, unless they may run again.
+        Schedule occurrences that had run are written into the restored table, unless they may run again.
 
         Args:
             segment: one of the segments of the replaced table.
-            segments: how many there are.
+            segments: number of segments.
             progress: called with the number of items that were read.
         """
         report, cursor, more = RestoreReport(), "", self.replaced is not None
@@ -160,7 +160,7 @@ class Restore(Generic[R]):
                     report.taken_over += 1
                     self._note(replaced or task, done.divergence, done.effect, report)
                 return
-            # A request was sent twice, or another run of the command does the same.
+            # A request was sent twice, or another run of this command takes over the same task.
             current = self.restored.read_many([task.id]).get(task.id)
 
     def _is_written(self, before: Task, done: Takeover) -> bool:
@@ -170,7 +170,7 @@ class Restore(Generic[R]):
             self.restored.copy_contents(before.id, self.replaced)
         if not done.task.is_terminal:
             for content in done.task.contents_outside:
-                # In the bucket, which is not restored, it may expire since the task ended.
+                # The bucket is not restored, so the object may have got an expiry when the task ended.
                 if content.place is ContentPlace.OBJECT:
                     self.contents.retain(before.id, content)
         return self.restored.rewrite(before, replace(done.task, nonce=self.runtime.nonce()))

@@ -1,8 +1,8 @@
 """Signals: tasks wait for an event without a worker, and a signal wakes all of them.
 
-No order of the steps loses a signal. A worker that finds none notes the task at the event, and looks for a signal once
-more before it lets the task wait. A signal is stored first; then the tasks that are noted are enqueued, and each takes
-the first signal that is stored and meets its condition. A task that is just being checked is looked at again until its
+No signal is lost, in whatever order the steps happen. A worker that finds no signal notes the task at the event, and
+looks for a signal once more before it lets the task wait. A signal is stored first; then the noted tasks are enqueued,
+and each takes the first stored signal that meets its condition. A task that is being checked is read again until its
 check has ended.
 """
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from duetime.services.enqueue import Enqueuer
 
 _AT_ONCE = 100
-"""Waiting tasks that are read and enqueued together, and signals that are compared with a condition."""
+"""Waiting tasks that are read and enqueued together, and signals that are compared with a condition together."""
 _TRIES = 5
 _CHECK_PAUSE: Millis = 100
 """Pause before a task that a worker is checking is read again: a check takes three requests."""
@@ -60,13 +60,13 @@ _BEFORE_ALL = TaskId.of(0, 0, 0)
 
 @frozen
 class EventWaits:
-    """Lets claimed tasks wait for their event, and ends them with its first signal."""
+    """Lets claimed tasks wait for their event, and ends them with its first matching signal."""
 
     stores: Stores
     runtime: Runtime
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a just-claimed task must wait for a signal; `None` if there is one, or its time is over.
+        """Whether a just-claimed task must wait for a signal; `None` if it has one, or its time is over.
 
         Raises:
             Unavailable: the store did not answer.
@@ -87,7 +87,7 @@ class EventWaits:
         """
         event = awaited_event(task)
         if event is None:
-            # Nothing was done, so nothing needs a rollback.
+            # The task did nothing, so it needs no rollback.
             return Succeeded(b"null")
         try:
             signal = self._first(event, task, target)
@@ -103,7 +103,7 @@ class EventWaits:
             return None
         expires_at = wait.until + EVENT_WAITER_KEPT
         self.stores.signals.join(event, WaitingTask(task.id, task.fence), expires_at)
-        # A signal that was stored before the task was noted has not seen it.
+        # A signal that was stored before the task was noted could not wake it.
         return wait if self._first(event, task, target) is None else None
 
     def _first(self, event: AwaitedEvent, task: Task, target: EventTarget) -> SentSignal | None:
@@ -113,12 +113,12 @@ class EventWaits:
 
 @frozen
 class _Sending:
-    """A signal that is sent.
+    """A signal that is being sent.
 
     Attributes:
-        id: its id.
-        event: the event that it reports.
-        meets: whether it meets the condition of a wait; each condition is evaluated once.
+        id: id of the signal.
+        event: the event that the signal reports.
+        meets: whether the signal meets the condition of a wait; each condition is evaluated once.
     """
 
     id: TaskId
@@ -143,7 +143,7 @@ class Signals:
     runtime: Runtime
 
     def wake(self, owner: str, signal: Signal, sent: TaskId, after: TaskId | None, until: Millis) -> FilterResult:
-        """Store a signal and enqueue the tasks that wait for it, as far as the time allows; repeating it is safe.
+        """Store a signal, and enqueue the tasks that wait for it, as many as time allows; repeating the call is safe.
 
         Args:
             owner: owner of the signal and the tasks.
@@ -182,7 +182,7 @@ class Signals:
         return [end for end, _ in met]
 
     def _met(self, sending: _Sending, noted: WaitingTask, task: Task | None) -> tuple[_Met, Task | None]:
-        """Enqueue a task that waits; returns it if it was: `send_due` must follow."""
+        """Enqueue a waiting task; returns the task if it was enqueued: `send_due` must follow."""
         event = sending.event
         for _ in range(_TRIES):
             if task is None or has_left(task, event):
@@ -194,7 +194,7 @@ class Signals:
             if is_being_checked(task, event):
                 return _Met.BUSY, None
             if not is_waiting(task, event, now) or sending.id < first_signal_id(task):
-                # Its next check finds the signal, or the signal is not for this task.
+                # The task's next check finds the signal, or the signal is not for this task.
                 return _Met.PASSED, None
             result = self.enqueuer.write(task, Move.REPLACE, now, Guard(version=task.version), {})
             if isinstance(result, Applied):

@@ -1,4 +1,4 @@
-"""All checks before a due task starts, in order."""
+"""All checks that precede the start of a due task, in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @frozen
 class ApprovalGate:
-    """Holds tasks that wait for an approval until a decision or a timeout."""
+    """Holds tasks that need an approval until a decision or a timeout."""
 
     clock: Clock
 
@@ -42,7 +42,7 @@ class ApprovalGate:
         """Whether a just-claimed task waits for an approval; waiting costs no attempt."""
         if not isinstance(task.target, ApprovalTarget):
             return None
-        # Few tasks wait for one, so the module is not imported at start.
+        # Few tasks wait for an approval, so the module is not imported at start.
         from duetime.domain.tasks.approvals import waiting_time  # noqa: PLC0415 - see the line above
 
         return waiting_time(task, self.clock.now())
@@ -53,7 +53,7 @@ class EventGate:
     """Holds tasks that wait for an event until a signal or a timeout.
 
     Attributes:
-        waits: returns the gate of tasks with that target, which few tasks have.
+        waits: returns the gate for tasks with an event target, which few tasks have.
     """
 
     waits: Callable[[], StartGate]
@@ -65,7 +65,7 @@ class EventGate:
 
 @frozen
 class HandlerAvailability:
-    """Decides which tasks cannot begin because the worker's package of handlers is broken."""
+    """Holds the tasks that cannot begin because the worker's package of handlers is broken."""
 
     package: HandlerPackage
     runtime: Runtime
@@ -84,13 +84,13 @@ class HandlerAvailability:
 
 @frozen
 class StartGates:
-    """Several gates as one; the first that does not let a task begin decides.
+    """Combines several gates; the first gate that does not let a task begin decides.
 
     Attributes:
         of_all: gates for every task.
-        of_occurrences: further gates for a schedule's tasks.
-        of_completions: further gates for tasks that run after the members of a group.
-        of_ordered: the last gate of tasks with an ordered key.
+        of_occurrences: returns an additional gate for a schedule's tasks.
+        of_completions: returns an additional gate for tasks that run after the members of a group.
+        of_ordered: returns the last gate, for tasks with an ordered key.
     """
 
     of_all: tuple[StartGate, ...]
@@ -110,10 +110,10 @@ class StartGates:
 
 @dataclass(slots=True)
 class SwitchGate:
-    """Caches the switches in one process; each of its threads reads them at most every `SWITCHES_LIFE`.
+    """Caches the switches in one process; each of its threads reads them at most once every `SWITCHES_LIFE`.
 
-    If a read fails, the last switches stay in force. After `SWITCHES_TRUST` without a successful read, the switches are
-    unknown: no task may begin.
+    If a read fails, the last known switches stay in effect. After `SWITCHES_TRUST` without a successful read, the
+    switches are unknown, and no task may begin.
     """
 
     switches: SwitchStore
@@ -123,22 +123,22 @@ class SwitchGate:
     _known_at: Millis = field(default=0, init=False)
 
     def look(self) -> Switches | None:
-        """The switches as of a moment ago, or of a minute ago at most while reads fail; `None` if unknown."""
+        """The switches, at most `SWITCHES_LIFE` old, or `SWITCHES_TRUST` while reads fail; `None` if unknown."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= SWITCHES_LIFE:
             try:
                 self._known = self.switches.read(consistent=False).in_force
                 self._known_at = now
             except (Unavailable, RecordUnreadable) as error:
-                # A damaged record, or one of a later version, must neither cost attempts nor let a task begin
+                # A damaged record, or a record of a later version, must neither cost attempts nor let a task begin
                 # unchecked.
                 self.runtime.telemetry.note("the switches could not be read", error=str(error))
-            # Set after the read: other threads read them as well, as those known may be a minute old.
+            # Set after the read: other threads read too, because the known switches may be a minute old.
             self._asked_at = now
         return self._known if now - self._known_at < SWITCHES_TRUST else None
 
     def held(self, task: Task) -> Postponed | None:
-        """Whether a switch stops a just-claimed task, or may stop it: until when, and why."""
+        """Whether a switch stops or may stop a just-claimed task, until when, and why."""
         switches = self.look()
         if switches is None:
             return self._postponed(SWITCHES_LIFE, 2 * SWITCHES_LIFE, "the switches could not be read yet")
@@ -146,17 +146,17 @@ class SwitchGate:
         return None if reason is None else self._postponed(SHORTEST_STOP, LONGEST_STOP, reason)
 
     def caps(self, task: Task) -> tuple[LockClaim, ...]:
-        """The locks that enforce the caps on a task; none if the switches were never read, as no task begins then."""
+        """The locks that enforce the caps on a task; empty if the switches were never read, as no task begins then."""
         self.look()
-        # The task was let begin a moment ago, even if the switches are outdated now.
+        # A gate just let the task begin, even if the switches are outdated by now.
         return () if self._known is None else self._known.caps(task)
 
     def look_again(self) -> None:
-        """Have the switches read anew at the next look: those known here seem to be outdated."""
+        """Have the switches read again at the next look, because the known switches seem outdated."""
         self._asked_at = 0
 
     def rates(self, task: Task) -> tuple[Rate, ...]:
-        """The rates that switches set for a task in addition to its own; none if the switches were never read."""
+        """The rates that switches set for a task besides its own; empty if the switches were never read."""
         return () if self._known is None else self._known.rates(task)
 
     def _postponed(self, shortest: Millis, longest: Millis, reason: str) -> Postponed:

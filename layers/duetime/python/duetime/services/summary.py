@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _TRIES = 20
 """How often a set of steps is read again after a concurrent count."""
 _OWNERS_KNOWN = 10_000
-"""Number of owners that a process remembers to be listed."""
+"""Number of owners that a process remembers as already listed."""
 
 
 class SummaryCounter:
-    """`duetime.ports.change_consumers.ChangeConsumer` that keeps the counts right.
+    """`duetime.ports.change_consumers.ChangeConsumer` that keeps the counts up to date.
 
     Args:
         store: store of the counts.
-        runtime: counts several sets at once.
+        runtime: counts several sets in parallel.
         spread: number of parts that each owner's counts are split into.
         generations: generations of the counts.
         recounts: keeps the list of owners.
@@ -62,7 +62,7 @@ class SummaryCounter:
         Raises:
             Unavailable: some changes are not counted; a repeat of the batch counts the rest.
         """
-        # Sets of the same part are written one after the other: their transactions would conflict.
+        # Sets of the same part are written one after another, because their transactions would conflict.
         parts: dict[tuple[str, int], list[tuple[StepSet, list[Step]]]] = {}
         for of, steps in self._steps(changes).items():
             parts.setdefault((of.owner, of.part), []).append((of, steps))
@@ -113,7 +113,7 @@ class SummaryRecounter:
         store: store of generations and recounts.
         counts: store of the counts.
         spread: number of parts that each owner's counts are split into.
-        generations: begins new ones.
+        generations: begins new generations.
         runtime: clock; writes counts in parallel.
         pages: maximum megabytes of the table that one run reads; 0 means no recounts.
     """
@@ -139,10 +139,10 @@ class SummaryRecounter:
         self._generations.begin_next("an operator requested it")
 
     def run(self) -> None:
-        """Count one part of the table, if that is due.
+        """Count one part of the table, if a part is due.
 
         Raises:
-            Unavailable: the store fails; the part is counted again later.
+            Unavailable: the store did not answer; the part is counted again later.
         """
         stored = self._store.generation() if self._pages else None
         if stored is None:
@@ -155,12 +155,12 @@ class SummaryRecounter:
         has_part = begun is not None and begun.recounting is not None and begun.recounting.busy_since == now
         if not has_part and stored.lets_counts_expire(now):
             self._expire_counts(begun or stored, now)
-        # Of two concurrent runs, one stores its start.
+        # If two runs are concurrent, only one stores its start.
         elif begun is not None and self._store.save(begun, self._runtime.nonce()) and has_part:
             self._count_part()
 
     def _expire_counts(self, present: Generation, now: Millis) -> None:
-        """Set the expiry of some owners' counts of ended generations; repeating it is safe."""
+        """Set an expiry for some owners' counts of ended generations; repeating the call is safe."""
         owners = self._store.owners(present.ended_counts.owner, SUMMARY_OWNERS_AT_ONCE)
         parts = product(owners, range(self._spread))
         self._runtime.executor.map(lambda each: self._counts.expire_counts(*each, present.number, now), parts)
@@ -187,7 +187,7 @@ class SummaryRecounter:
 _GENERATION_TRIES = 20
 """How often the generation is read again after a concurrent write."""
 _FIRST_CHANGES = MINUTE
-"""A task created this long before the first changes read was not counted by its changes."""
+"""A task created this long before the first change that was read was not counted by its changes."""
 
 
 class Generations:
@@ -206,7 +206,7 @@ class Generations:
         self._known: tuple[Millis, Generation] | None = None
 
     def present(self, first_change: Millis) -> Generation:
-        """The generation in which changes are counted.
+        """The generation in which changes are counted now.
 
         Args:
             first_change: time of the earliest change.
@@ -217,7 +217,7 @@ class Generations:
         return self._known[1]
 
     def begin_next(self, why: str) -> Generation:
-        """Begin a new generation, unless the present one has only just begun.
+        """Begin a new generation, unless the current one has only just begun.
 
         Raises:
             Unavailable: too many concurrent writes.
@@ -233,7 +233,7 @@ class Generations:
         raise Unavailable("the generation of the counts could not be stored: too many concurrent writes")
 
     def _first(self, first_change: Millis) -> Generation:
-        """The first generation: it counts all tasks if none existed before the changes that are read."""
+        """The first generation, which counts all tasks if no task existed before the changes that are read."""
         now = self._runtime.now()
         fresh = Generation(0, 0, now)
         if self._is_recounting and not self._store.is_fresh(first_change - _FIRST_CHANGES):
@@ -273,7 +273,7 @@ class SummaryReader:
         """The counts of the owners after the given one, in order of name.
 
         Returns:
-            The counts, and the last owner if there may be another page.
+            The counts, and the last owner if another page may follow.
 
         Raises:
             SummaryOff: counting is off in the settings.

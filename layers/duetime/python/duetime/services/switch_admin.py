@@ -25,13 +25,13 @@ _TRIES = 20
 
 @frozen
 class SwitchAdmin:
-    """Sets switches: operators set all, other owners only the one for their own tasks."""
+    """Sets switches: operators set all switches, other owners only the switch for their own tasks."""
 
     stores: Stores
     runtime: Runtime
 
     def list(self, caller: Caller) -> tuple[Sequence[Switch], Sequence[tuple[Circuit, CircuitState]]]:
-        """The switches, and the circuits that are not closed; owners who are not operators get only their own."""
+        """The switches, and the circuits that are not closed; an owner who is not an operator gets only its own."""
         found = sorted(
             self.stores.switches.read(consistent=True).in_force.by_key.values(), key=lambda switch: switch.key
         )
@@ -44,7 +44,7 @@ class SwitchAdmin:
         """One switch.
 
         Raises:
-            SwitchNotFound: it does not exist, or concerns only other owners.
+            SwitchNotFound: the switch does not exist, or concerns only other owners.
         """
         found = self.stores.switches.read(consistent=True).in_force.by_key.get(key)
         if found is None or not (_concerns(key, caller.owner) or caller.is_operator):
@@ -52,11 +52,11 @@ class SwitchAdmin:
         return found
 
     def put(self, caller: Caller, switch: Switch) -> Switch:
-        """Set a switch, replacing an earlier one; a switch without effect is removed.
+        """Set a switch, replacing an earlier one; a switch that has no effect is removed.
 
         Raises:
-            OperatorRequired: it also concerns other owners, or an operator has set it.
-            SwitchesFull: there are too many.
+            OperatorRequired: the switch also concerns other owners, or an operator has set it.
+            SwitchesFull: there are too many switches.
             Unavailable: too many concurrent writes.
         """
         wanted = replace(switch, updated_at=self.runtime.now(), updated_by=caller.owner)
@@ -71,16 +71,16 @@ class SwitchAdmin:
         return wanted
 
     def delete(self, caller: Caller, key: SwitchKey) -> Switch:
-        """Delete a switch; tasks that it postponed are checked again in any case. An operator also lifts an owner's.
+        """Delete a switch; tasks that it postponed are checked again anyway. Operators also delete owners' switches.
 
         Raises:
-            OperatorRequired: it also concerns other owners, or an operator has set it.
-            SwitchNotFound: it does not exist.
+            OperatorRequired: the switch also concerns other owners, or an operator has set it.
+            SwitchNotFound: the switch does not exist.
             Unavailable: too many concurrent writes.
         """
         setters = SwitchSetter if caller.is_operator else (SwitchSetter.OWNERS,)
         found = [self._change(caller, key, each, lambda switches: switches.without(key)) for each in setters]
-        # The operator's comes first: it was in force.
+        # The operator's switch comes first, because it was in effect.
         deleted = next((before.by_key[key] for before in found if key in before.by_key), None)
         if deleted is None:
             raise SwitchNotFound(key)
@@ -89,7 +89,7 @@ class SwitchAdmin:
     def _change(
         self, caller: Caller, key: SwitchKey, setter: SwitchSetter, change: Callable[[Switches], Switches]
     ) -> Switches:
-        """Apply a change to the present switches of a setter; returns them as they were before it."""
+        """Apply a change to a setter's current switches; returns the switches before the change."""
         for _ in range(_TRIES):
             stored = self.stores.switches.read(consistent=True)
             self._check(caller, key, stored)
@@ -111,7 +111,7 @@ def _setter(caller: Caller) -> SwitchSetter:
 
 
 def _counted(switches: Switches) -> int:
-    """The number of switches; that of all tasks always fits."""
+    """The number of switches; the switch for all tasks always fits, so it is not counted."""
     return len(switches.by_key.keys() - {ALL_TASKS})
 
 

@@ -1,7 +1,7 @@
 """Spans and metrics of tasks: creation, dispatch, starts, waits and ends of attempts, and expansions of schedules.
 
-Attributes of spans follow the semantic conventions of OpenTelemetry for messaging (1.44, in development). Processing
-links to the creation and is not its child, as it may begin days later.
+Span attributes follow OpenTelemetry's semantic conventions for messaging (1.44, in development). The processing of a
+task links to its creation instead of being a child of it, because it may begin days later.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ def expansion_span(schedules: int) -> Span:
 def run_span(task_type: str, schedule: str, links: Sequence[str | None], requested_in: str | None) -> Span:
     """The creation of a run of a schedule.
 
-    It is a separate trace, so that each run is sampled on its own; a manual run belongs to its request's trace.
+    The creation is a separate trace, so that each run is sampled on its own; a manual run joins its request's trace.
 
     Args:
-        task_type: type of its task.
+        task_type: type of the run's task.
         schedule: name of the schedule.
-        links: links to the tick that creates the run, and to the creation of its schedule.
-        requested_in: trace of the request for a manual run.
+        links: links to the tick that creates the run, and to the creation of the schedule.
+        requested_in: trace context of the request for a manual run.
     """
     attributes = {_SYSTEM: "duetime", _OPERATION: "create", _TYPE: "create", _DESTINATION: task_type}
     attributes["duetime.schedule.name"] = schedule
@@ -78,7 +78,7 @@ def attempt_span(task: Task) -> Span:
 
 
 def note_end(span: OpenSpan, end: WriteResult) -> None:
-    """Record in an attempt's span the task's state after it, and the error of a failure."""
+    """Record in an attempt's span the state of the task after the attempt, and the error of a failure."""
     if isinstance(end, Applied):
         task = end.task
         has_failed = task.state in _FAILED or (task.state is State.WAITING and task.waiting_for is None)
@@ -87,7 +87,7 @@ def note_end(span: OpenSpan, end: WriteResult) -> None:
 
 
 RETRY, QUEUE, LEASE = "retry", "queue", "lease"
-"""Waits of tasks that no gate holds back; the other gates are named by the codes of wait reasons."""
+"""Reasons why tasks wait that no gate holds back; gates are named by the codes of wait reasons."""
 
 
 def count_start(telemetry: Telemetry, task: Task, started: Millis) -> None:
@@ -128,7 +128,7 @@ def count_version(telemetry: Telemetry, executed: str, ending: Ending) -> None:
 
 
 def count_postponed(runtime: Runtime, held: Postponed) -> None:
-    """Count a check that found that the task cannot start yet."""
+    """Count a check that found that a task cannot start yet."""
     runtime.telemetry.count("tasks_postponed")
     _measure_wait(runtime, held.until, wait_reason(held.reason))
 

@@ -22,8 +22,8 @@ class KeyStatus:
     """A unique key as read.
 
     Attributes:
-        holder: the task that holds it; `None` if none does.
-        nonce: nonce of its item; `None` if there is none.
+        holder: the task that holds the key; `None` if no task holds it.
+        nonce: nonce of the key's item; `None` if there is no item.
     """
 
     owner: str
@@ -32,12 +32,12 @@ class KeyStatus:
     nonce: str | None
 
     def taken_by(self, task_id: TaskId, since_fence: int = 0) -> KeyTaking:
-        """A write that takes the key, unless another task has taken it since it was read."""
+        """A write that takes the key, unless another task has taken the key since it was read."""
         return KeyTaking(self.owner, self.key, task_id, since_fence, after=self.nonce)
 
 
 def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
-    """The holder of a key: the task that took it last, if its record still holds it."""
+    """The holder of a key: the task that took the key last, if its record still holds the key."""
     known = stores.unique_keys.find(owner, key)
     if known is None:
         return KeyStatus(owner, key, None, None)
@@ -48,11 +48,11 @@ def key_status(stores: Stores, owner: str, key: str) -> KeyStatus:
 
 
 def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
-    """The write by which a reopened task takes its unique key; `None` if it needs none.
+    """The write with which a reopened task takes its unique key; `None` if it needs no key.
 
     Args:
         stores: stores of keys and tasks.
-        task: the task after reopening; one that has never started holds a key until its start again.
+        task: the task after reopening; a task that has never started holds a key until its start again.
 
     Raises:
         UniqueKeyHeld: another task now holds the key.
@@ -69,7 +69,7 @@ def reopened_key(stores: Stores, task: Task) -> KeyTaking | None:
 def let_key_expire(stores: Stores, task: Task) -> None:
     """Let the item of an ended task's unique key expire after its record.
 
-    Never raises `Unavailable`: a remaining item names an ended task, and blocks nothing.
+    Never raises `Unavailable`: an item that is left names an ended task, and blocks nothing.
     """
     unique = unique_of(task.unique, task.debounce)
     if unique is None or task.expires_at is None:

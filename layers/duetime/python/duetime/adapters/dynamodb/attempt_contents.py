@@ -1,4 +1,4 @@
-"""Results of steps and the latest traceback, which attempts store beside the contents of their task."""
+"""Step results and the latest traceback, which attempts store beside the contents of their task."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class DynamoStepStore:
         return sorted(found, key=lambda step: (step.finished_at, step.phase, step.name))
 
     def keep(self, task_id: TaskId, step: StepResult) -> StepResult:
-        """Store a step, unless it is stored already; returns the stored one."""
+        """Store a step, unless it is already stored; returns the stored step."""
         with translated():
             try:
                 self._client.put_item(
@@ -122,7 +122,7 @@ class DynamoTracebackStore:
         self._table = table
 
     def keep(self, task_id: TaskId, traceback: AttemptTraceback, expiry: Expiry) -> None:
-        """Store a traceback, replacing an earlier one, but not that of a later attempt."""
+        """Store a traceback, replacing an earlier attempt's, but not a later attempt's."""
         fence = attribute_values.number(traceback.fence)
         item = {
             **_traceback_key(task_id),
@@ -143,7 +143,7 @@ class DynamoTracebackStore:
                 return  # a later attempt has failed since
 
     def find(self, task_id: TaskId) -> AttemptTraceback | None:
-        """The stored traceback of a task; `None` for none."""
+        """The stored traceback of a task, or `None`."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_traceback_key(task_id), ConsistentRead=True)
         if "Item" not in answer:
@@ -153,7 +153,7 @@ class DynamoTracebackStore:
 
 
 def _packed(text: str) -> bytes:
-    """The end of a text, compressed into one write unit; an encrypted text unchanged, because a part is useless."""
+    """The end of a text, compressed to fit one write unit; an encrypted text stays whole, as a part is useless."""
     if len(text) <= MAX_TRACEBACK_LENGTH and is_encrypted_text(text):
         return deflated(text.encode())
     length = MAX_TRACEBACK_LENGTH

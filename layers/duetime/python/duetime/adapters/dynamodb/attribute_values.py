@@ -1,9 +1,9 @@
 """Attribute values: numbers, texts, instants and bytes in DynamoDB's low-level format; bytes may be compressed.
 
-Handwritten because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
+Handwritten, because boto3's serializer uses `Decimal` and costs more than the rest of the encoding.
 
-Compression is raw deflate, without header or checksum: DynamoDB and S3 check stored data themselves, and six more bytes
-per item would only cost money.
+Compression is raw deflate, without header or checksum: DynamoDB and S3 check stored data themselves, and six more
+bytes per item would only cost money.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def inflated(data: bytes) -> bytes:
 
 
 def smaller(data: bytes) -> bytes | None:
-    """The compressed bytes if they are fewer, else the bytes."""
+    """The compressed bytes if there are fewer of them, otherwise `None`."""
     if len(data) < _SMALLEST_WORTH_TRYING:
         return None
     compressed = deflated(data)
@@ -47,26 +47,26 @@ def smaller(data: bytes) -> bytes | None:
 
 def text_of(data: bytes) -> str:
     """Bytes as a short text for JSON, even if they are base64 of incompressible bytes: 5 MB become 6 MB of text."""
-    # Other strategies find a few repeated texts in base64, and spend more on them than they save.
+    # Other strategies find a few repeated texts in base64, and cost more than they save.
     compressor = zlib.compressobj(_BEST, zlib.DEFLATED, _RAW, strategy=zlib.Z_HUFFMAN_ONLY)
     return base64.b85encode(compressor.compress(data) + compressor.flush()).decode()
 
 
 def bytes_in(text: str) -> bytes:
-    """The bytes of such a text."""
+    """The bytes of a text that `text_of` made."""
     return inflated(base64.b85decode(text))
 
 
 Value: TypeAlias = "Mapping[str, Any]"
 """One attribute value: its type's letter and the value."""
 Item: TypeAlias = "dict[str, Value]"
-"""An item, or the key of one."""
+"""An item, or an item's key."""
 StoredItem: TypeAlias = "Mapping[str, Mapping[str, Any]]"
 """An item as DynamoDB returns it."""
 
 
 def number(value: float) -> Value:
-    """A whole number."""
+    """A whole number as an attribute value."""
     return {"N": str(value)}
 
 
@@ -76,7 +76,7 @@ def integer(value: Value) -> int:
 
 
 def text(value: str) -> Value:
-    """A text."""
+    """A text as an attribute value."""
     return {"S": value}
 
 
@@ -86,7 +86,7 @@ def string(value: Value) -> str:
 
 
 def flag(value: bool) -> Value | None:  # noqa: FBT001 - the value itself, not a switch
-    """A Boolean; `None` for false, which leaves the attribute out."""
+    """A Boolean; `None` for false, so that the attribute is left out."""
     return {"BOOL": True} if value else None
 
 

@@ -1,4 +1,4 @@
-"""Batches of items: several read or written by one request."""
+"""Batches of items, which one request reads or writes together."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def read_items(
 ) -> Iterator[StoredItem]:
     """Read the items with these distinct keys, eventually consistent by default.
 
-    Keys left unprocessed by a response are requested again at once. If DynamoDB throttled all keys, it would have
-    rejected the request, and the client's own retries would have waited; so every response makes progress.
+    Keys that a response leaves unprocessed are requested again at once. If DynamoDB throttled all keys, it would have
+    rejected the request, and the client's own retries would have waited, so every response makes progress.
 
     Raises:
-        Unavailable: a response returned nothing.
+        Unavailable: a response contained no item.
     """
     waiting = list(keys)
     while waiting:
@@ -53,7 +53,7 @@ _DUPLICATE = "DuplicateItem"
 def insert_items(
     client: DynamoDBClient, table: str, items: Sequence[Item], executor: Executor
 ) -> tuple[list[int], list[int]]:
-    """Write those of these items that do not exist, each independently, at the price of single `PutItem` calls.
+    """Write the items that do not exist yet, each independently, at the price of single `PutItem` calls.
 
     `BatchWriteItem` would overwrite existing items, and a transaction costs twice as much.
 
@@ -64,8 +64,8 @@ def insert_items(
         executor: makes requests in parallel.
 
     Returns:
-        The positions of the items known to be written, and of those that existed before. All others
-        were not written, or their state is unknown: a request had no response.
+        The positions of the items known to be written, and of the items that already existed. All others were not
+        written, or their state is unknown because a request had no response.
     """
     written: list[int] = []
     existing: list[int] = []

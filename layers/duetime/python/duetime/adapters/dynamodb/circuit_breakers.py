@@ -1,4 +1,4 @@
-"""Circuits of HTTP hosts in DynamoDB: an item for each owner and failed host, and a list of the open ones."""
+"""Circuits of HTTP hosts in DynamoDB: an item for each owner and failed host, and a list of open circuits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class DynamoCircuitStore:
         self._table = table
 
     def read(self, owner: str, host: str, *, consistent: bool) -> Circuit:
-        """Read the circuit of an owner's calls to a host; closed if nothing is stored."""
+        """Read the circuit for an owner's calls to a host; closed if nothing is stored."""
         key = _key_of(_name_of(Circuit(owner, host)))
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key, ConsistentRead=consistent)
@@ -74,7 +74,7 @@ def _item_of(circuit: Circuit, expires_at: Millis) -> Item:
 
 
 def _circuit(item: StoredItem) -> Circuit:
-    # A host name has no such mark; an owner may.
+    # A host name contains no mark; an owner may contain one.
     owner, _, host = attribute_values.string(item[schema.SORT_KEY]).rpartition(_MARK)
     return Circuit(
         owner=owner,

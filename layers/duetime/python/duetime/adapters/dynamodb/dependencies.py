@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _RULES = tuple(TriggerRule)
 _OUTCOMES = (None, *Outcome)
-"""Their places are stored: new ones are added at the end."""
+"""The positions of these values are stored, so new values are added at the end."""
 _MET, _HAS_TASK, _HAS_OCCURRENCE = 1 << 7, 1 << 4, 1 << 5
 _OUTCOME_BITS = (1 << 4) - 1
 _ID_BYTES, _TIME_BYTES = 16, 6
 
 
 def encoded(dependencies: Dependencies) -> bytes:
-    """A byte for the rule; then for each dependency a byte for the form that follows: an id, an occurrence, or both."""
+    """A byte for the rule; then for each dependency a byte that says what follows: an id, an occurrence, or both."""
     parts = [bytes([_RULES.index(dependencies.rule) | (_MET if dependencies.is_met else 0)])]
     for each in dependencies.on:
         kind = _OUTCOMES.index(each.outcome)
@@ -64,14 +64,14 @@ _PREFIX = "after#"
 
 
 class DynamoDependentStore:
-    """`duetime.ports.tasks.DependentStore` over the tasks table: an item each, erased with the task's contents."""
+    """`duetime.ports.tasks.DependentStore` over the tasks table: one item each, erased with the task's contents."""
 
     def __init__(self, client: DynamoDBClient, table: str) -> None:
         self._client = client
         self._table = table
 
     def add(self, task_id: TaskId, dependent: TaskId, expires_at: Millis) -> None:
-        """Note that `dependent` waits for a task; noting it again extends it."""
+        """Note that `dependent` waits for a task; noting this again extends the note."""
         item = {**_key_of(task_id, dependent.text), schema.TTL: attribute_values.expiry(expires_at)}
         with translated():
             self._client.put_item(TableName=self._table, Item=item)

@@ -1,6 +1,6 @@
 """Encodes a task's small fields as attribute values, and decodes them.
 
-An encoding of `None` leaves the attribute out, which means the field's default.
+Where an encoding is `None`, the attribute is left out, which means the field's default.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 
 Part: TypeAlias = "tuple[Callable[[Any], str], Callable[[str], Any]]"
-"""One field's encoding to a text, and its decoding."""
+"""The encoding of one field as text, and its decoding."""
 _INTEGER: Part = (str, int)
 _HEXADECIMAL: Part = (lambda number: f"{number:x}", lambda text: int(text, 16))
 _FLOAT: Part = (repr, float)
@@ -85,7 +85,7 @@ _TEXT: Part = (str, str)
 
 
 class TextCodec:
-    """A small value as a text: its fields in order, separated by spaces; only the last may contain spaces."""
+    """Encodes a small value as text: its fields in order, separated by spaces; only the last may contain spaces."""
 
     def __init__(self, kind: type, **parts: Part) -> None:
         self._kind, self._parts = kind, parts
@@ -102,7 +102,7 @@ class TextCodec:
 
 
 class _NotifyOnCodec:
-    """`NotifyOn` as a text: flag, seconds of lateness and address; a long run, if wanted, follows the lateness."""
+    """`NotifyOn` as text: flag, seconds of lateness, address; a limit for long runs, if any, follows the lateness."""
 
     _RUN = "+"
 
@@ -144,7 +144,7 @@ _WAIT = TextCodec(Wait, since=_HEXADECIMAL, reason=_TEXT)
 
 
 def traceparent(value: str) -> Value:
-    """The trace of a task's creation: binary trace id, parent and flags, 25 bytes."""
+    """The trace of a task's creation in 25 bytes: trace id, parent and flags."""
     return {"B": bytes.fromhex("".join(value.split("-")[1:]))}
 
 
@@ -155,7 +155,7 @@ def read_traceparent(value: Value) -> str:
 
 
 def name(value: str) -> Value | None:
-    """A task's name; `None` for none."""
+    """A task's name, or `None`."""
     return {"S": value} if value else None
 
 
@@ -180,7 +180,7 @@ def read_priority(value: Value) -> Priority:
 
 
 def unless_default(field: str) -> Callable[[int], Value | None]:
-    """A number; `None` if it is a task's default."""
+    """Encodes a number; `None` if the number is the field's default."""
     default = Task.__dataclass_fields__[field].default
     return lambda value: None if value == default else {"N": str(value)}
 
@@ -196,14 +196,14 @@ def read_requested_action(value: Value) -> RequestedAction:
 
 
 def content(value: Content) -> Value:
-    """A payload or result: packed, or its location and its name there."""
+    """A payload or result: its packed bytes, or the place where it is stored and its name there."""
     if not value.is_outside:
         return packed(value.data or b"")
     return {"L": [{"S": value.place.value}, {"S": value.name}]}
 
 
 def read_content(field: str, value: Value) -> Content:
-    """Decode a payload or result; content in the record has its field's name."""
+    """Decode a payload or result; content in the record is named after its field."""
     if "L" in value:
         place, name = value["L"]
         return Content(ContentPlace(place["S"]), name["S"])
@@ -211,7 +211,7 @@ def read_content(field: str, value: Value) -> Content:
 
 
 def locks(value: tuple[LockSpec, ...]) -> Value | None:
-    """Several locks; `None` for none."""
+    """Several locks, or `None`."""
     return {"L": [LOCK.encode(each) for each in value]} if value else None
 
 
@@ -226,7 +226,7 @@ def retry(value: RetryPolicy) -> Value | None:
 
 
 def rate_places(value: Mapping[str, int]) -> Value | None:
-    """Places in the lines of rates, by key; `None` for none."""
+    """Places in the lines of rates, by key, or `None`."""
     return {"M": {key: {"N": str(place)} for key, place in value.items()}} if value else None
 
 
@@ -236,7 +236,7 @@ def read_rate_places(value: Value) -> Mapping[str, int]:
 
 
 def tags(value: dict[str, str]) -> Value | None:
-    """Tags; `None` for none."""
+    """Tags, or `None`."""
     return {"M": {key: {"S": tag} for key, tag in value.items()}} if value else None
 
 
@@ -246,7 +246,7 @@ def read_tags(value: Value) -> dict[str, str]:
 
 
 def nodes(value: tuple[str, ...]) -> Value | None:
-    """Names of nodes; `None` for none."""
+    """Names of nodes, or `None`."""
     return {"L": [{"S": name} for name in value]} if value else None
 
 
@@ -256,7 +256,7 @@ def read_nodes(value: Value) -> tuple[str, ...]:
 
 
 def waits(value: tuple[Wait, ...]) -> Value | None:
-    """The waits of a task; `None` for none."""
+    """The waits of a task, or `None`."""
     return {"L": [_WAIT.encode(wait) for wait in value]} if value else None
 
 
@@ -272,7 +272,7 @@ _PULL = "pull"
 _APPROVAL = "approval"
 _EVENT = "event"
 _BEFORE_CONDITION = "\n"
-"""Follows the key of an event, which has no control characters."""
+"""Follows the key of an event, because keys contain no control characters."""
 _ARN = "arn:"
 _CALLBACK = "callback"
 _NOTIFIES = "async"
@@ -283,7 +283,7 @@ _QUERIES = {Query.STATUS: "S", Query.PROGRESS: "O", Query.SUMMARY: "M"}
 def target(value: Target) -> Value | None:
     """A target: its kind with its phases, then its address; `None` for the default.
 
-    The name of an AWS resource determines the kind; the call's details follow it. A custom request is a separate
+    The name of an AWS resource determines the kind; the call's details follow the name. A custom request is a separate
     element, and so are the parameters of a job. A topology is a map, so that a condition can test for it.
     """
     if isinstance(value, HandlerTarget):
@@ -350,7 +350,7 @@ def _read_text(text: str) -> Target:
 
 
 def _topology_target(value: TopologyTarget) -> Value:
-    """A topology; for a run of a definition, with its name, version and parameters; version 0 is the latest."""
+    """A topology; a run of a definition also has its name, version and parameters; version 0 means the latest."""
     ref = value.definition
     text = "" if ref is None else f"{ref.name} {ref.version or 0} {ref.parameters}"
     return {"M": {TOPOLOGY: packed(text.encode())}}
@@ -441,15 +441,15 @@ _CAUSE_LETTERS = {letter: cause for cause, letter in _CAUSES.items()}
 _BUFFERED = "q"
 """Replaces the letter of a backfill whose run waits for the end of other runs."""
 _OCCURRENCE = re.compile(r"([a-z])(?:-([0-9a-f]+))?(?:\+([0-9a-f]+))?(!?)")
-"""An occurrence's cause, its distances to the previous and next one, and whether its end is reported."""
+"""An occurrence's cause, its distances to the previous and the next one, and whether its end is reported."""
 _REPORTS = "!"
-"""Follows the letter of the cause if the schedule needs a report of the occurrence's end."""
+"""Follows the cause's letter if the schedule needs a report of the occurrence's end."""
 _GIVEN = "!"
-"""Precedes a node's note if the node gets results of its parents."""
+"""Precedes a node's note if the node gets results from its parents."""
 
 
 def schedule_ref(value: ScheduleRef) -> Value:
-    """The schedule's occurrence that a task belongs to: hexadecimal numbers, a letter, a mark, and last the name."""
+    """The schedule occurrence that a task belongs to: hexadecimal numbers, a letter, a mark, and last the name."""
     before = "" if value.previous is None else f"-{value.nominal - value.previous:x}"
     after = "" if value.next is None else f"+{value.next - value.nominal:x}"
     cause = _BUFFERED if value.is_buffered else _CAUSES[value.cause]
@@ -458,7 +458,7 @@ def schedule_ref(value: ScheduleRef) -> Value:
 
 
 def read_schedule_ref(value: Value) -> ScheduleRef:
-    """Decode the schedule's occurrence that a task belongs to."""
+    """Decode the schedule occurrence that a task belongs to."""
     revision, at, occurrence, mark, schedule = str(value["S"]).split(" ", 4)
     if (found := _OCCURRENCE.fullmatch(occurrence)) is None:
         raise ValueError(f"no occurrence of a schedule: {occurrence!r}")
@@ -480,38 +480,38 @@ def read_schedule_ref(value: Value) -> ScheduleRef:
 
 
 def task_id(value: TaskId) -> Value:
-    """The stored id of another task."""
+    """The id of another task, as stored."""
     return {"S": value.text}
 
 
 def read_task_id(value: Value) -> TaskId:
-    """The inverse."""
+    """Decode the id of another task."""
     return TaskId.parse(value["S"])
 
 
 def after(value: Dependencies) -> Value:
-    """A task's dependencies, in a binary form with 17 bytes for a task."""
-    # Few tasks wait for others, so the module is not imported at start.
+    """A task's dependencies in binary form, with 17 bytes for each task."""
+    # Few tasks wait for other tasks, so the module is not imported at start.
     from duetime.adapters.dynamodb.dependencies import encoded  # noqa: PLC0415 - see the line above
 
     return {"B": encoded(value)}
 
 
 def read_after(value: Value) -> Dependencies:
-    """The inverse."""
+    """Decode a task's dependencies."""
     from duetime.adapters.dynamodb.dependencies import decoded  # noqa: PLC0415 - as above
 
     return decoded(bytes(value["B"]))
 
 
 def node_ref(value: NodeRef) -> Value:
-    """The topology's node that a task runs: the run in hexadecimal, the topology, a note, and last the name."""
+    """The topology node that a task runs: the run in hexadecimal, the topology, a note, and last the name."""
     note = (_GIVEN if value.inputs else "") + value.note
     return {"S": f"{value.run:x} {value.topology} {note} {value.key}"}
 
 
 def read_node_ref(value: Value) -> NodeRef:
-    """Decode the topology's node that a task runs."""
+    """Decode the topology node that a task runs."""
     run, topology, note, key = str(value["S"]).split(" ", 3)
     return NodeRef(TaskId(topology), int(run, 16), key, note.startswith(_GIVEN), note.removeprefix(_GIVEN))
 
@@ -550,7 +550,7 @@ def read_attempt(value: Value) -> AttemptRecord:
 
 
 def attempt_history(value: tuple[AttemptRecord, ...]) -> Value | None:
-    """The latest attempts, packed together because they repeat each other; `None` for none."""
+    """The latest attempts, packed together because they resemble each other; `None` if there are no attempts."""
     return packed(_compact([_line(each) for each in value])) if value else None
 
 
@@ -560,11 +560,11 @@ def read_attempt_history(value: Value) -> tuple[AttemptRecord, ...]:
 
 
 _VERSION_AFTER = "\t"
-"""The separator between a worker and the version of its function, which is stored only if it is known."""
+"""Separates a worker from the version of its function, which is stored only if it is known."""
 
 
 def _line(value: AttemptRecord) -> str | list[str]:
-    """Hexadecimal numbers, and last the holder, which may contain any character; then the error, if any."""
+    """Hexadecimal numbers, then the worker, whose name may contain any character; then the error, if any."""
     numbers = f"{value.attempt:x} {value.fence:x} {value.started_at:x} {value.late:x} {value.took:x}"
     is_split = value.function_version or _VERSION_AFTER in value.worker
     holder = f"{value.worker}{_VERSION_AFTER}{value.function_version}" if is_split else value.worker
@@ -606,7 +606,7 @@ _ACTOR_LETTERS = {letter: actor for actor, letter in _ACTORS.items()}
 
 
 def actions(value: ActionHistory) -> Value | None:
-    """The latest actions, packed together after the number of dropped ones; `None` for none."""
+    """The latest actions, packed together after the number of dropped actions; `None` if there are no actions."""
     return packed(_compact_action([value.dropped, *map(_action_line, value.records)])) if value.records else None
 
 
@@ -627,12 +627,12 @@ def read_action(value: Value) -> ActionRecord:
 
 
 def _action_line(value: ActionRecord) -> list[str]:
-    """Two letters and hexadecimal numbers, then the texts; empty ones at the end are left out."""
+    """Two letters and hexadecimal numbers, then the texts; empty texts at the end are left out."""
     by = value.by
     version = "" if value.version is None else f"{value.version:x}"
     head = f"{_ACTIONS[value.action]}{_ACTORS[by.actor]}{value.at:x} {version}"
     operation = "" if by.operation is None else by.operation.text
-    # Names of fields and of nodes contain no comma.
+    # Names of fields and nodes contain no comma.
     line = [head, by.reason, by.name, ",".join(value.fields), operation, ",".join(value.nodes)]
     while not line[-1]:
         line.pop()

@@ -1,4 +1,4 @@
-"""Groups in DynamoDB: an item for each group, and one for each member in one of the partitions of its group."""
+"""Groups in DynamoDB: an item for each group, and one for each member in one of the group's partitions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 _UID, _CREATED, _CLOSED, _COMPLETED, _COMPLETION, _RULE, _HASH, _COUNTS = "i", "n", "c", "d", "t", "r", "h", "k"
 _OUTCOME, _NOTED, _NOTED_AT = "o", "n", "c"
 _FEW = 20
-"""Members in one read unit."""
+"""Number of members that fit into one read unit."""
 _REMEMBERED = 1_000
-"""Groups for which a process remembers where it found an open member."""
+"""Number of groups for which a process remembers where it found an open member."""
 _REMOVED = 500
-"""Members of one partition that one call removes."""
+"""Number of members of one partition that one call removes."""
 
 
 class DynamoGroupStore:
@@ -48,7 +48,7 @@ class DynamoGroupStore:
         self._table = table
         self._executor = executor
         self._places: dict[tuple[str, str], TaskId] = {}
-        """By owner and group: the last known open member, where the next search begins."""
+        """The last known open member, by owner and group: the next search begins there."""
 
     def read(self, owner: str, group_id: str, *, consistent: bool = True) -> Group | None:
         """Read a group without its members."""
@@ -73,7 +73,7 @@ class DynamoGroupStore:
         return read_listed(self._client, self._table, self._executor, place, limit, read)
 
     def add_member(self, owner: str, group_id: str, task_id: TaskId, now: Millis) -> bool:
-        """Write the item of a member that joins, or joins again; returns whether it was written."""
+        """Write the item of a member that joins, or joins again; returns whether the item was written."""
         item = {
             **_member_key(owner, group_id, task_id),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -96,14 +96,14 @@ class DynamoGroupStore:
     def note(
         self, owner: str, group_id: str, member: Member, expires_at: Millis | None, read: Member | None = None
     ) -> None:
-        """Note the outcome of a member, or that it has none any more, unless a later version was noted.
+        """Note the outcome of a member, or that it is open again, unless a later version was noted.
 
         Args:
             owner: owner of the group.
-            group_id: its id.
+            group_id: id of the group.
             member: the new values.
             expires_at: when the item may be removed; `None` while the task is open.
-            read: the item as read, which must be unchanged; `None` if it does not matter.
+            read: the item as read, which must be unchanged; `None` if any item will do.
         """
         sets = "#n = :n, #c = :c"
         removes = [name for name, value in (("#o", member.outcome), ("#x", expires_at)) if value is None]
@@ -119,7 +119,7 @@ class DynamoGroupStore:
         if read is not None:
             condition, values[":r"] = "#n = :r_n AND #c = :r", attribute_values.number(read.noted_at)
             values[":r_n"] = attribute_values.number(read.version)
-        # An item that does not exist was removed with its group.
+        # A missing item was removed with its group.
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -131,7 +131,7 @@ class DynamoGroupStore:
             )
 
     def remove_member(self, owner: str, group_id: str, task_id: TaskId, read: Member | None = None) -> None:
-        """Remove the item of a member; if it was read, only while it is unchanged."""
+        """Remove the item of a member; if `read` is given, only while the item is unchanged."""
         request: dict[str, Any] = {}
         if read is not None:
             request = {
@@ -146,12 +146,12 @@ class DynamoGroupStore:
             self._client.delete_item(TableName=self._table, Key=_member_key(owner, group_id, task_id), **request)
 
     def open_members(self, owner: str, group_id: str, limit: int, near: TaskId | None = None) -> list[Member]:
-        """Some open members, read consistently; none only if there is none.
+        """Some open members, read consistently; empty only if no member is open.
 
         Args:
             owner: owner of the group.
-            group_id: its id.
-            limit: maximum number of members; all are of one partition.
+            group_id: id of the group.
+            limit: maximum number of members; all are from one partition.
             near: a member whose partition is read first.
         """
         for pages in self._search(owner, group_id, near):
@@ -169,10 +169,10 @@ class DynamoGroupStore:
         return []
 
     def _search(self, owner: str, group_id: str, near: TaskId | None) -> Iterator[Iterator[Sequence[StoredItem]]]:
-        """The pages of all members, by parts, from the last known open one.
+        """The pages of all members, partition by partition, beginning with the last known open member.
 
-        So a process passes each ended member about once, in any order of the members' ends. A search that always began
-        with the latest would read most of a large group at each end, once these have ended.
+        So a process passes each ended member about once, in whatever order members end. A search that always began with
+        the latest members would read most of a large group at each end, once these members have ended.
         """
         place = self._places.get((owner, group_id))
         begin = place or near
@@ -188,11 +188,11 @@ class DynamoGroupStore:
 
         Args:
             owner: owner of the group.
-            group_id: its id.
+            group_id: id of the group.
             most_open: maximum number of ids of open members.
 
         Returns:
-            The number of ended members by state, ids of open ones, and the number of open ones.
+            The number of ended members by state, ids of open members, and the number of open members.
         """
         ended: dict[State, int] = {}
         ids: list[TaskId] = []
@@ -205,7 +205,7 @@ class DynamoGroupStore:
         return ended, ids, open_members
 
     def remove(self, owner: str, group_id: str) -> bool:
-        """Remove some members of a group, and the group once none is left; returns whether it is removed."""
+        """Remove some members of a group, and the group once no member is left; returns whether it is removed."""
         left = [self._remove_part(owner, group_id, number) for number in range(GROUP_PARTS)]
         if any(left):
             return False
@@ -231,9 +231,9 @@ class DynamoGroupStore:
 
         Args:
             partition: the partition.
-            first: how many are on the first page; `None` for as many as fit.
-            until: the latest one to read; `None` for no limit.
-            after: only later ones than this; `None` for all.
+            first: number of members on the first page; `None` for as many as fit.
+            until: the latest member to read; `None` for no limit.
+            after: read only members later than this one; `None` for all members.
         """
         condition, values = "#p = :p", {":p": attribute_values.text(partition)}
         if place := until or after:
@@ -250,7 +250,7 @@ class DynamoGroupStore:
                     ExpressionAttributeNames=names,
                     ExpressionAttributeValues=values,
                     ConsistentRead=True,
-                    # Members mostly end in the order of their ids: open ones are found at the end.
+                    # Members mostly end in the order of their ids, so open members are found at the end.
                     ScanIndexForward=False,
                     **more,
                 )
@@ -279,9 +279,9 @@ class DynamoGroupStore:
 
 
 def member_ids(client: DynamoDBClient, table: str, executor: Executor, query: ListQuery) -> list[TaskId]:
-    """The next members of a group that a list of tasks asks for, in the order of their ids, eventually consistent.
+    """The next members of a group that a task list asks for, in the order of their ids, eventually consistent.
 
-    With `failed_only`, members known to have ended otherwise are left out.
+    With `failed_only`, members known to have ended in other states are left out.
     """
     parts = executor.map(partial(_ids_of_part, client, table, query), range(GROUP_PARTS))
     merged = heapq.merge(*parts, reverse=query.descending)
@@ -314,17 +314,17 @@ def _ids_of_part(client: DynamoDBClient, table: str, query: ListQuery, number: i
 
 
 def _is_listed(item: StoredItem, query: ListQuery) -> bool:
-    """Whether a list may have a member, as far as its item says; the end of an open one may not be noted yet."""
+    """Whether a list may have a member, judging by its item; the end of an open member may not be noted yet."""
     return not query.failed_only or _OUTCOME not in item or item[_OUTCOME]["S"] == State.FAILED
 
 
 def part_of(task_id: TaskId) -> int:
-    """The number of the partition with a member's item: ids that begin with the same time are spread."""
+    """The number of the partition with a member's item; ids that begin with the same time are spread."""
     return task_id.data[-1] % GROUP_PARTS
 
 
 def _part(owner: str, group_id: str, number: int) -> str:
-    # An id has no `#`, so the last one separates the two.
+    # A group id contains no `#`, so the last `#` separates the two.
     return f"{schema.GROUP_MEMBERS_PREFIX}{number}#{owner}#{group_id}"
 
 

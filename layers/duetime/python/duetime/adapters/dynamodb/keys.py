@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 _TASK, _DUE_AT, _CREATED_AT, _BODY_HASH, _EXPIRES_AT, _EDITION, _ON_CONFLICT = "i", "d", "c", "h", "e", "n", "u"
-"""The TTL attribute has whole seconds, so the exact expiry of a key has a separate attribute."""
+"""The TTL attribute has whole seconds, so the exact expiry of a key has an attribute of its own."""
 
 
 class DynamoKeyStore:
@@ -41,7 +41,7 @@ class DynamoKeyStore:
                 self._client.put_item(
                     TableName=self._table,
                     Item=_item_of(owner, key, wanted),
-                    # An expired item may still exist: DynamoDB removes it within days.
+                    # An expired item may still exist, because DynamoDB may take days to remove it.
                     ConditionExpression="attribute_not_exists(#p) OR #expires_at <= :now",
                     ExpressionAttributeNames={"#p": schema.PARTITION_KEY, "#expires_at": _EXPIRES_AT},
                     ExpressionAttributeValues={":now": attribute_values.number(now)},
@@ -53,12 +53,12 @@ class DynamoKeyStore:
         return wanted
 
     def redirect(self, redirect: KeyRedirect) -> None:
-        """Point a key to another task than the planned one, unless it already points elsewhere."""
+        """Point a key to a different task than planned, unless it already points elsewhere."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(**redirect_of(redirect, self._table))
 
     def find(self, owner: str, key: str, now: Millis) -> RememberedKey | None:
-        """The object of an owner's key, unless it has expired."""
+        """The object of an owner's key, unless the key has expired."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(owner, key), ConsistentRead=True)
         found = _remembered(answer["Item"]) if "Item" in answer else None
@@ -66,7 +66,7 @@ class DynamoKeyStore:
 
 
 def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of `update_item`, or of a transaction
-    """The update of a key's item that points it to another task."""
+    """The update of a key's item that points the key to another task."""
     return {
         "TableName": table,
         "Key": _key_of(redirect.owner, redirect.key),
@@ -84,7 +84,7 @@ def redirect_of(redirect: KeyRedirect, table: str) -> Any:  # noqa: ANN401 - of 
 def _key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner alone in the second key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 
@@ -154,7 +154,7 @@ class DynamoUniqueKeyStore:
 
 
 def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], key_write: KeyWrite, nonce: str) -> bool:
-    """Write a record together with a key's item, of a unique or an idempotency key: both or neither.
+    """Write a record together with the item of a unique or idempotency key: both or neither.
 
     Args:
         client: client of DynamoDB.
@@ -165,7 +165,7 @@ def write_with_key(client: DynamoDBClient, table: str, write: dict[str, Any], ke
 
     Returns:
         Whether both were written. If the response to an earlier copy of the request was lost, they may be written
-        even so: then the record has the nonce.
+        although this returns `False`: then the record has the nonce.
     """
     if isinstance(key_write, KeyTaking):
         of_key = {"Put": _put_of(key_write, table, nonce)}
@@ -197,7 +197,7 @@ def _put_of(taking: KeyTaking, table: str, nonce: str) -> dict[str, Any]:
 def _unique_key_of(owner: str, key: str) -> Item:
     return {
         schema.PARTITION_KEY: attribute_values.text(f"{schema.UNIQUE_KEY_PREFIX}{owner}#{key}"),
-        # Both may contain a `#`; the owner alone in the second key distinguishes `a#b` + `c` from `a` + `b#c`.
+        # Both may contain a `#`; the owner as the sort key distinguishes `a#b` + `c` from `a` + `b#c`.
         schema.SORT_KEY: attribute_values.text(owner),
     }
 

@@ -1,4 +1,4 @@
-"""Links in DynamoDB: an item each, with the task's contents, erased with them."""
+"""Links in DynamoDB: one item each, stored and erased with the task's contents."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class DynamoLinkStore:
             self._client.put_item(TableName=self._table, Item=_item_of(link))
 
     def read(self, task_id: TaskId, id_: str) -> Link | None:
-        """Read a link, consistently: a deletion is visible at once."""
+        """Read a link consistently, so that a deletion is visible at once."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_key_of(task_id, id_), ConsistentRead=True)
         return _link_of(answer["Item"]) if "Item" in answer else None

@@ -1,7 +1,7 @@
-"""Tickets, connections and subscriptions of live updates in DynamoDB.
+"""Tickets, connections and subscriptions for live updates in DynamoDB.
 
-A ticket and a connection are one item each; the subscriptions of an owner share a partition, so that one read finds all
-of them.
+Each ticket and each connection is one item; the subscriptions of an owner share a partition, so that one read finds
+all of them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DynamoWatchStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def redeem(self, digest: str, connection_id: str, now: Millis) -> Ticket | None:
-        """Use a ticket, unless another connection has."""
+        """Use a ticket, unless another connection has used it."""
         with translated():
             try:
                 answer = self._client.update_item(
@@ -99,7 +99,7 @@ class DynamoWatchStore:
                 self.unsubscribe(each)
 
     def subscribe(self, subscription: Subscription) -> bool:
-        """Store a subscription, unless its slot has one with another name."""
+        """Store a subscription, unless its slot has a subscription with another name."""
         with translated():
             try:
                 self._client.put_item(
@@ -114,7 +114,7 @@ class DynamoWatchStore:
         return True
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a subscription, unless its slot has one with another name."""
+        """Remove a subscription, unless its slot has a subscription with another name."""
         with translated():
             try:
                 self._client.delete_item(

@@ -1,7 +1,7 @@
 """Locks and their lines in DynamoDB: a partition for each lock, with its holders in the first item, then its line.
 
-All holders are in one item, so that one conditional write enforces the limit; each is a separate map entry, so that a
-heartbeat renews one of them without reading the others.
+All holders are in one item, so that one conditional write enforces the limit; each holder is a separate map entry, so
+that a heartbeat renews its hold without reading the others.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 _HOLDERS, _GENERATION, _SHARED = "m", "t", "sh"
 _HOLDERS_MARK = "#"
-"""Precedes the key in the sort key of the holders; it sorts before `_WAITER_MARK`."""
+"""Precedes the key in the sort key of the holders' item; sorts before `_WAITER_MARK`."""
 _WAITER_MARK = "w#"
 _MODES = "xs"
-"""Letters of a hold's mode: exclusive, shared."""
+"""Letters for the modes of a hold: exclusive, shared."""
 _DIGITS = 15
-"""Digits of a waiter's due time in its sort key: milliseconds for thirty thousand years."""
+"""Digits of a waiter's due time in its sort key: enough for thirty thousand years in milliseconds."""
 
 
 class DynamoLockStore:
@@ -52,7 +52,7 @@ class DynamoLockStore:
         self._executor = executor
 
     def read(self, name: LockName, waiters: int) -> tuple[Lock, list[Waiter]]:
-        """Read a lock and the first tasks in its line, consistently; a missing one has no holders."""
+        """Read a lock and the first tasks in line, consistently; a missing lock has no holders."""
         with translated():
             answer = self._client.query(
                 TableName=self._table,
@@ -71,14 +71,14 @@ class DynamoLockStore:
         return lock, line[:waiters]
 
     def read_many(self, names: Sequence[LockName]) -> list[Lock]:
-        """Read many locks without their lines, eventually consistent; missing ones are left out."""
+        """Read many locks without their lines, eventually consistent; missing locks are left out."""
         by_key = {name.key: name for name in names}
         items = read_items(self._client, self._table, [_key_of(name) for name in names])
         locks = {item[schema.SORT_KEY]["S"].removeprefix(_HOLDERS_MARK): item for item in items}
         return [_lock(name, locks[key]) for key, name in by_key.items() if key in locks]
 
     def save(self, lock: Lock, nonce: str, expires_at: Millis, taker: Holder | None = None) -> bool:
-        """Store a lock's holders, if it still has the version that was read."""
+        """Store a lock's holders, if the lock still has the version that was read."""
         also = None if taker is None else _unless_held_by_later(taker)
         return save_next(self._client, self._table, _item_of(lock, expires_at), lock.version, nonce, also=also)
 
@@ -89,7 +89,7 @@ class DynamoLockStore:
                 self._client.update_item(
                     TableName=self._table,
                     Key=_key_of(name),
-                    # Ends have thirteen digits each, so they compare as text like numbers.
+                    # All ends have thirteen digits, so they compare as text like numbers.
                     ConditionExpression="begins_with(#m.#id, :fence) AND #m.#id <= :held",
                     UpdateExpression="SET #m.#id = :held, #e = #e + :one, #x = :x",
                     ExpressionAttributeNames={
@@ -145,7 +145,7 @@ class DynamoLockStore:
 
 
 def _partition(name: LockName) -> str:
-    # A key has no `#`, so the last one separates the two.
+    # A key contains no `#`, so the last `#` separates the two.
     return f"{schema.LOCK_PREFIX}{name.owner}#{name.key}"
 
 
@@ -177,8 +177,8 @@ def _item_of(lock: Lock, expires_at: Millis) -> Item:
 def _unless_held_by_later(taker: Holder) -> Condition:
     """Condition that rejects an attempt if a later attempt of its task holds the lock.
 
-    A hold is the text `fence until mode`, and every end has thirteen digits, every mode one letter: the greater of two
-    fences makes the longer text, or the greater one of equal length.
+    A hold is the text `fence until mode`; every end has thirteen digits, and every mode one letter. So the greater of
+    two fences makes the longer text, or of two equally long texts the greater one.
     """
     return Condition(
         "(attribute_not_exists(#m.#id) OR size(#m.#id) < :size OR (size(#m.#id) = :size AND #m.#id < :next))",
@@ -188,7 +188,7 @@ def _unless_held_by_later(taker: Holder) -> Condition:
 
 
 def _is_held_by(holder: Holder, item: StoredItem | None) -> bool:
-    """Whether the item that rejected a renewal shows that this holder already has it for longer."""
+    """Whether the item that rejected a renewal shows that this holder already holds the lock for longer."""
     held = item[_HOLDERS]["M"].get(holder.task_id.text) if item else None
     return held is not None and held["S"].startswith(f"{holder.fence} ")
 

@@ -1,6 +1,6 @@
 """Lines of ordered keys in DynamoDB: a partition for each key, with its counter and turn in the first item.
 
-The places follow, one item each, so that no item grows with the line, and the first place is found by one query.
+The places follow, one item each, so that no item grows with the line, and one query finds the first place.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 _COUNTER, _TURN, _NONCE, _TASK, _SINCE = "n", "h", "j", "i", "c"
 _HEAD_MARK = "#"
-"""Begins the sort key of the counter and the turn, before the key; it sorts before `_PLACE_MARK`."""
+"""Precedes the key in the sort key of the counter and the turn; sorts before `_PLACE_MARK`."""
 _PLACE_MARK = "p#"
 _DIGITS = 15
-"""Digits of a number in a sort key: numbers begin with the time in milliseconds."""
+"""Digits of a number in a sort key, because numbers begin with the time in milliseconds."""
 
 
 class DynamoOrderLineStore:
@@ -44,7 +44,7 @@ class DynamoOrderLineStore:
         self._executor = executor
 
     def next_number(self, name: LineName, count: int, now: Millis) -> int:
-        """Take the next numbers of a key, and return the first of them."""
+        """Take the next numbers of a key, and return the first number."""
         with translated():
             answer = self._client.update_item(
                 TableName=self._table,
@@ -61,7 +61,7 @@ class DynamoOrderLineStore:
         return attribute_values.integer(answer["Attributes"][_COUNTER]) - count + 1
 
     def join(self, name: LineName, place: LinePlace) -> None:
-        """Add a place to a line; it has no expiry, because its task may be open for years."""
+        """Add a place to a line; the place has no expiry, because its task may be open for years."""
         item = {
             **_key_of(name, _sort_key(place.number)),
             schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -72,7 +72,7 @@ class DynamoOrderLineStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def leave(self, name: LineName, number: int) -> None:
-        """Remove a place from a line; it may be removed already."""
+        """Remove a place from a line; the place may already be removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_key_of(name, _sort_key(number)))
 
@@ -108,7 +108,7 @@ class DynamoOrderLineStore:
         return [key.removeprefix(_HEAD_MARK) for key in found]
 
     def give_turn(self, line: OrderLine, task_id: TaskId, nonce: str, now: Millis) -> bool:
-        """Give the turn to a task, if it has not been given since the line was read."""
+        """Give the turn to a task, unless the turn was given since the line was read."""
         values: dict[str, Value] = {
             ":h": attribute_values.text(task_id.text),
             ":j": attribute_values.text(nonce),
@@ -134,7 +134,7 @@ class DynamoOrderLineStore:
         return True
 
     def let_expire(self, name: LineName, at: Millis) -> None:
-        """Let the counter and the turn of a line be removed, unless they are used again; places stay."""
+        """Let the counter and the turn of a line expire, unless they are used again; places stay."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -146,7 +146,7 @@ class DynamoOrderLineStore:
             )
 
     def list_before(self, name: LineName, number: int, limit: int) -> list[LinePlace]:
-        """Places before a number, the nearest first, up to a limit, eventually consistent."""
+        """Places before a number, the nearest first, up to a limit; an eventually consistent read."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "#p = :p AND #s BETWEEN :first AND :last",
@@ -170,7 +170,7 @@ class DynamoOrderLineStore:
 
 
 def _partition(name: LineName) -> str:
-    # An owner has no `#`, so the first one separates the two.
+    # An owner contains no `#`, so the first `#` separates the two.
     return f"{schema.ORDER_LINE_PREFIX}{name.owner}#{name.key}"
 
 
@@ -194,7 +194,7 @@ _KEPT_NAMES = {"#g": schema.OWNER_KEY, "#v": schema.VERSION_OF_SCHEMA, "#x": sch
 
 
 def _kept_from(name: LineName, now: Millis) -> dict[str, Value]:
-    """The values that each write of the counter or the turn sets: its place in the owner's list, and its expiry."""
+    """The values that each write of the counter or the turn sets: the place in the owner's list, and the expiry."""
     return {
         ":g": place_in_list(name.owner, schema.ORDER_LIST_MARK, name.key),
         ":v": attribute_values.number(schema.SCHEMA_VERSION),

@@ -55,7 +55,7 @@ def read_listed(
 ) -> list[V]:
     """Values in an owner's list in order, eventually consistent; fewer than `limit` only at the end of the list.
 
-    The index may still list a deleted object, so more is read in its place.
+    The index may still list a deleted object, so another one is read instead.
 
     Args:
         client: client of DynamoDB.
@@ -63,7 +63,7 @@ def read_listed(
         executor: reads the list's partitions in parallel.
         after: the owner, the mark of the kind, and the sort key after which the list begins.
         limit: maximum number of values.
-        read: reads the values of sort keys, in order, without those that do not exist.
+        read: reads the values of sort keys, in order, without missing values.
     """
     owner, mark, _ = after
     found: list[V] = []
@@ -93,8 +93,8 @@ def sort_keys(
         table: the tasks table.
         partition: the value of the index's partition key.
         limit: maximum number of sort keys.
-        after: sort key after which they begin; `None` or empty for the start.
-        descending: whether the last ones come first.
+        after: sort key after which to begin; `None` or empty for the start.
+        descending: whether the last sort keys come first.
         index: index of the table.
     """
     request: dict[str, Any] = {

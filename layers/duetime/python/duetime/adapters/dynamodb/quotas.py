@@ -1,7 +1,7 @@
-"""Quotas in DynamoDB: one item with those of all owners, and a partition for the use of each owner.
+"""Quotas in DynamoDB: one item with the quotas of all owners, and a partition for the usage of each owner.
 
-An owner's partition has an item for each window with the counts of its rates, and an item for each thing that it holds:
-places for attempts and long polls, running topologies, and leases. So no item is written by all of its requests.
+An owner's partition has an item for each window, with the counts of its rates, and an item for each thing that the
+owner holds: places for attempts and long polls, running topologies, and leases. So no item is written by every request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DynamoQuotaStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredQuotas:
-        """Read the quotas of all owners that have their own.
+        """Read the quotas of all owners that have quotas of their own.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.
@@ -77,7 +77,7 @@ _KEY: Item = {
 }
 _WINDOW_MARK = "w#"
 _COUNTED = {Quota.CREATES: "c", Quota.PAYLOAD_BYTES: "b", Quota.READS: "r"}
-"""The attribute that counts the use of each quota in the item of a window."""
+"""The attribute that counts the usage of each quota in the item of a window."""
 
 _NUMBER, _UNTIL, _TAKER = "n", "u", "t"
 _HOLD = (_NUMBER, _UNTIL)
@@ -91,7 +91,7 @@ class DynamoQuotaUse:
         self._table = table
 
     def counts(self, owner: str, now: Millis) -> WindowCounts:
-        """Read an owner's usage in the present window and the two before it, eventually consistent."""
+        """Read an owner's usage in the current window and the two before, eventually consistent."""
         items = self._items(owner, _WINDOW_MARK, ScanIndexForward=False, Limit=4)
         found = {int(_name(item, _WINDOW_MARK)): _counted(item) for item in items}
         window = window_at(now)
@@ -100,7 +100,7 @@ class DynamoQuotaUse:
     def add(
         self, owner: str, window: int, quota: Quota, amount: int, below: int | None, expires_at: Millis
     ) -> tuple[bool, Mapping[Quota, int]]:
-        """Add to a count of a window, if it is below a number; returns whether it was, and the counts of the window."""
+        """Add to a count of a window, if it is below a number; returns whether it was, and the window's counts."""
         condition: dict[str, Any] = {}
         values = {":x": attribute_values.expiry(expires_at), ":n": attribute_values.number(amount)}
         if below is not None:
@@ -125,13 +125,13 @@ class DynamoQuotaUse:
         return True, _counted(answer["Attributes"])
 
     def holds(self, owner: str, quota: Quota) -> Mapping[str, Hold]:
-        """Read an owner's present holdings, by name, consistently."""
+        """Read what an owner currently holds of a quota, by name, consistently."""
         mark = _mark(quota)
         items = self._items(owner, mark, ConsistentRead=True)
         return {_name(each, mark): Hold(*(attribute_values.integer(each[name]) for name in _HOLD)) for each in items}
 
     def hold(self, owner: str, quota: Quota, name: str, hold: Hold, expires_at: Millis) -> None:
-        """Store one of an owner's holdings. Safe to resend."""
+        """Store one thing that an owner holds. Safe to resend."""
         item = {
             **_key(owner, f"{_mark(quota)}{name}"),
             _NUMBER: attribute_values.number(hold.number),
@@ -142,7 +142,7 @@ class DynamoQuotaUse:
             self._client.put_item(TableName=self._table, Item=item)
 
     def take(self, owner: str, quota: Quota, place: int, nonce: str, now: Millis, until: Millis) -> bool:
-        """Take a place, unless another taker has it; the same taker renews it."""
+        """Take a place, unless another taker has it; the same taker renews its hold."""
         with translated():
             try:
                 self._client.update_item(
@@ -164,7 +164,7 @@ class DynamoQuotaUse:
         return True
 
     def drop(self, owner: str, quota: Quota, name: str, nonce: str = "") -> None:
-        """Remove an owner's former holdings; with a nonce, only those of that taker. Safe to resend."""
+        """Remove what an owner no longer holds; with a nonce, only if that taker held it. Safe to resend."""
         condition: dict[str, Any] = {}
         if nonce:
             condition = {
@@ -176,7 +176,7 @@ class DynamoQuotaUse:
             self._client.delete_item(TableName=self._table, Key=_key(owner, f"{_mark(quota)}{name}"), **condition)
 
     def _items(self, owner: str, mark: str, **more: Any) -> Sequence[StoredItem]:  # noqa: ANN401 - of the request
-        """The items of an owner with a mark; with a limit, at most this many."""
+        """The items of an owner with a mark; with a limit, at most this many items."""
         found: list[StoredItem] = []
         while True:
             with translated():

@@ -1,7 +1,7 @@
 """Rates in DynamoDB: one item for each part, and one write for each start or place.
 
-A write sets and adds values instead of replacing the item: with hundreds of starts a second, hardly any write would
-still find the version that it has read.
+A write sets and adds values instead of replacing the item: with hundreds of starts per second, the item would hardly
+ever still have the version that was read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class DynamoRateStore:
         self._executor = executor
 
     def read_many(self, names: Sequence[RateName], *, consistent: bool = False) -> Mapping[RateName, RateState]:
-        """Read parts; missing ones are left out."""
+        """Read parts of rates; missing parts are left out."""
         items = read_items(self._client, self._table, [_key_of(name) for name in names], consistent=consistent)
         by_place = {_partition(name): name for name in names}
         return {by_place[item[schema.PARTITION_KEY]["S"]]: _state(item) for item in items}
@@ -110,7 +110,7 @@ class DynamoRateStore:
 
 
 def _partition(name: RateName) -> str:
-    # A key has no `#`, so the last two separate the three.
+    # A key contains no `#`, so the last two `#` separate the three.
     return f"{schema.RATE_PREFIX}{name.owner}#{name.key}#{name.part}"
 
 

@@ -64,7 +64,7 @@ class DynamoRegionStore:
             self._client.put_item(TableName=self._table, Item={**_key("probe"), _PROBE: attribute_values.text(probe)})
 
     def read_probe(self) -> str:
-        """The last probe that has arrived; empty before the first one."""
+        """The last probe that has arrived; empty before the first probe."""
         with translated():
             found = self._client.get_item(TableName=self._table, Key=_key("probe"), ConsistentRead=True)
         return attribute_values.string(found["Item"][_PROBE]) if "Item" in found else ""

@@ -1,4 +1,4 @@
-"""Parses DynamoDB's responses like botocore, but expects each attribute value's one type instead of checking ten."""
+"""Parses DynamoDB's responses like botocore, but reads each attribute value by its one type instead of checking ten."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _ATTRIBUTE_VALUE = "AttributeValue"
 
 
 class AttributeParserFactory(ResponseParserFactory):
-    """Creates the parsers of a session's clients: this one for services with JSON, botocore's for the others."""
+    """Creates the parsers for a session's clients: this one for JSON services, botocore's for the others."""
 
     def create_parser(self, protocol_name: str) -> ResponseParser:
-        """The parser of a protocol's responses."""
+        """The parser for a protocol's responses."""
         parser = super().create_parser(protocol_name)
         return AttributeParser() if type(parser) is JSONParser else parser
 
 
 class AttributeParser(JSONParser):
-    """Parses JSON responses like botocore, and attribute values by their own type only."""
+    """Parses JSON responses like botocore, but attribute values by their own type only."""
 
     def _handle_map(self, shape: MapShape, value: dict[str, Any]) -> dict[str, Any]:
         if shape.value.name != _ATTRIBUTE_VALUE:
@@ -35,7 +35,7 @@ class AttributeParser(JSONParser):
 
 
 def _attribute(value: dict[str, Any]) -> dict[str, Any]:
-    """An attribute value as boto3 returns it: only bytes differ from their JSON."""
+    """An attribute value as boto3 returns it: only bytes differ from their form in JSON."""
     (kind,) = value
     match kind:
         case "B":

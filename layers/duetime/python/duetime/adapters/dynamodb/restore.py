@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from duetime.domain.times import Millis
 
 EPOCH_TAG = "duetime-epoch"
-"""Tag of a restored table: the epoch of its fences."""
+"""Tag of a restored table with the epoch of its fences."""
 _VERSION, _FINISHED, _CREATED, _REOPENED = (
     ATTRIBUTES[name].name for name in ("version", "finished_at", "created_at", "reopened_at")
 )
 
 
 _NEVER: Millis = 1 << 60
-"""After the end of every task."""
+"""A time after the end of every task."""
 
 
 class DynamoTableRestore:
-    """`duetime.ports.restore.TableRestore`: the control plane of DynamoDB."""
+    """`duetime.ports.restore.TableRestore` over the control plane of DynamoDB."""
 
     def __init__(self, client: DynamoDBClient) -> None:
         self._client = client
 
     def begin(self, source: str, target: str, at: Millis) -> None:
-        """Begin to restore a table as it was at a time; with an ongoing or finished restore, do nothing."""
+        """Begin to restore a table as it was at a given time; does nothing if the restore is running or finished."""
         if self.status(target) is not TableStatus.MISSING:
             return
         try:
@@ -69,23 +69,23 @@ class DynamoTableRestore:
         return TableStatus.READY if found["TableStatus"] == "ACTIVE" else TableStatus.CREATING
 
     def epoch_of(self, table: str) -> int:
-        """The epoch that a table was restored into; 0 if it never was."""
+        """The epoch in which a table was restored; 0 if it was never restored."""
         arn = self._client.describe_table(TableName=table)["Table"]["TableArn"]
         tags = {tag["Key"]: tag["Value"] for tag in self._client.list_tags_of_resource(ResourceArn=arn).get("Tags", [])}
         return int(tags.get(EPOCH_TAG, "0"))
 
     def takeovers_of(self, table: str) -> int:
-        """The epoch of the last takeover by another Region; 0 if there was none."""
+        """The epoch of the last takeover by another Region; 0 before the first takeover."""
         found = DynamoRegionStore(self._client, table).read()
         return 0 if found is None else found.epoch
 
     def complete(self, source: str, target: str, epoch: int) -> str:
-        """Configure a restored table with settings that a restore omits: stream, TTL, backup, tags, protection.
+        """Give a restored table the settings that a restore omits: stream, TTL, backup, tags, protection.
 
-        Repeating it is safe.
+        The call may be repeated.
 
         Returns:
-            The ARN of its stream.
+            The ARN of the restored table's stream.
         """
         table = self._client.describe_table(TableName=target)["Table"]
         if not table.get("StreamSpecification", {}).get("StreamEnabled"):
@@ -93,7 +93,7 @@ class DynamoTableRestore:
                 TableName=target,
                 StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             )
-            # A table takes one change at a time.
+            # DynamoDB allows one change to a table at a time.
             self._client.get_waiter("table_exists").wait(TableName=target)
         ttl = self._client.describe_time_to_live(TableName=target)["TimeToLiveDescription"]
         if ttl.get("TimeToLiveStatus") not in {"ENABLED", "ENABLING"}:
@@ -131,7 +131,7 @@ class DynamoRecords:
         return self.takeover_page(segment, segments, cursor, _NEVER)
 
     def takeover_page(self, segment: int, segments: int, cursor: str, ended_since: Millis) -> TakeoverPage:
-        """The next open tasks, tasks that have ended since a time, and schedules, read consistently."""
+        """The next open tasks, tasks that ended since the given time, and schedules, read consistently."""
         page = self._scan(
             segment,
             segments,
@@ -162,7 +162,7 @@ class DynamoRecords:
         return TakeoverPage(tasks, schedules, unreadable, _cursor_of(page), page.get("ScannedCount", 0))
 
     def running_tasks(self, now: Millis) -> int:
-        """The number of tasks with a running attempt, without topologies; reads the whole table."""
+        """The number of tasks with a running attempt, not counting topologies; reads the whole table."""
         number, cursor, more = 0, "", True
         while more:
             page = self._scan(
@@ -206,7 +206,7 @@ class DynamoRecords:
             return self._client.scan(TableName=self._table, ConsistentRead=True, **asked, **start, **part)
 
     def read_many(self, task_ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """Read records, consistently; missing and unreadable ones are left out."""
+        """Read records consistently; missing and unreadable records are left out."""
         found = {}
         for item in read_items(self._client, self._table, [key_of(each) for each in task_ids], consistent=True):
             with suppress(RecordUnreadable):
@@ -215,7 +215,7 @@ class DynamoRecords:
         return found
 
     def rewrite(self, before: Task, after: Task) -> bool:
-        """Change a record to another form, if nobody has written it since it was read; unknown attributes stay."""
+        """Replace a record, unless it was written since it was read; unknown attributes are kept."""
         old, new = item_of(before), item_of(after)
         changed = {name: value for name, value in new.items() if old.get(name) != value}
         gone = sorted(old.keys() - new.keys())
@@ -238,7 +238,7 @@ class DynamoRecords:
         return True
 
     def insert(self, task: Task) -> bool:
-        """Write a record, unless its id exists."""
+        """Write a record, unless its id already exists."""
         return self._put_new(item_of(task))
 
     def add_timer(self, timer: Timer) -> None:
@@ -252,7 +252,7 @@ class DynamoRecords:
             self._client.put_item(TableName=self._table, Item=schedule_timer_item_of(timer))
 
     def copy_contents(self, task_id: TaskId, source: DynamoRecords) -> None:
-        """Copy the contents and old attempts of a task that another table has in separate items."""
+        """Copy the contents and old attempts of a task that another table stores in separate items."""
         pages = self._client.get_paginator("query").paginate(
             TableName=source._table,
             KeyConditionExpression="#p = :p",

@@ -1,4 +1,4 @@
-"""The items of a schedule: its definition in one, its active runs in another."""
+"""The items of a schedule: its definition in one item, its active runs in another."""
 
 from __future__ import annotations
 
@@ -69,21 +69,21 @@ _RUNS_LIMIT, _LATEST_RUN, _RUNS_BEFORE = "l", "r", "k"
 
 
 def is_schedule(key: StoredItem) -> bool:
-    """Whether a key belongs to a schedule, or to the marker of a deleted one."""
+    """Whether a key belongs to a schedule, or to the marker of a deleted schedule."""
     partition, sort = (str(key[name]["S"]) for name in (schema.PARTITION_KEY, schema.SORT_KEY))
     return partition.startswith(schema.SCHEDULE_PREFIX) and sort.startswith(schema.SCHEDULE_HEAD_MARK)
 
 
 def schedule_of(item: StoredItem) -> StoredSchedule:
     """The schedule in an item."""
-    # An owner may contain the separator: only the last one is ours.
+    # An owner may contain the separator: only the last one separates.
     owner = str(item[schema.PARTITION_KEY]["S"]).removeprefix(schema.SCHEDULE_PREFIX).rpartition("#")[0]
     return stored_of(owner, item)
 
 
 def partition_of(owner: str, name: str) -> str:
     """Partition key of a schedule."""
-    # A name has no `#`, so the last one separates the two.
+    # A name contains no `#`, so the last `#` separates the two.
     return f"{schema.SCHEDULE_PREFIX}{owner}#{name}"
 
 
@@ -122,7 +122,7 @@ def item_of(stored: StoredSchedule) -> Item:
 
 
 def _marks(stored: StoredSchedule) -> Item:
-    """Optional attributes of its definition."""
+    """Optional attributes of a schedule's definition."""
     item: Item = {}
     if stored.revision_ends:
         item[_REVISION_ENDS] = packed(ends_form(stored.revision_ends))
@@ -138,7 +138,7 @@ def _marks(stored: StoredSchedule) -> Item:
 
 
 def _of_its_runs(stored: StoredSchedule) -> Item:
-    """Optional attributes about its runs."""
+    """Optional attributes about a schedule's runs."""
     item: Item = {}
     if stored.expectation is not None:
         item[_EXPECTATION] = packed(expectation_form(stored.expectation))
@@ -156,7 +156,7 @@ def _of_its_runs(stored: StoredSchedule) -> Item:
 
 
 def _next_action(stored: StoredSchedule) -> list[Any]:
-    """The progress of a schedule; values are read by position, so a later one needs a new attribute."""
+    """The progress of a schedule; values are read by position, so a new value needs a new attribute."""
     last, owed = stored.last_run, stored.owed
     return [
         stored.shards,
@@ -177,7 +177,7 @@ def _next_action(stored: StoredSchedule) -> list[Any]:
 
 
 def marker_of(stored: StoredSchedule) -> Item:
-    """The marker of a deleted schedule: its identity, and the payloads stored outside it."""
+    """The marker of a deleted schedule: the schedule's identity, and the payloads stored outside it."""
     return {
         **key_of(stored.owner, stored.name),
         UID: attribute_values.text(stored.uid.text),
@@ -186,7 +186,7 @@ def marker_of(stored: StoredSchedule) -> Item:
 
 
 def removed_of(item: StoredItem) -> RemovedSchedule:
-    """The deleted schedule of a marker."""
+    """The deleted schedule that a marker stands for."""
     payloads = tuple(field_codecs.read_content("payload", each) for each in item[_OUTSIDE]["L"])
     return RemovedSchedule(TaskId(attribute_values.string(item[UID])), payloads)
 
@@ -243,7 +243,7 @@ def _read_begun_run(value: Value) -> BegunRun:
 
 
 def activity_form(activity: Activity) -> Item:
-    """The active run of a schedule, and the waiting ones."""
+    """The active run of a schedule, and its waiting runs."""
     ids = {UID: activity.uid, ACTIVE: activity.active}
     item: Item = {name: attribute_values.text(each.text) for name, each in ids.items() if each is not None}
     if activity.waiting:
@@ -258,7 +258,7 @@ def activity_form(activity: Activity) -> Item:
 
 
 def activity_of(item: StoredItem) -> Activity:
-    """Decode the active run of a schedule."""
+    """Decode the active run of a schedule, and its waiting runs."""
     uid, active = (TaskId(attribute_values.string(item[name])) if name in item else None for name in (UID, ACTIVE))
     waiting = tuple(map(TaskId, unpacked(item[WAITING]))) if WAITING in item else ()
     begun, by_hand = (attribute_values.integer(item[name]) if name in item else 0 for name in (BEGUN, BY_HAND))
@@ -268,11 +268,11 @@ def activity_of(item: StoredItem) -> Activity:
 
 
 _TEMPLATE_FIELDS = ("type", "target", "order", *TASK_OPTIONS)
-"""Fields of `TaskSpec` that are stored like the task's field of the same name."""
+"""Fields of `TaskSpec` that are stored like the fields with the same names in `Task`."""
 _HANDLER = "handler"
-"""On a template: the handler target was requested explicitly and does not follow from the type."""
+"""On a template: the handler target was requested explicitly instead of following from the type."""
 _EXPLICIT = "explicit"
-"""On a template: options that were given with their built-in defaults, so that no default of the type replaces them."""
+"""On a template: options that were given with their built-in defaults, so that no type default replaces them."""
 _TEMPLATE_ATTRIBUTES = {_HANDLER, _EXPLICIT} | {ATTRIBUTES[field].name for field in _TEMPLATE_FIELDS}
 _LISTS = ("calendars", "extra_dates", "excluded_dates")
 _PLAIN = ("on_excluded", "spread_seconds", "jitter_seconds", "start_at", "end_at", "remaining_runs", "overlap")
@@ -295,7 +295,7 @@ _READ = {"on_excluded": OnExcluded, "overlap": Overlap, "catch_up_mode": CatchUp
 
 
 def packed(value: object) -> Value:
-    """JSON in the fewest bytes."""
+    """JSON in as few bytes as possible."""
     return attribute_values.packed(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
@@ -339,7 +339,7 @@ def template_form(task: TaskSpec, later_options: tuple[tuple[str, Any], ...]) ->
 
 
 def later_options(template: StoredItem) -> tuple[tuple[str, Value], ...]:
-    """Options of a schedule's task that this code does not know, written by a newer version during a deployment."""
+    """Options of a schedule's task that this code does not know: a newer version wrote them during a deployment."""
     return tuple((name, stored) for name, stored in template.items() if name not in _TEMPLATE_ATTRIBUTES)
 
 
@@ -383,13 +383,13 @@ def _same(value: Any) -> Any:  # noqa: ANN401 - whatever it is
 
 
 def expectation_form(state: ExpectationState) -> list[Any]:
-    """The progress of checking a schedule's expectations."""
+    """The state of checking a schedule's expectations."""
     *plain, open_runs = (getattr(state, each.name) for each in fields(state))
     return [*plain, [each.text for each in open_runs]]
 
 
 def read_expectation(form: list[Any]) -> ExpectationState:
-    """Decode the progress of checking expectations."""
+    """Decode the state of checking expectations."""
     *plain, open_runs = form
     return replace(ExpectationState(*plain), open_runs=tuple(map(TaskId, open_runs)))
 
@@ -420,7 +420,7 @@ def read_backfill(form: list[Any]) -> BackfillRun:
 
 
 def stopped_form(stopped: Sequence[StoppedOccurrence]) -> list[Any]:
-    """The occurrences that their user stopped."""
+    """The occurrences that a user has stopped."""
     return [[each.nominal, each.task_id.text, each.revision] for each in stopped]
 
 
@@ -430,7 +430,7 @@ def read_stopped(form: list[Any]) -> tuple[StoppedOccurrence, ...]:
 
 
 def schedule_actions(value: ScheduleHistory) -> Value:
-    """The latest actions, after the number of dropped ones."""
+    """The latest actions, after the number of dropped actions."""
     return packed([value.dropped, *map(_action_line, value.records)])
 
 
@@ -441,7 +441,7 @@ def read_schedule_actions(value: Value) -> ScheduleHistory:
 
 
 def _action_line(value: ScheduleActionRecord) -> list[Any]:
-    """Two letters, then numbers and texts; empty ones at the end are left out."""
+    """Two letters, then numbers and texts; empty values at the end are left out."""
     by = value.by
     letters = f"{_ACTION_LETTERS[value.action]}{_ACTORS[by.actor]}"
     values = [[each.field, each.before, each.after] for each in value.values]
@@ -461,7 +461,7 @@ def _read_action_line(value: list[Any]) -> ScheduleActionRecord:
 
 
 def calendar_form(calendar: Calendar) -> dict[str, Any]:
-    """A calendar; its name is in the key."""
+    """A calendar, without its name, which is in the key."""
     return {
         "kind": calendar.mode,
         "zone": calendar.zone.name,

@@ -97,20 +97,20 @@ class DynamoScheduleStore:
         return version_of(answer["Item"]) if is_deleted(answer["Item"]) else None
 
     def read_removed(self, owner: str, name: str) -> RemovedSchedule | None:
-        """The remains of the schedule last deleted under a name, unless another one has it now."""
+        """What is left of the schedule last deleted under a name, unless the name is used again."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=key_of(owner, name), ConsistentRead=True)
         return removed_of(answer["Item"]) if "Item" in answer and is_deleted(answer["Item"]) else None
 
     def save(self, stored: StoredSchedule, nonce: str) -> bool:
-        """Store a schedule if its identity and edition are as read; a new one if its name is vacant."""
+        """Store a schedule if its identity and edition are as read; store a new schedule if its name is vacant."""
         item, identity = item_of(stored), Identity(UID, stored.uid.text)
         return save_next(self._client, self._table, item, stored.incarnation, nonce, identity)
 
     def remove(self, stored: StoredSchedule, nonce: str, expires_at: Millis) -> bool:
-        """Replace a schedule and its activity by markers, if its edition is the one read, or it is already deleted.
+        """Replace a schedule and its activity by markers, if its edition is as read, or it is already deleted.
 
-        If another schedule has its name now, it is not changed.
+        Another schedule that has its name now is not changed.
         """
         marker = deletion_marker(marker_of(stored), expires_at)
         identity = Identity(UID, stored.uid.text)
@@ -120,7 +120,7 @@ class DynamoScheduleStore:
         return True
 
     def _end_activity(self, stored: StoredSchedule, expires_at: Millis) -> None:
-        """Remove the activity and increase its version, so that no late write of it can apply."""
+        """Remove the activity and increase its version, so that no late write to it can be applied."""
         with translated(), suppress(self._client.exceptions.ConditionalCheckFailedException):
             self._client.update_item(
                 TableName=self._table,
@@ -185,7 +185,7 @@ class DynamoScheduleStore:
 
 _DEFINITION, _CREATED = "b", "n"
 _MOST = 380_000
-"""Maximum bytes of a packed calendar: an item has 400 KB (Source: DynamoDB quotas)."""
+"""Maximum size of a packed calendar in bytes; an item has at most 400 KB (Source: DynamoDB quotas)."""
 
 
 class DynamoCalendarStore:
@@ -234,7 +234,7 @@ class DynamoCalendarStore:
 
 def _key_of(owner: str, name: str) -> Item:
     return {
-        # A name has no `#`, so the last one separates the two.
+        # A name contains no `#`, so the last `#` separates the two.
         schema.PARTITION_KEY: attribute_values.text(f"{schema.CALENDAR_PREFIX}{owner}#{name}"),
         schema.SORT_KEY: attribute_values.text(name),
     }

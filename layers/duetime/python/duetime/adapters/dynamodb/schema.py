@@ -1,8 +1,8 @@
 """The schema of the tasks table: keys, indexes and the short names of a record's attributes.
 
-The CDK creates the table from this module and the stores read and write with it, so it imports nothing. A write unit is
-one kilobyte of an item, including attribute names (Source: DynamoDB Developer Guide, "Read and write operations"): that
-is why the names are short.
+The CDK creates the table from this module, and the stores read and write with it, so it imports nothing. A write unit
+is one kilobyte of an item, including attribute names (Source: DynamoDB Developer Guide, "Read and write operations"),
+so the names are short.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from duetime_common.frozen_classes import frozen
 
 SCHEMA_VERSION = 1
-"""Version in the attribute `VERSION_OF_SCHEMA` of every record; readers accept this one and the previous one."""
+"""Version in the attribute `VERSION_OF_SCHEMA` of every record; readers accept this version and the previous one."""
 
 PARTITION_KEY = "p"
-"""`2026-11-21T02:33#0007` (minute and shard) of a record, or one of the `*_PREFIX` partitions."""
+"""`2026-11-21T02:33#0007` (minute and shard) for a record, or one of the `*_PREFIX` partitions."""
 SORT_KEY = "s"
-"""The task id for a record; `id#w#` and the whole content for a timer."""
+"""The task id for a record; `id#w#` and all its data for a timer."""
 TTL = "x"
 """Seconds since the epoch after which DynamoDB may remove the item. Set only by terminal writes."""
 
@@ -24,7 +24,7 @@ VERSION_OF_SCHEMA = "v"
 
 DELETED = "del"
 """Only on a deletion marker: the object with this key was deleted, and readers treat it as absent. The marker continues
-the versions of its name until TTL removes it, so that no write older than the deletion can apply.
+the versions of its name until TTL removes it, so that no write from before the deletion can be applied.
 """
 
 OWNER_KEY = "g"
@@ -68,11 +68,11 @@ BULK_MARK = "#b#"
 """After the id of a bulk operation in the sort key of its timer."""
 
 EXPIRING_TAG = ("expire", "true")
-"""Tag of an object in the content bucket whose task has ended: a lifecycle rule removes it."""
+"""Tag of an object in the content bucket whose task has ended; a lifecycle rule removes the object."""
 UNREFERENCED_TAG = ("expire", "unreferenced")
-"""Tag of an object that no record is known to refer to: another lifecycle rule removes it much later."""
+"""Tag of an object that no record is known to refer to; another lifecycle rule removes the object much later."""
 KEPT_TAG = ("expire", "never")
-"""Tag of an object that an open record refers to: no rule removes it, as with an untagged one."""
+"""Tag of an object that an open record refers to: no rule removes it, nor an object without a tag."""
 CONTENT_PREFIX = "x#"
 """Partition of items that the trigger need not read: separate payloads and results, old attempt records."""
 KEY_PREFIX = "k#"
@@ -88,23 +88,23 @@ EVENT_PREFIX = "ev#"
 RATE_PREFIX = "e#"
 """Partition of one part of a rate."""
 LOCK_LIST_MARK = "#L"
-"""Between the owner and the number in the owner list's partitions of locks; those of tasks have digits only."""
+"""Between owner and number in the owner list's partitions for locks; partitions for tasks have digits only."""
 RATE_LIST_MARK = "#R"
 """Like `LOCK_LIST_MARK`, for rates."""
 ORDER_LIST_MARK = "#O"
 """Like `LOCK_LIST_MARK`, for ordered keys."""
 SWITCH_PREFIX = "s#"
-"""Partition of the two items that hold all switches: those of operators, and those of owners."""
+"""Partition of the two items that hold all switches: one for operators' switches, one for owners'."""
 QUOTA_PREFIX = "q#"
-"""Partition of the one item with the quotas that operators have set; with an owner, of the use of its quotas."""
+"""Partition of the one item with the quotas that operators have set; followed by an owner: of that owner's usage."""
 INTAKE_RULES_PREFIX = "ir#"
 """Partition of the one item with all intake rules."""
 TYPE_DEFAULTS_PREFIX = "y#"
 """Partition of the one item that holds the defaults of an owner's types."""
 CIRCUIT_PREFIX = "h#"
-"""Partition of the circuit of one owner's calls to an HTTP host."""
+"""Partition of the circuit for one owner's calls to an HTTP host."""
 CIRCUIT_LIST = "#C"
-"""Partition of the owner list with circuits that are not closed; partitions of owners do not begin with `#`."""
+"""Partition of the owner list with circuits that are not closed; no owner's partition begins with `#`."""
 API_KEY_PREFIX = "ak#"
 """Partition of one API key."""
 API_KEY_LIST = "#A"
@@ -112,7 +112,7 @@ API_KEY_LIST = "#A"
 SCHEDULE_PREFIX = "r#"
 """Partition of one schedule: its definition and progress in one item, its active runs in another."""
 SCHEDULE_HEAD_MARK = "#"
-"""Precedes the name in the sort key of a schedule; it sorts before that of its activity."""
+"""Precedes the name in the sort key of a schedule; sorts before the sort key of its activity."""
 SCHEDULE_LIST_MARK = "#S"
 """Like `LOCK_LIST_MARK`, for schedules."""
 CALENDAR_PREFIX = "d#"
@@ -120,7 +120,7 @@ CALENDAR_PREFIX = "d#"
 CALENDAR_LIST_MARK = "#D"
 """Like `LOCK_LIST_MARK`, for calendars."""
 DEFINITION_PREFIX = "td#"
-"""Partition of one topology definition: its latest version in one item, each earlier one in another."""
+"""Partition of one topology definition: its latest version in one item, each earlier version in another."""
 DEFINITION_LIST_MARK = "#T"
 """Like `LOCK_LIST_MARK`, for topology definitions."""
 EARLIER_VERSION_MARK = "#v#"
@@ -130,13 +130,13 @@ GROUP_PREFIX = "gr#"
 GROUP_LIST_MARK = "#G"
 """Like `LOCK_LIST_MARK`, for groups."""
 GROUP_MEMBERS_PREFIX = "gm#"
-"""Partition of a part of a group's members, one item each, by the id of its task."""
+"""Partition of a part of a group's members: one item each, by the id of the member's task."""
 TOPOLOGY_PREFIX = "t#"
-"""Partition of one topology's run state, or of one node's counts and token; by the id of its task."""
+"""Partition of one topology's run state, or of one node's counts and token; by the id of the task."""
 BULK_PREFIX = "b#"
 """Partition of one bulk operation."""
 BULK_LIST_MARK = "#B"
-"""Like `LOCK_LIST_MARK`, for bulk operations; as they are few, they share one partition of the list."""
+"""Like `LOCK_LIST_MARK`, for bulk operations; because they are few, they share one partition of the list."""
 LONG_POLL_PREFIX = "w#"
 """Partition of one place for a waiting API request; the few places are reused."""
 SUMMARY_PREFIX = "n#"
@@ -148,9 +148,9 @@ WATCH_CONNECTION_PREFIX = "wc#"
 WATCH_SUBSCRIPTION_PREFIX = "ws#"
 """Partition of the subscriptions of one owner, sorted by connection."""
 LIST_PREFIX = "i#"
-"""Partition of one list of an owner's tasks, or of the progress of all of them."""
+"""Partition of one list of an owner's tasks, or of the progress of all these lists."""
 REGION_KEY = "region"
-"""Partition of the record of the active Region, and of the probe of replication."""
+"""Partition of the record of the active Region, and of the replication probe."""
 CURSOR_PREFIX = "c#"
 """Partition of one shard group's cursors."""
 
@@ -179,4 +179,4 @@ REMOVED_TASKS_FILTER = {
     "userIdentity": {"type": ["Service"], "principalId": [TTL_PRINCIPAL]},
     "dynamodb": {"OldImage": {STATE: {"S": [{"exists": True}]}}},
 }
-"""Records of the table's stream to archive: tasks removed by TTL, not deleted ones."""
+"""Records of the table's stream to archive: tasks that TTL has removed, but no deleted tasks."""

@@ -1,4 +1,4 @@
-"""Signals in DynamoDB: a partition for each event, with its signals and the tasks that wait for it, an item each."""
+"""Signals in DynamoDB: a partition for each event, with an item for each signal and each waiting task."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class DynamoSignalStore:
         self._put({**key, _PAYLOAD: attribute_values.packed(signal.payload)}, expires_at)
 
     def since(self, event: AwaitedEvent, first: TaskId, page: int) -> Iterator[SentSignal]:
-        """The signals of an event whose ids are not lower than the given one, in their order, read consistently."""
+        """The signals of an event from the given id on, in order of ids, read consistently."""
         next_key = f"{_SIGNAL_MARK}{first}"
         while next_key:
             found, last_key = self._query(event, next_key, f"{_SIGNAL_MARK}{_AFTER_IDS}", page)
@@ -97,7 +97,7 @@ class DynamoSignalStore:
 
 
 def _partition(event: AwaitedEvent) -> str:
-    # Owners and names have no `#`; a key may have one.
+    # Owners and names contain no `#`; a key may contain one.
     return f"{schema.EVENT_PREFIX}{event.owner}#{event.name}#{event.key}"
 
 

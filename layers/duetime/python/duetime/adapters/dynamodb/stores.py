@@ -192,7 +192,7 @@ class DynamoStores:
 
     @cached_property
     def quota_use(self) -> DynamoQuotaUse:
-        """Use of quotas."""
+        """Usage of quotas."""
         from duetime.adapters.dynamodb.quotas import DynamoQuotaUse
 
         return DynamoQuotaUse(self._client, self._table)

@@ -1,6 +1,6 @@
 """Decodes the events with which Lambda invokes a function for the table's stream.
 
-Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; bytes are Base64 texts there.
+Source: AWS Lambda Developer Guide, "Using Lambda with DynamoDB"; in these events, bytes are Base64 texts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIELDS = (
     *("actions", "erased"),
 )
 _NEEDED = tuple(ATTRIBUTES[field].name for field in (*_FIELDS, "target"))
-"""Without the payload, which may be large and is never sent."""
+"""Attributes without the payload, which may be large and is never sent."""
 
 
 def changes_of(event: Mapping[str, Any], telemetry: Telemetry) -> ChangeBatch:
@@ -68,7 +68,7 @@ def _is_task(record: Mapping[str, Any]) -> bool:
 def _change(record: Mapping[str, Any], read: Callable[[StoredItem], Any]) -> Change[Any]:
     images = record["dynamodb"]
     before, after = (read(images[name]) if images.get(name) else None for name in ("OldImage", "NewImage"))
-    # The stream rounds it to the second, and so it is the same at each delivery.
+    # The stream rounds the time to the second, so it is the same at each delivery.
     return Change(record["eventID"], int(images["ApproximateCreationDateTime"]) * SECOND, before, after)
 
 
@@ -89,7 +89,7 @@ def _task(image: StoredItem) -> TaskSnapshot:
 
 
 def _schedule(image: StoredItem) -> ScheduleSnapshot | None:
-    """A schedule; a deleted one is `None`."""
+    """A schedule; `None` if it is deleted."""
     with unreadable_as_error(image):
         if is_deleted(image):
             return None
@@ -120,7 +120,7 @@ def name_of(record: Any) -> str:  # noqa: ANN401 - it may be anything
 
 
 def removed_batch(event: Mapping[str, Any], telemetry: Telemetry) -> RemovedBatch:
-    """The records of tasks in an event. An unreadable one is kept unchanged, so that it does not block the others."""
+    """The records of tasks in an event. An unreadable record is kept unchanged, so that it does not block others."""
     tasks, unreadable = [], []
     for record in event["Records"]:
         try:

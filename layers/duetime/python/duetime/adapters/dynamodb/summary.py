@@ -1,8 +1,8 @@
 """Counts of tasks in DynamoDB: for each part of an owner's counts, an item for each type, and items of counted steps.
 
 A transaction writes both, so a step is counted if and only if it is recorded as counted. One more item has the
-generation of the counts, and one per type and owner the results of a recount; owners with tasks are listed as well, as
-nothing else in the table lists them.
+generation of the counts, and one per type and owner the results of a recount; owners with tasks are listed too,
+because nothing else in the table lists them.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ if TYPE_CHECKING:
 
 
 def attribute_of(group: Group) -> str:
-    """The attribute with a group's number in the item of its type; states have the names used in records."""
+    """The attribute with a group's count in the item of its type; states have the names used in records."""
     return f"{field_codecs.state(group.state)['S']}#{group.priority.value}"
 
 
 def counts_of(item: StoredItem, mark: str) -> dict[Group, int]:
-    """The numbers in an item whose sort key is its type after a mark."""
+    """The counts in an item whose sort key is a mark followed by the type."""
     type_ = str(item[schema.SORT_KEY]["S"]).removeprefix(mark)
     found = {}
     for name, value in item.items():
@@ -70,7 +70,7 @@ def counts_of(item: StoredItem, mark: str) -> dict[Group, int]:
 _COUNTS_MARK = "c"
 """Precedes the generation and the type in the sort key of counts."""
 _STEPS_MARK = "s#"
-"""Precedes the span and its start in the sort key of the counted steps."""
+"""Precedes the span and its start in the sort key of counted steps."""
 _MARKS, _COUNTED_AT = "h", "u"
 
 
@@ -82,7 +82,7 @@ class DynamoSummaryStore:
         self._table = table
 
     def counted(self, of: StepSet) -> CountedSteps:
-        """Read which steps of a set are counted, consistently."""
+        """Read which steps of a set have been counted, consistently."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=_steps_key(of), ConsistentRead=True)
         if "Item" not in answer:
@@ -92,7 +92,7 @@ class DynamoSummaryStore:
         return CountedSteps(frozenset(parts), version_of(answer["Item"]))
 
     def count(self, of: StepSet, counted: CountedSteps, steps: Sequence[Step], nonce: str) -> bool:
-        """Add steps to the counts and record them, both or neither, if the set is as it was read."""
+        """Add steps to the counts and record them, both or neither, if the set is unchanged since it was read."""
         writes: list[Any] = [{"Put": self._remembering(of, counted, steps)}]
         counted_at = max(step.at for step in steps)
         changed: dict[str, dict[Group, int]] = {}
@@ -139,7 +139,7 @@ class DynamoSummaryStore:
                     )
 
     def _pages(self, owner: str, part: int, mark: str) -> Iterator[tuple[Sequence[StoredItem], bool]]:
-        """The items of a part whose sort keys begin with a mark, in pages, and whether each is the last one."""
+        """The items of a part whose sort keys begin with a mark, in pages; and whether a page is the last one."""
         start: dict[str, Any] = {}
         while True:
             with translated():
@@ -193,7 +193,7 @@ class DynamoSummaryStore:
 
 
 def _partition(owner: str, part: int) -> str:
-    # An owner may contain the separator: only the last one is ours.
+    # An owner may contain the separator: only the last one separates.
     return f"{schema.SUMMARY_PREFIX}{owner}#{part}"
 
 
@@ -219,7 +219,7 @@ def _generation_of(item: StoredItem) -> int:
 
 
 _GENERATION, _OWNER_MARK = "generation", "o#"
-"""Sort keys in the partition without an owner."""
+"""Sort keys in the partition that belongs to no owner."""
 _STATE, _PART = "w", "k"
 _FIELDS = ("type", "state", "priority", "erased")
 _SHOWN = (schema.SORT_KEY, schema.OWNER_KEY, schema.VERSION_OF_SCHEMA, *(ATTRIBUTES[field].name for field in _FIELDS))
@@ -244,11 +244,11 @@ class DynamoSummaryRecounts:
         return _stored_generation(answer["Item"]) if "Item" in answer else None
 
     def save(self, generation: Generation, nonce: str) -> bool:
-        """Store the generation, if it is as it was read."""
+        """Store the generation, if it is unchanged since it was read."""
         return save_next(self._client, self._table, _item_of(generation), generation.version, nonce)
 
     def is_fresh(self, at: Millis) -> bool:
-        """Whether the first page of the table has no task created before the given time, and is the only page."""
+        """Whether the table has only one page, and no task on it was created before the given time."""
         with translated():
             answer = self._client.scan(TableName=self._table, **_older_than(at))
         return not answer["Items"] and "LastEvaluatedKey" not in answer
@@ -296,7 +296,7 @@ class DynamoSummaryRecounts:
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                # Only an earlier copy of the same request can have come first.
+                # Only an earlier copy of the same request can have been written first.
                 return
 
     def read_older(self, generation: Generation, recount: Recount, owner: str) -> Summary:
@@ -324,7 +324,7 @@ class DynamoSummaryRecounts:
         return [attribute_values.string(item[schema.SORT_KEY]).removeprefix(_OWNER_MARK) for item in answer["Items"]]
 
     def _items(self, partition: str, mark: str) -> tuple[list[StoredItem], bool]:
-        """The items of a partition whose sort keys begin with a mark, and whether these are all."""
+        """The items of a partition whose sort keys begin with a mark, and whether these are all items."""
         found: list[StoredItem] = []
         start: dict[str, Any] = {}
         for _ in range(SUMMARY_PAGES):
@@ -351,7 +351,7 @@ def _group_of(item: StoredItem) -> tuple[str, Group] | None:
 
 
 def _older_than(at: Millis) -> dict[str, Any]:
-    """Parameters of a scan: tasks created before a time."""
+    """Parameters of a scan for tasks created before a time."""
     names = {f"#s{place}": name for place, name in enumerate(_SHOWN)}
     return {
         "FilterExpression": "attribute_exists(#z) AND #c < :c",

@@ -1,4 +1,4 @@
-"""Switches in DynamoDB: one item for those of operators and one for those of owners, read by one small request."""
+"""Switches in DynamoDB: one item for operators' switches and one for owners', read by one small request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DynamoSwitchStore:
         self._table = table
 
     def read(self, *, consistent: bool) -> StoredSwitches:
-        """Read all switches; there are none while nothing is stored.
+        """Read all switches; empty while nothing is stored.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.
@@ -68,7 +68,7 @@ def _item_of(switches: Switches) -> Item:
 
 
 def _form(switch: Switch) -> list[Any]:
-    """The switch's fields in order; its rate has its own key."""
+    """The switch's fields in order; its rate is keyed by the switch."""
     key, rate = switch.key, switch.rate
     limits = [
         switch.stopped,

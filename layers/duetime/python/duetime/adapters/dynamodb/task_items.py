@@ -1,7 +1,7 @@
-"""The record of a task as an item, and a domain `Write` to it as one UpdateItem.
+"""The record of a task as an item, and a domain `Write` to the record as one UpdateItem request.
 
-`tests/domain/write_semantics.py` defines the meaning of writes. Every name uses a placeholder (`#due_at`): DynamoDB
-reserves hundreds of words, and the engines used in tests do not all reject them.
+`tests/domain/write_semantics.py` defines the meaning of writes. Every name uses a placeholder (`#due_at`), because
+DynamoDB reserves hundreds of words, and the engines used in tests do not reject all of them.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Attribute:
     Attributes:
         field: name in `Task`.
         name: name in the item.
-        encode: returns the attribute value; `None` omits the attribute, which means the field's default.
-        decode: the inverse of `encode`.
+        encode: returns the attribute value; `None` omits the attribute, which then means the field's default.
+        decode: reverses `encode`.
     """
 
     field: str
@@ -88,7 +88,7 @@ ATTRIBUTES: dict[str, Attribute] = {
             field_codecs.schedule_ref,
             field_codecs.read_schedule_ref,
         ),
-        # Numbers in conditions are always present, even if zero, so that no condition needs a second form.
+        # Numbers used in conditions are always stored, even if zero, so that no condition needs a second form.
         Attribute("generation", "t", attribute_values.number, attribute_values.integer),
         Attribute("version", "e", attribute_values.number, attribute_values.integer),
         Attribute("fence", "k", attribute_values.number, attribute_values.integer),
@@ -124,19 +124,19 @@ ATTRIBUTES: dict[str, Attribute] = {
         Attribute("cancellation", "X", field_codecs.action, field_codecs.read_action),
     )
 }
-"""Every field of `Task` except `id` and `owner`, which are the keys."""
+"""Every field of `Task` except `id` and `owner`, which are in the keys."""
 _BY_NAME = {attribute.name: attribute for attribute in ATTRIBUTES.values()}
 _VALUES = attrgetter(*ATTRIBUTES)
 _ENCODERS = [(attribute.name, attribute.encode) for attribute in ATTRIBUTES.values()]
 
 
 def encoded(field: str, value: object) -> Value | None:
-    """The stored value of one field; `None` if it is omitted."""
+    """The stored value of one field; `None` if the attribute is omitted."""
     return None if value is None else ATTRIBUTES[field].encode(value)
 
 
 def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
-    """The values of those of the given fields that the item has."""
+    """The values of those given fields that the item has."""
     found = {}
     for field in fields:
         attribute = ATTRIBUTES[field]
@@ -146,7 +146,7 @@ def decoded(item: StoredItem, fields: Iterable[str]) -> dict[str, Any]:
 
 
 def decoded_record(item: StoredItem) -> dict[str, Any]:
-    """The values of all fields that the item has, about a third of them for most records."""
+    """The values of all fields that the item has, which for most records are about a third of all fields."""
     found = {}
     for name, stored in item.items():
         if (attribute := _BY_NAME.get(name)) is not None:
@@ -190,7 +190,7 @@ def task_of(item: StoredItem) -> Task:
     """The record in an item.
 
     Raises:
-        SchemaUnknown: a newer or much older duetime wrote it.
+        SchemaUnknown: a newer or much older version of duetime wrote the record.
         RecordUnreadable: a value is not valid in any version of duetime.
     """
     with unreadable_as_error(item):
@@ -202,7 +202,7 @@ def require_readable(item: StoredItem) -> None:
     """Reject an item with an unknown schema version.
 
     Raises:
-        SchemaUnknown: a newer or much older duetime wrote it.
+        SchemaUnknown: a newer or much older version of duetime wrote the item.
         RecordUnreadable: the item has no version.
     """
     with unreadable_as_error(item):
@@ -217,7 +217,7 @@ def _check_version(item: StoredItem) -> None:
 
 @contextmanager
 def unreadable_as_error(item: StoredItem) -> Iterator[None]:
-    """Turn any error in reading an item into one that names the item."""
+    """Turn any error that occurs while reading an item into one that names the item."""
     try:
         yield
     except RecordUnreadable:
@@ -228,18 +228,18 @@ def unreadable_as_error(item: StoredItem) -> Iterator[None]:
 
 
 def sort_key_of(item: StoredItem) -> str:
-    """The sort key of an item, even if the rest is damaged."""
+    """The sort key of an item, even if the rest of the item is damaged."""
     return str(item.get(schema.SORT_KEY, {}).get("S", "without a sort key"))
 
 
 def owner_of(item: StoredItem) -> str:
     """The owner of a record."""
-    # An owner may contain the separator: only the last one is ours.
+    # An owner may contain the separator: only the last one separates.
     return str(item[schema.OWNER_KEY]["S"]).rpartition("#")[0]
 
 
 def update_of(write: Write, table: str) -> dict[str, Any]:
-    """The arguments of the UpdateItem for a write."""
+    """The arguments of the UpdateItem request for a write."""
     expression = _Expression()
     condition = expression.condition(write)
     update = expression.update(write)
@@ -279,7 +279,7 @@ class _Expression:
             self._states(write),
         ]
         if TERMINAL & LEGAL[write.move].sources:
-            # An erased task has ended.
+            # An erased task has ended, but no move may change it.
             clauses.append(f"attribute_not_exists({self._field('erased')})")
         if guard.owner is not None:
             task, node = (write.task_id.owner_partition(guard.owner, is_node=is_node) for is_node in (False, True))
@@ -306,7 +306,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def _states(self, write: Write) -> str:
-        """The states that the move may leave, each kind with the further conditions of the guard."""
+        """The states that the move may leave, each kind of state with its own conditions from the guard."""
         sources, ended = LEGAL[write.move].sources, write.guard.leased_until_before
         if ended is None:
             return self._at_generation(sources, write.guard)
@@ -328,7 +328,7 @@ class _Expression:
         return " AND ".join(clauses)
 
     def update(self, write: Write) -> str:
-        """The changes: the later of `sets_once`, `sets` and `adds` wins, as in `applied`."""
+        """The changes; as in `applied`, `adds` takes precedence over `sets`, and `sets` over `sets_once`."""
         sets, removes = self._fixed(write)
         for field, value in write.sets.items():
             if field in write.adds:
@@ -347,7 +347,7 @@ class _Expression:
         return f"SET {', '.join(sets)} ADD {', '.join(adds)}{removed}"
 
     def _fixed(self, write: Write) -> tuple[list[str], list[str]]:
-        """Changes in every write: the nonce, and with the state the entry in the list of failed tasks."""
+        """The changes that every write makes: the nonce, and with the state the entry in the list of failed tasks."""
         rule = LEGAL[write.move]
         sets, removes = [f"{self._field('nonce')} = :nonce"], []
         if rule.to is not None:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor
 
 _POSTINGS = "h"
-"""The postings of a block: for each, the milliseconds after the first one, and the task's id."""
+"""The postings of a block: for each posting, the milliseconds after the first one, and the task's id."""
 _OFFSET_BYTES, _ID_BYTES = 2, 16
 _DIGEST_BYTES = 8
 _POSTING_BYTES = _OFFSET_BYTES + _ID_BYTES
 _HEAD = "head"
 _BUILDING_FROM, _BUILT_TO, _COMPLETE, _SWEPT_TO, _CHANGED_AT = "b", "i", "c", "w", "u"
 _FIRST_BLOCKS = 25
-"""Blocks read at first: in a busy list, each has many postings."""
+"""Number of blocks read at first; in a busy list, each block has many postings."""
 _TRIES = 5
 """How often items that DynamoDB did not process are sent."""
 
@@ -45,10 +45,10 @@ class DynamoTaskLists:
         self._table = table
         self._executor = executor
         self._number = number
-        """A deployment whose lists were off, or lack changes, starts again with another number; 0 if they are off."""
+        """A deployment whose lists were off, or lack changes, starts again with a new number; 0 if lists are off."""
 
     def head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists, eventually consistent; `None` if they have none."""
+        """The progress of an owner's lists, eventually consistent; `None` if the owner has no lists."""
         if not self._number:
             return None
         with translated():
@@ -56,16 +56,16 @@ class DynamoTaskLists:
         return _head_of(owner, answer["Item"]) if "Item" in answer else None
 
     def save_head(self, head: ListHead, nonce: str) -> bool:
-        """Store the progress, if it is as it was read."""
+        """Store the progress, unless it was changed since it was read."""
         return save_next(
             self._client, self._table, {**self._head_key(head.owner), **_head_values(head)}, head.version, nonce
         )
 
     def write(self, writes: ListWrites) -> None:
-        """Add and remove postings and entries; repeating it changes nothing.
+        """Add and remove postings and entries; repeating the call changes nothing.
 
         Raises:
-            Unavailable: some are not written.
+            Unavailable: some postings or entries are not written.
         """
         requests = [
             *({"PutRequest": {"Item": self._block_item(each)}} for each in writes.blocks),
@@ -78,7 +78,7 @@ class DynamoTaskLists:
     def postings(
         self, name: ListName, after: TaskId | None, limit: int, *, descending: bool
     ) -> list[tuple[TaskId, TaskId]]:
-        """The next postings of a list, in order of their places, eventually consistent: each place and its task."""
+        """The next postings of a list as (place, task id) pairs, ordered by place; an eventually consistent read."""
         start = None if after is None else after.data
         found: dict[bytes, bytes] = {}
         for blocks, last_at in self._blocks(name, after, limit, descending=descending):
@@ -106,7 +106,7 @@ class DynamoTaskLists:
         """Pages of blocks, each with the time of its last block's first posting; `None` for the last page."""
         start = None
         if after is not None:
-            # Blocks overlap: one that begins earlier may have later postings.
+            # Blocks overlap: a block that begins earlier may have later postings.
             start = _first_key(after.home) + "$" if descending else _first_key(after.home - LIST_SPAN)
         for page in self._pages(name, start, min(limit + 1, _FIRST_BLOCKS), descending=descending):
             items = page["Items"]
@@ -152,13 +152,13 @@ class DynamoTaskLists:
         return f"{self._owner_partition(name.owner)}#{name.kind}{nodes}={name.value}"
 
     def _owner_partition(self, owner: str) -> str:
-        # The length shows where the owner ends, whose name may have any characters.
+        # The length shows where the owner ends, because an owner's name may contain any character.
         return f"{schema.LIST_PREFIX}{self._number}#{len(owner)}#{owner}"
 
     def _block_item(self, block: Block) -> Item:
         offsets = ((each.at - block.first_at).to_bytes(_OFFSET_BYTES) for each in block.postings)
         data = b"".join(offset + each.task_id.data for offset, each in zip(offsets, block.postings, strict=True))
-        # A block that is written again replaces itself, and never another one of the same time.
+        # A block that is written again replaces itself, but never another block with the same time.
         digest = hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
         return {
             schema.PARTITION_KEY: attribute_values.text(self._partition(block.list)),
@@ -198,7 +198,7 @@ def _first_at(item: StoredItem) -> Millis:
 
 
 def _postings_of(item: StoredItem) -> Iterator[tuple[bytes, bytes]]:
-    """The place and the task of each posting, as bytes: a busy list has many more than a page needs."""
+    """The place and the task of each posting, as bytes, because a busy list has many more than a page needs."""
     first_at = _first_at(item)
     data = bytes(item[_POSTINGS]["B"])
     for start in range(0, len(data), _POSTING_BYTES):
@@ -212,7 +212,7 @@ def _is_after(place: bytes, after: bytes | None, *, descending: bool) -> bool:
 
 
 def _is_complete(place: bytes, last_at: int | None, *, descending: bool) -> bool:
-    """Whether all blocks that may have a posting before this one, in reading order, are read."""
+    """Whether all blocks were read that may have a posting before this one in reading order."""
     if last_at is None:
         return True
     home = TaskId.home_of_data(place)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 _REPORTED = ATTRIBUTES["sent"].name
-"""On a late timer: the notice has been sent."""
+"""On a late timer: whether the notice has been sent."""
 _ENTRY_FIELDS = (
     "type",
     "target",
@@ -82,7 +82,7 @@ _ENTRY_PLACEHOLDERS = {f"#{name}": name for name in ENTRY_NAMES}
 class DynamoTaskStore:
     """`duetime.ports.tasks.TaskStore` over one table; reads an owner's partitions in parallel.
 
-    When many records are read, an unreadable one is noted and left out, so that it does not block the others.
+    When many records are read, an unreadable record is noted and left out, so that it does not block the others.
     """
 
     def __init__(
@@ -129,14 +129,14 @@ class DynamoTaskStore:
         return task_of(item) if item else None
 
     def read_many(self, task_ids: Sequence[TaskId], *, consistent: bool = False) -> dict[TaskId, Task]:
-        """Read many records, eventually consistent by default; missing ones are left out."""
+        """Read many records, eventually consistent by default; missing records are left out."""
         keys = [key_of(task_id) for task_id in dict.fromkeys(task_ids)]
         found = self._readable(task_of, read_items(self._client, self._table, keys, consistent=consistent))
         tasks = {task.id: task for task in found}
         return {task_id: tasks[task_id] for task_id in task_ids if task_id in tasks}
 
     def apply(self, write: Write, key_write: KeyWrite | None = None) -> WriteResult:
-        """Make one conditional write, in one request, with no read before or after it."""
+        """Make one conditional write, in one request, without a read before or after it."""
         if key_write is not None:
             return self._apply_with_key(write, key_write)
         with translated():
@@ -214,7 +214,7 @@ class DynamoTaskStore:
             )
 
     def read_page(self, minute: int, shard: int, after: str, *, consistent: bool) -> MinutePage:
-        """The attributes that the trigger needs of the next records and timers in one shard of one minute."""
+        """The next records and timers in one shard of one minute, with the attributes that the trigger needs."""
         partition = text(partition_of(minute, shard))
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -234,7 +234,7 @@ class DynamoTaskStore:
         return MinutePage(items, last[schema.SORT_KEY]["S"] if last else None)
 
     def _readable(self, read: Callable[[StoredItem], R], items: Iterable[StoredItem]) -> Iterator[R]:
-        """The readable ones of the items."""
+        """The readable items."""
         for item in items:
             try:
                 yield read(item)
@@ -247,7 +247,7 @@ class DynamoTaskStore:
         if query.children_of is not None:
             return self._list_partition(query, query.children_of.text)
         if query.in_group:
-            # Few lists are of groups, so the module is imported only for them.
+            # Few lists show groups, so the module is imported only for them.
             from duetime.adapters.dynamodb.groups import member_ids  # noqa: PLC0415 - see the line above
 
             return member_ids(self._client, self._table, self._executor, query)
@@ -258,14 +258,14 @@ class DynamoTaskStore:
         return list(islice(merged, query.limit))
 
     def parts_of(self, query: ListQuery) -> Sequence[ListQuery]:
-        """The parts of a list: a partition each. Those of children and members of groups have one part."""
+        """The parts of a list: one for each partition. Lists of children or group members have one part."""
         if query.children_of is not None or query.in_group:
             return [query]
         marks = ("#", NODE_MARK) if query.with_nodes else ("#",)
         return [replace(query, part=f"{query.owner}{mark}{number}") for mark in marks for number in range(OWNER_SPREAD)]
 
     def count_listed(self, owner: str, limit: int) -> int:
-        """Tasks in one of the partitions of an owner's list, counted up to a limit, eventually consistent."""
+        """Count the tasks in one partition of an owner's list, up to a limit, eventually consistent."""
         partitions = [f"{owner}{mark}0" for mark in ("#", NODE_MARK)]
         return max(len(sort_keys(self._client, self._table, each, limit)) for each in partitions)
 
@@ -288,8 +288,8 @@ def _refusing(refusal: ClientError) -> Task | None:
 def timer_item_of(timer: Timer) -> Item:
     """A timer as an item.
 
-    Its key contains all its data: a rejected change has already written its timer, which must not replace the timer of
-    the accepted change. A timer that is written again is the same item.
+    The key contains all data of the timer: a rejected change has already written its timer, which must not replace the
+    timer of the accepted change. A timer that is written again is the same item.
     """
     sent = "sent" if timer.sent else ""
     said = f"{timer.generation}.{timer.at % MINUTE}.{timer.priority.value}.{sent}.{timer.pull_queue}"
@@ -305,9 +305,9 @@ def timer_item_of(timer: Timer) -> Item:
         ("next_at", timer.at),
         ("priority", timer.priority),
         ("sent", timer.sent),
-        # A timer has a type only for a pulled one.
+        # A timer stores a type only for a pulled type.
         ("type", timer.pull_queue or None),
-        # In a timer, the part of the key.
+        # A timer stores its share of the fair key here.
         ("fair_key", timer.fair_share or None),
     ):
         if (stored := encoded(field, value)) is not None:
@@ -316,7 +316,7 @@ def timer_item_of(timer: Timer) -> Item:
 
 
 def schedule_timer_item_of(timer: ScheduleTimer) -> Item:
-    """A schedule's timer as an item, with all its data in the key: see `timer_item_of`."""
+    """A schedule's timer as an item with all its data in the key; see `timer_item_of`."""
     return {
         schema.PARTITION_KEY: attribute_values.text(partition_of(minute_of(timer.at), timer.uid.shard)),
         schema.SORT_KEY: attribute_values.text(
@@ -359,7 +359,7 @@ def late_timer_key(timer: LateTimer) -> Item:
 
 
 def entry_of(item: StoredItem) -> MinuteItem:
-    """The attributes that the trigger needs of an item in a minute's partition.
+    """What the trigger needs from an item in a minute's partition.
 
     Raises:
         RecordUnreadable: no version of duetime writes such an item.

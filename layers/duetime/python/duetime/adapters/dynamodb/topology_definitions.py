@@ -1,6 +1,6 @@
 """Topology definitions in DynamoDB: the latest version in one item, each earlier one in another item of its partition.
 
-An earlier version is written, as it was read, before the version that replaces it; so every writer writes the same.
+An earlier version is written, as it was read, before the version that replaces it, so every writer writes the same.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class DynamoDefinitionStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def forget_earlier(self, owner: str, name: str, version: int) -> None:
-        """Remove an earlier version; it may be removed already."""
+        """Remove an earlier version, which may already be removed."""
         with translated():
             self._client.delete_item(TableName=self._table, Key=_earlier_key(owner, name, version))
 
@@ -83,7 +83,7 @@ class DynamoDefinitionStore:
         return delete_next(self._client, self._table, marker, incarnation.number, nonce)
 
     def list_after(self, owner: str, after: str, limit: int) -> list[Definition]:
-        """The latest versions of an owner's definitions in order of name; fewer than `limit` only at the end.
+        """The latest version of each of an owner's definitions in order of name; fewer than `limit` only at the end.
 
         The list is eventually consistent.
         """
@@ -127,7 +127,7 @@ class DynamoDefinitionStore:
 
 
 def _partition_of(owner: str, name: str) -> dict[str, str]:
-    # A name has no `#`, so the last one separates the two.
+    # A name contains no `#`, so the last `#` separates the two.
     return {"S": f"{schema.DEFINITION_PREFIX}{owner}#{name}"}
 
 
@@ -141,7 +141,7 @@ def _earlier_key(owner: str, name: str, version: int) -> Item:
 
 
 def _fields_of(definition: Definition) -> Item:
-    """The attributes of each version's item; rejects content that is too large."""
+    """The attributes of any version's item; rejects content that is too large."""
     content = attribute_values.packed(definition.content)
     if len(content.get("B", content.get("S", ""))) > MAX_DEFINITION_BYTES:
         reason = f"have more than {MAX_DEFINITION_BYTES} bytes when compressed"

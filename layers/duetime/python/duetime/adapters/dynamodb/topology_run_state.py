@@ -1,7 +1,7 @@
 """Run states, counts and tokens of topologies in DynamoDB.
 
-Each node has its own partition: its chunks, its tally and its token. However many nodes end at the same time, they do
-not all write to one partition.
+Each node has a partition of its own, with its chunks, its reports and its token. However many nodes end at the same
+time, they do not all write to one partition.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _GROUP = "jg"
 _NAMES = ("opened", "stopped", "ended", "dissolved")
 _SETS = {Outcome.SUCCEEDED: "a", Outcome.FAILED: "b", Outcome.SKIPPED: "c"}
 _FULLNESS = "q"
-"""With a chunk's number: number of its edges that have arrived, according to its report."""
+"""Followed by a chunk's number: how many of its edges have arrived, according to its report."""
 _COUNTS = "w"
-"""With a chunk's number: the counts in its report."""
+"""Followed by a chunk's number: the counts in its report."""
 _VALUE = "b"
 
 
@@ -48,12 +48,12 @@ class DynamoTopologyStore:
         self._table = table
 
     def read(self, topology: TaskId) -> RunState | None:
-        """Read the progress of a topology, consistently; `None` if it has never begun."""
+        """Read the run state of a topology, consistently; `None` if the topology has never begun."""
         item = self._get(_key_of(topology, _HEAD))
         return _head(topology, item) if item else None
 
     def read_with_task(self, topology: TaskId) -> tuple[Task | None, RunState | None]:
-        """Read a topology's task and its progress, consistently, in one request."""
+        """Read a topology's task and its run state, consistently, in one request."""
         head = _key_of(topology, _HEAD)
         found = read_items(self._client, self._table, [key_of(topology), head], consistent=True)
         items = {item[schema.PARTITION_KEY]["S"]: item for item in found}
@@ -61,7 +61,7 @@ class DynamoTopologyStore:
         return task_of(task) if task else None, _head(topology, state) if state else None
 
     def save(self, run_state: RunState, nonce: str, expires_at: Millis | None) -> bool:
-        """Store the progress of a topology, if it still has the version that was read."""
+        """Store the run state of a topology, if it still has the version that was read."""
         flags = [name for name in _NAMES if getattr(run_state, name)]
         item: Item = {
             **_key_of(run_state.topology, _HEAD),
@@ -78,7 +78,7 @@ class DynamoTopologyStore:
     def add_edges(
         self, node: TaskId, edges: int, arrived: Mapping[int, Outcome], expires_at: Millis
     ) -> tuple[Chunk, Chunk]:
-        """Count edges of one chunk that have arrived at a node; edges that arrive again change nothing."""
+        """Count edges of one chunk that have arrived at a node; edges that were already counted change nothing."""
         number = chunk_of(min(arrived))
         missing = dict(arrived)
         while True:
@@ -94,7 +94,7 @@ class DynamoTopologyStore:
                 return before, before
 
     def _addition(self, key: Item, arrived: Mapping[int, Outcome], expires_at: Millis) -> dict[str, Any]:
-        """The update that adds edges, on condition that none of them has arrived."""
+        """The update that adds edges, on condition that none of these edges has been counted."""
         names = {f"#{attribute}": attribute for attribute in _SETS.values()}
         positions = {f":p{place}": attribute_values.number(each) for place, each in enumerate(arrived)}
         added = {
@@ -120,7 +120,7 @@ class DynamoTopologyStore:
         }
 
     def add_report(self, node: TaskId, edges: int, chunk: int, counts: Counts, expires_at: Millis) -> JoinCount:
-        """Store a chunk's report, unless it has a fuller one; returns the tally."""
+        """Store a chunk's report, unless a fuller report is stored; returns the counts."""
         report = f"{counts.total} {counts.succeeded} {counts.failed} {counts.skipped}"
         request: dict[str, Any] = {
             "TableName": self._table,
@@ -161,7 +161,7 @@ class DynamoTopologyStore:
             self._client.put_item(TableName=self._table, Item=item)
 
     def read_token(self, node: TaskId) -> str | None:
-        """The token of a node, read consistently; `None` if there is none."""
+        """The token of a node, read consistently; `None` if no token is stored."""
         item = self._get(_key_of(node, _TOKEN))
         return attribute_values.string(item[_VALUE]) if item else None
 

@@ -1,6 +1,6 @@
-"""The trigger's cursors in DynamoDB: one item per group, so that a tick moves all of its cursors in one write.
+"""The trigger's cursors in DynamoDB: one item per group, so that a tick moves all its cursors in one write.
 
-For each reader and each lagging queue, an item has the minute up to which it has read, and the unfinished parts of
+For each reading and each lagging queue, an item has the minute up to which it was read, and the unfinished parts of
 earlier minutes.
 """
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 _POSITIONS, _EPOCH, _HOLDER, _HELD_UNTIL = "m", "e", "h", "u"
 _SORT = "cursors"
 _TRIES = 5
-"""Attempts to add to an item that has concurrent changes."""
+"""How often an addition to an item with concurrent changes is tried."""
 
 
 class DynamoCursorStore:
     """`duetime.ports.stores.CursorStore` over the tasks table.
 
-    With a region, over separate items, which no write of another Region replaces.
+    With a Region, the store uses separate items, which no write of another Region replaces.
     """
 
     def __init__(self, client: DynamoDBClient, table: str, telemetry: Telemetry, region: str = "") -> None:
@@ -52,7 +52,7 @@ class DynamoCursorStore:
                 answer = self._client.update_item(
                     TableName=self._table,
                     Key=self._key_of(group),
-                    # The holder itself may take it again: a resent request must not lock out its sender.
+                    # The holder itself may take the group again: a resent request must not lock out its sender.
                     ConditionExpression=(
                         "attribute_not_exists(#until) OR #until <= :now OR #until > :latest OR #holder = :holder"
                     ),
@@ -107,13 +107,13 @@ class DynamoCursorStore:
         return None
 
     def read(self, group: int) -> Cursors | None:
-        """Read the position of a group, eventually consistent; `None` if it has never been read."""
+        """Read the position of a group, eventually consistent; `None` if the group has never been read."""
         with translated():
             answer = self._client.get_item(TableName=self._table, Key=self._key_of(group))
         return _cursors(answer["Item"]) if "Item" in answer else None
 
     def replace(self, group: int, cursors: Cursors) -> None:
-        """Store cursors in the place of any others, without a holder; an invocation that holds the group loses it."""
+        """Store cursors in place of any others, without a holder; an invocation that holds the group loses it."""
         known = self.read(group)
         epoch = max(cursors.epoch, 0 if known is None else known.epoch) + 1
         item: Item = {
@@ -133,7 +133,7 @@ class DynamoCursorStore:
         }
 
     def _save(self, group: int, cursors: Cursors, epoch: int, more: Item) -> bool:
-        """Store cursors and further attributes, if the group is at an epoch."""
+        """Store cursors and other attributes, if the group is at the given epoch."""
         sets = {_POSITIONS: _positions(cursors), **more}
         names = {f"#{name}": name for name in (*sets, _EPOCH)}
         with translated():
@@ -155,7 +155,7 @@ class DynamoCursorStore:
 
 
 def _ahead(now: Millis, metadata: Mapping[str, Any]) -> Millis:
-    """The number of milliseconds by which this clock is ahead of the server's; `None` if the response has no date."""
+    """The number of milliseconds by which this clock is ahead of the server's; 0 if the response has no date."""
     date = metadata.get("HTTPHeaders", {}).get("date")
     return now - round(parsedate_to_datetime(date).timestamp()) * SECOND if date else 0
 
@@ -217,7 +217,7 @@ class DynamoShardStore:
         return before
 
     def announce_type_defaults(self) -> None:
-        """Announce that an owner sets defaults for a type; the number of shards must have been announced."""
+        """Announce that an owner sets type defaults; the number of shards must have been announced before."""
         with translated():
             self._client.update_item(
                 TableName=self._table,

@@ -1,4 +1,4 @@
-"""Defaults of task types in DynamoDB: all of an owner in one item, so that one small read returns all of them."""
+"""Type defaults in DynamoDB: all defaults of an owner in one item, so that one small read returns them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DynamoTypeDefaultsStore:
         self._table = table
 
     def read(self, owner: str, *, consistent: bool) -> OwnerTypes:
-        """Read all defaults of an owner; there are none while nothing is stored.
+        """Read all defaults of an owner; empty while nothing is stored.
 
         Raises:
             RecordUnreadable: the stored form is unknown to this code.

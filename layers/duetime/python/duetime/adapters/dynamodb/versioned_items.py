@@ -1,8 +1,8 @@
-"""Items that are read, changed and written back: a write is rejected after a concurrent one.
+"""Items that are read, changed and written back: a write is rejected if a concurrent write came first.
 
-The same rule applies to all named objects: a write names the version that it read, and the identity if a name may be
+The same rule applies to all named objects: a write names the version that it read, and the identity if names can be
 reused. A deleted object leaves a deletion marker at the next version, and an object created in its place continues from
-the marker's version. So neither a late write to a deleted object nor a late creation can replace the present object.
+the marker's version. So neither a late write to a deleted object nor a late creation can replace the current object.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NONCE = "j"
 
 @frozen
 class Identity:
-    """Identifies one of the objects that have had a name one after the other.
+    """Identifies one of the objects that have successively had the same name.
 
     Attributes:
         attribute: attribute with the identity.
@@ -42,7 +42,7 @@ class Identity:
 
 @frozen
 class Condition:
-    """A condition of a write, with its names and values."""
+    """A condition for a write, with its names and values."""
 
     text: str
     names: Mapping[str, str]
@@ -58,9 +58,9 @@ def save_next(
     identity: Identity | None = None,
     also: Condition | None = None,
 ) -> bool:
-    """Write an item's next version, if it still has the version that was read; 0 if there was none.
+    """Write an item's next version, if it still has the version that was read; version 0 means that no item existed.
 
-    Safe to resend: a rejection by an item with the write's own nonce is a success.
+    Safe to resend: a rejection by an item with the write's own nonce counts as success.
 
     Args:
         client: client of DynamoDB.
@@ -68,11 +68,11 @@ def save_next(
         item: the whole item.
         version: version that was read.
         nonce: nonce of this write.
-        identity: required identity of the item, unless it is a deletion marker; `None` if its name identifies it.
-        also: further condition on the stored item.
+        identity: required identity of the item, unless it is a deletion marker; `None` if the name identifies the item.
+        also: additional condition on the stored item.
 
     Returns:
-        Whether it is stored.
+        Whether the item is stored.
     """
     stored = _put_next(client, table, item, version, nonce, _conditions(version, identity, also))
     return stored is None
@@ -91,7 +91,7 @@ def delete_next(
 
 
 def deletion_marker(item: Item, expires_at: Millis) -> Item:
-    """The deletion marker of an item, with its key and the attributes needed later; it is in no list."""
+    """The deletion marker of an item, with its key and the attributes needed later; no list shows the marker."""
     return {
         **item,
         schema.VERSION_OF_SCHEMA: attribute_values.number(schema.SCHEMA_VERSION),
@@ -135,7 +135,7 @@ def _put_next(
     """Write an item's next version.
 
     Returns:
-        `None` if it is stored; else the item that rejected it, empty if there is none.
+        `None` if the item is stored; otherwise the item that rejected the write, empty if none existed.
     """
     request: dict[str, Any] = {"ExpressionAttributeValues": condition.values} if condition.values else {}
     with translated():
@@ -159,13 +159,13 @@ def _is(identity: Identity | None, stored: StoredItem) -> bool:
 
 
 _OTHERS_CAME_FIRST = frozenset({"ConditionalCheckFailed", "TransactionConflict"})
-"""Reasons for a cancelled transaction, which has then done nothing."""
+"""Reasons for cancelling a transaction, after which nothing was written."""
 
 
 def item_of_failed_condition(refusal: ClientError) -> StoredItem | None:
-    """The item that rejected a write with `ALL_OLD`; `None` if there was none."""
+    """The item that rejected a write with `ALL_OLD`; `None` if no item existed."""
     response: object = refusal.response
-    # The published types of an error's response do not have this member.
+    # The published types of an error response lack this member.
     return response.get("Item") if isinstance(response, dict) else None
 
 

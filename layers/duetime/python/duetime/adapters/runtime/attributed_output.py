@@ -1,9 +1,9 @@
 """Adds the attempt to every line that it logs or prints, however many attempts run in this process at once.
 
-A printed line becomes a line of JSON in the form of Powertools' Logger; a line that is a JSON object already, as from
-structured loggers, gets the facts of the attempt added. A context variable identifies the attempt. `asyncio` passes it
-on and a new thread does not: lines of a thread that a handler starts stay unchanged, unless the thread runs in a copy
-of the handler's context.
+A printed line becomes a line of JSON in the form of Powertools' Logger; a line that is already a JSON object, as from
+structured loggers, gets the facts of the attempt added. A context variable identifies the attempt. `asyncio` passes the
+variable on, but a new thread does not: lines from a thread that a handler starts stay unchanged, unless the thread runs
+in a copy of the handler's context.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from duetime.domain.tasks.task import Task
 
 _LONGEST_LINE = 100_000
-"""Maximum characters of a line; a longer one is split (CloudWatch allows 256 KB: up to two bytes a character)."""
+"""Maximum characters of a line; longer lines are split (CloudWatch allows 256 KB: up to two bytes a character)."""
 _REPLACED = "replaced"
-"""Key for a line's own values under the names of the facts."""
+"""Key under which a line's own values are kept if a fact has the same name."""
 _METRICS = "_aws"
-"""Key of a metrics line in the embedded metric format, which stays unchanged."""
+"""Key that marks a metrics line in the embedded metric format; such a line stays unchanged."""
 
 
 @frozen
@@ -55,7 +55,7 @@ _attempt: ContextVar[_Attempt | None] = ContextVar("duetime_attempt", default=No
 
 
 def facts_of(task: Task) -> dict[str, object]:
-    """The facts of an attempt for its lines."""
+    """The facts of an attempt that its lines get."""
     facts: dict[str, object] = {
         "task_id": task.id.text,
         "attempt": task.attempt,
@@ -85,15 +85,15 @@ def attributed_to(task: Task) -> Iterator[None]:
 
 
 def attribute_output(service: str, level: int, output: TextIO) -> None:
-    """Make this process attribute all further log and print lines. Calling it again changes nothing.
+    """Make this process attribute all log and print lines from now on. Calling this again changes nothing.
 
-    Existing handlers of the root logger, including Lambda's, write to their own stream, so the facts are added to each
-    record. If there is none, one is added.
+    Existing handlers of the root logger, including Lambda's, write to a stream of their own, so the facts are added to
+    each record. If the root logger has no handler, one is added.
 
     Args:
         service: name of the function.
         level: level of the root logger, if a handler is added.
-        output: stream of that handler.
+        output: stream of the added handler.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -127,7 +127,7 @@ class AttributedStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write complete lines and keep the beginning of an incomplete one; pass text without an attempt unchanged."""
+        """Write complete lines and keep the beginning of an incomplete line; pass text without an attempt unchanged."""
         attempt = _attempt.get()
         if attempt is None:
             return self._stream.write(writable(text))
@@ -156,7 +156,7 @@ class AttributedStream:
             for start in range(0, len(line), _LONGEST_LINE):
                 written = self._attributed(line[start : start + _LONGEST_LINE], facts)
                 with self._lock:
-                    # Printing must not fail the attempt; escaped characters in JSON decode to the original ones.
+                    # Printing must not fail the attempt; escaped characters in JSON decode to the original characters.
                     self._stream.write(f"{writable(written)}\n")
 
     def _attributed(self, line: str, facts: Mapping[str, object]) -> str:
@@ -209,6 +209,6 @@ def _root_handler(service: str, output: TextIO) -> logging.Handler:
     """A root handler like Lambda's own, for use outside Lambda."""
     handler = logging.StreamHandler(output)
     handler.setFormatter(LambdaPowertoolsFormatter(service=service, use_rfc3339=True, utc=True))
-    # Powertools' own logger has a handler that writes the same; it skips the handlers that it finds.
+    # Powertools' own logger has a handler that writes the same lines, and skips existing handlers.
     handler.addFilter(SuppressFilter(service))
     return handler

@@ -1,8 +1,8 @@
 """Python's garbage collector: rarely during a function's imports, normally from its first invocation on.
 
-Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which takes
-a tenth to a fifth of a start. Imported objects live as long as the process, so they are frozen before the collector
-resumes; otherwise the first request would wait for their scan.
+Imports create some hundred thousand objects and almost no garbage, but the collector scans them repeatedly, which
+takes a tenth to a fifth of the start time. Imported objects live as long as the process, so they are frozen before the
+collector resumes; otherwise the first request would wait for a scan of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 
 STARTING = 200_000
-"""Allocations before the collector runs: more than any function's imports make."""
+"""Allocations before the collector runs: more than the imports of any function make."""
 _USUAL = gc.get_threshold()
 
 

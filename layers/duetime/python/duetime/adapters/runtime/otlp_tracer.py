@@ -55,14 +55,15 @@ class OtlpTracer:
             _SCHEMA,
         )
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        # Its own thread exports spans of many invocations; at the end of an invocation the rest is exported.
+        # The processor's own thread exports spans during invocations; at the end of an invocation, the rest is
+        # exported.
         exporter = OTLPSpanExporter(timeout=SPAN_EXPORT_TIME / SECOND)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self._tracer = self._provider.get_tracer("duetime", schema_url=_SCHEMA)
 
     @contextmanager
     def span(self, span: Span) -> Iterator[_OpenSpan]:
-        """A span around a block; an error that leaves the block is recorded by its type, as messages quote data."""
+        """A span around a block; an error that leaves the block is recorded by type, because messages quote data."""
         links = [Link(context) for each in span.links if (context := _context_of(each)) is not None]
         opened = self._tracer.start_span(
             span.name,
@@ -80,11 +81,11 @@ class OtlpTracer:
                 raise
 
     def current(self) -> str | None:
-        """The `traceparent` of the open span in this thread; `None` if there is none, or it is not exported."""
+        """The `traceparent` of the open span of this thread; `None` if no span is open, or it is not exported."""
         return _traceparent_of(trace.get_current_span())
 
     def flush(self) -> None:
-        """Export ended spans, for a bounded time. Never raises."""
+        """Export ended spans, for a limited time. Never raises."""
         self._provider.force_flush(SPAN_EXPORT_TIME)
 
 
@@ -96,11 +97,11 @@ class _OpenSpan:
 
     @property
     def context(self) -> str | None:
-        """The span's `traceparent`; `None` if it is not exported."""
+        """The span's `traceparent`; `None` if the span is not exported."""
         return _traceparent_of(self._span)
 
     def end_with(self, attributes: Mapping[str, str | int], error: str = "") -> None:
-        """Add attributes known at its end; an error type marks it as failed."""
+        """Add attributes known at the span's end; an error type marks the span as failed."""
         self._span.set_attributes(dict(attributes))
         if error:
             self._span.set_attribute("error.type", error)
@@ -115,7 +116,7 @@ def _traceparent_of(span: trace.Span) -> str | None:
 
 
 def _parent_of(span: Span) -> Context | None:
-    """The parent of a span; `None` means the open span in this thread."""
+    """The parent of a span; `None` means the open span of this thread."""
     parent = _context_of(span.parent)
     if parent is not None:
         return trace.set_span_in_context(trace.NonRecordingSpan(parent))
@@ -123,7 +124,7 @@ def _parent_of(span: Span) -> Context | None:
 
 
 def _context_of(traceparent: str | None) -> SpanContext | None:
-    """The context of one of our `traceparent` values; validated on arrival."""
+    """The context in one of duetime's own `traceparent` values, which were validated on arrival."""
     if traceparent is None:
         return None
     _, trace_id, span_id, flags = traceparent.split("-")

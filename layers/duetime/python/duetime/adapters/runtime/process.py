@@ -29,7 +29,7 @@ class SystemClock:
     """The wall clock of the machine."""
 
     def now(self) -> Millis:
-        """The time, rounded down to the millisecond."""
+        """The current time, rounded down to the millisecond."""
         return time.time_ns() // _NANOSECONDS
 
     def sleep_until(self, at: Millis) -> None:
@@ -45,19 +45,19 @@ class SystemRandom:
         self._source = random.SystemRandom()
 
     def bits(self, count: int) -> int:
-        """A number with the given count of random bits."""
+        """A number with the given number of random bits."""
         return self._source.getrandbits(count)
 
     def below(self, bound: int) -> int:
-        """A whole number from 0, less than `bound`."""
+        """A whole number of at least 0 and less than `bound`."""
         return self._source.randrange(bound)
 
     def fraction(self) -> float:
-        """A number from 0, less than 1."""
+        """A number of at least 0 and less than 1."""
         return self._source.random()
 
     def nonce(self) -> str:
-        """Twelve characters that carry 72 random bits."""
+        """Twelve characters with 72 random bits."""
         return base64.urlsafe_b64encode(self._source.randbytes(_NONCE_BYTES)).decode("ascii")
 
 
@@ -66,9 +66,9 @@ R = TypeVar("R")
 
 _JOBS = 4 * MAX_WORKER_BATCH + 2
 """Each message has its attempt, its heartbeat, the end of a hanging target, and perhaps a call of a batch handler; two
-more change visibilities. A thread is created when it is first needed."""
+more jobs change visibilities. A thread is created when it is first needed."""
 _REQUESTS = 16
-"""Concurrent requests: the shards of a group are read together."""
+"""Number of concurrent requests: the shards of a group are read together."""
 
 
 class ThreadJob:
@@ -79,12 +79,12 @@ class ThreadJob:
 
     @property
     def done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the job has ended."""
         return self.future.done()
 
 
 class Threads:
-    """Jobs and requests on two thread pools: jobs wait for requests, so they must not share one."""
+    """Jobs and requests on two thread pools: jobs wait for requests, so the two must not share a pool."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -109,8 +109,8 @@ class Threads:
         todo = list(items)
         if len(todo) <= 1 or getattr(self._here, "makes_requests", False):
             return [work(each) for each in todo]
-        # A job for each thread, not for each item: handing one over takes 30 microseconds. `next` of a list's iterator
-        # is one step for threads.
+        # A job for each thread, not for each item, because handing over a job takes 30 microseconds. `next` of a list's
+        # iterator is atomic for threads.
         left, found = iter(enumerate(todo)), dict[int, R]()
 
         def take() -> None:
@@ -118,7 +118,7 @@ class Threads:
                 for place, each in left:
                     found[place] = work(each)
             except BaseException:
-                # The other threads begin no further items.
+                # The other threads begin no more items.
                 deque(left, maxlen=0)
                 raise
 
@@ -134,7 +134,7 @@ class LambdaProcess:
     """The process of the function."""
 
     def end(self) -> None:
-        """End it at once: Lambda starts another process, and its messages return after their visibility timeout."""
+        """End the process at once: Lambda starts another, and the messages return after their visibility timeout."""
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(1)

@@ -1,4 +1,4 @@
-"""Logs and metrics with Powertools: a line of metrics per invocation, for any number of tasks, and one per split."""
+"""Logs and metrics with Powertools: one line of metrics per invocation, for any number of tasks, and one per split."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 _COUNT, _MILLISECONDS = "Count", "Milliseconds"
 _SERVICE = "service"
-"""The dimension of every metric: the function that writes it."""
+"""The dimension of every metric: the name of the function that writes it."""
 
 _Split = tuple[str, str] | None
-"""A further dimension and its value; `None` for the total."""
+"""An additional dimension and its value; `None` for the total."""
 
 
 class CurrentOutput:
-    """`sys.stdout` as of each write, so that a logger created early writes to the attributed stream, too."""
+    """`sys.stdout` at the time of each write, so that a logger created early writes to the attributed stream too."""
 
     def write(self, text: str) -> int:
-        """Write to the present stream."""
+        """Write to the current stream."""
         return sys.stdout.write(text)
 
     def flush(self) -> None:
-        """Flush the present stream."""
+        """Flush the current stream."""
         sys.stdout.flush()
 
 
 class PowertoolsTelemetry:
-    """Counts and measures, which `flush` writes as lines of metrics.
+    """Counts and measurements, which `flush` writes as lines of metrics.
 
     Args:
-        service: name of the function, a dimension of its metrics.
+        service: name of the function, which is a dimension of its metrics.
         namespace: the CloudWatch namespace.
-        shown: values of a dimension with separate metrics, as CloudWatch bills each one; all values of a dimension that
-            is not listed.
+        shown: values of each listed dimension that get separate metrics, because CloudWatch bills each metric; a
+            dimension     that is not listed gets them for all its values.
         tracer: exports the spans of an invocation at its end.
     """
 
@@ -67,35 +67,35 @@ class PowertoolsTelemetry:
         self._measures: dict[tuple[str, _Split], list[Millis]] = {}
 
     def count(self, name: str, number: int = 1, **dimension: str) -> None:
-        """Add to a count, and to that of one value of its dimension if given."""
+        """Add to a count, and if a dimension is given, to the count for its value."""
         key = (name, self._split(dimension))
         with self._lock:
             self._counts[key] = self._counts.get(key, 0) + number
 
     def measure(self, name: str, milliseconds: Millis, **dimension: str) -> None:
-        """Record one duration, also for one value of its dimension if given."""
+        """Record one duration, and if a dimension is given, also for its value."""
         key = (name, self._split(dimension))
         with self._lock:
             self._measures.setdefault(key, []).append(milliseconds)
 
     def note(self, text: str, **facts: object) -> None:
-        """Log an event that a person should see."""
+        """Log an event that a person should notice."""
         self._logger.warning(text, extra={"facts": facts})
 
     def attempt(self, task: Task) -> AbstractContextManager[None]:
-        """Attribute lines logged and printed in this block to an attempt at this task."""
+        """Attribute lines logged and printed in this block to the attempt at this task."""
         from duetime.adapters.runtime.attributed_output import attributed_to
 
         return attributed_to(task)
 
     def attribute_output(self) -> None:
-        """Make this process attribute all further log and print lines; calling it again changes nothing."""
+        """Make this process attribute all log and print lines from now on; calling this again changes nothing."""
         from duetime.adapters.runtime.attributed_output import attribute_output
 
         attribute_output(self._service, self._logger.log_level, self._output)
 
     def flush(self) -> None:
-        """Write all counts and measures since the last time, and export the spans; nothing if there are none."""
+        """Write all counts and measurements since the last call, if any, and export the spans."""
         with self._lock:
             counts, self._counts = self._counts, {}
             measures, self._measures = self._measures, {}
@@ -110,9 +110,9 @@ class PowertoolsTelemetry:
         self._tracer.flush()
 
     def _write(self, split: _Split, series: Iterable[tuple[str, str, Sequence[int]]]) -> None:
-        """Write metrics of one split: Powertools begins another line when one is full.
+        """Write the metrics of one split; Powertools begins another line when a line is full.
 
-        A line with a further dimension also counts for the total: CloudWatch adds its values to both.
+        A line with an additional dimension also counts for the total, because CloudWatch adds its values to both.
         """
         whole = {_SERVICE: self._service}
         metrics = AmazonCloudWatchEMFProvider(dimension_set=whole, namespace=self._namespace, service=self._service)
@@ -121,7 +121,7 @@ class PowertoolsTelemetry:
         for name, unit, values in series:
             for value in values:
                 metrics.add_metric(name, unit, value)
-        # If the last line is exactly full, it is written already.
+        # If the last line is exactly full, it has already been written.
         if metrics.metric_set:
             metrics.flush_metrics()
 

@@ -75,8 +75,8 @@ class Targets:
             case EventTarget() as target:
                 return self.events().ending(target, work.task)
             case PullTarget():
-                # Its type is no longer pulled, or this process does not know yet that it is, or it is here because of a
-                # rejected change's timer: nothing is lost.
+                # The task's type is no longer pulled, or this process does not know yet that it is, or a rejected
+                # change's timer led here: nothing is lost.
                 return NotSent(f"pull workers of {work.task.type}")
 
     def _call(self, target: HttpTarget, work: Work) -> TargetEnding:
@@ -89,9 +89,9 @@ class Targets:
 
 
 def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
-    """The result of an approval that no gate holds any more: it has timed out, or is being rolled back."""
+    """The result of an approval that no gate holds any longer: it has timed out, or is being rolled back."""
     if work.phase is Phase.ROLLBACK:
-        # Nothing was done, so nothing needs a rollback.
+        # The task did nothing, so it needs no rollback.
         return Succeeded(b"null")
     # Few tasks are approvals, so the module is not imported at start.
     from duetime.domain.tasks.approvals import after_timeout  # noqa: PLC0415 - see the line above
@@ -101,16 +101,16 @@ def _approval(target: ApprovalTarget, work: Work) -> TargetEnding:
 
 @frozen
 class TopologyRunner:
-    """Starts a run of the state machine for each attempt, within the quota of its owner."""
+    """Starts a run of the state machine for each attempt, within the owner's quota."""
 
     machine: Callable[[], StateMachine]
     rollback: Callable[[], TopologyRollback]
     quota: Callable[[], TopologyQuota | None]
 
     def run(self, work: Work) -> TargetEnding:
-        """Start the run; it is deferred until the state machine notifies.
+        """Start the run; it is deferred until the state machine reports its end.
 
-        For a topology within another, a rollback does a step.
+        For a topology that is a node of another, a rollback runs one step.
 
         A failed start does not count as an attempt. If the run has begun nevertheless, it notices that another attempt
         has begun.

@@ -1,6 +1,6 @@
-"""The function that packages of handlers report to: each request names its attempt, and can act for that attempt only.
+"""The function that handler packages report to: each request names its attempt, and can act only for that attempt.
 
-It is the only function that a package may invoke. An invocation of the API function could name any owner.
+A package may invoke no other function. An invocation of the API function could name any owner.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from duetime.services.tasks.attempt_reports import PackagedAttempts
 
 LOST: Mapping[str, Any] = {"lost": True}
-"""Response to a request of an attempt that no longer has its task."""
+"""Response to a request from an attempt that no longer has its task."""
 
 
 @frozen
 class AttemptFunction:
-    """Answers the requests of packages.
+    """Answers the requests from packages.
 
     Attributes:
         api: invokes the API function with an event, and returns its response.
@@ -38,7 +38,7 @@ class AttemptFunction:
     clock: Clock
 
     def answer(self, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer one request; one with an unknown or ended attempt has no effect."""
+        """Answer one request; a request from an unknown or ended attempt has no effect."""
         token = AttemptToken.parse(str(event.get("attempt")))
         task = None if token is None else self.attempts.task_of(token)
         if task is None:
@@ -69,7 +69,7 @@ class AttemptFunction:
         return {"results": {name: result.decode() for name, result in found.items()}}
 
     def _request(self, task: Task, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The API's event of a request, with the caller that the attempt determines."""
+        """The API event for a request, with the caller that the attempt determines."""
         return {
             **{name: request[name] for name in ("rawPath", "rawQueryString", "headers", "isBase64Encoded")},
             **({"body": request["body"]} if "body" in request else {}),

@@ -23,9 +23,9 @@ class JobRunner:
         self._resources = resources
 
     def start(self, target: AwsTarget, task: Task, body: bytes) -> Deferred | JobEnding | NotSent:
-        """Start the job of an attempt, or find the one already started; `Deferred` without a job if one may be running.
+        """Start an attempt's job, or find the job if it was started; `Deferred` without a job if one may be running.
 
-        Other errors of the service are raised.
+        Other errors from the service are raised.
         """
         # Few tasks are jobs, so the modules are imported only for them.
         from duetime.adapters.targets.job_calls import NoCapacity, NoJob, NotListed  # noqa: PLC0415 - see above
@@ -43,11 +43,11 @@ class JobRunner:
         except NotListed:
             return Deferred()
         except (NoJob, AttributeError, TypeError) as error:
-            # The latter two: the parameters do not have the form that the service expects.
+            # The latter two mean that the parameters do not have the form that the service expects.
             return failure(type(error).__name__, str(error), retriable=False)
 
     def ending(self, task: Task) -> JobEnding | None:
-        """The end of the job of a task's present attempt; `None` while it runs."""
+        """The end of the job of a task's current attempt; `None` while the job runs."""
         target, job = _job_of(task)
         try:
             return _calls(target.service).ending(self._resources, target, job)
@@ -55,7 +55,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def find(self, task: Task) -> str | None:
-        """The ARN of the job of a task's present attempt, by its name; `None` if its service does not list it."""
+        """The ARN of the job of a task's current attempt, found by name; `None` if its service does not list it."""
         target = _target_of(task)
         try:
             return _calls(target.service).find(self._resources, target, job_name(task))
@@ -63,7 +63,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def stop(self, task: Task) -> None:
-        """Stop the job of a task's present attempt."""
+        """Stop the job of a task's current attempt."""
         target, job = _job_of(task)
         try:
             _calls(target.service).stop(self._resources, target, job)
@@ -71,7 +71,7 @@ class JobRunner:
             raise Unavailable(str(error)) from error
 
     def name(self, ended_job: tuple[str, ...]) -> str:
-        """The name of the job in an event, as in `Message`; empty if no task started it."""
+        """The name of the job in an event, as in `Message`; empty if no task started the job."""
         if len(ended_job) == 1:
             return ended_job[0]
         service, region, resource, job = ended_job

@@ -1,4 +1,4 @@
-"""AWS resources as targets; each gets the same facts as an HTTP endpoint."""
+"""AWS resources as targets; each resource gets the same facts as an HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class AwsRunner:
         self.jobs = JobRunner(resources)
 
     def run(self, target: AwsTarget, work: Work) -> TargetEnding:
-        """Call the resource, within the task's timeout. Never raises: any error is a `Failed`."""
+        """Call the resource, within the task's timeout. Never raises: every error becomes a `Failed`."""
         for arn in filter(None, (target.arn, target.place)):
             if self._callable_arns.allow(arn):
                 continue
@@ -90,12 +90,12 @@ class AwsRunner:
             return failure("PayloadTooLarge", message, retriable=False)
         ending = self._within(work.seconds, target, work.task, body)
         if target.is_job and isinstance(ending, Failed) and ending.retriable:
-            # The job may have begun nevertheless: it is looked for.
+            # The job may have begun nevertheless, so it is searched for.
             return Deferred()
         return ending
 
     def notify(self, arn: str, kind: str, task: Task, body: bytes, seconds: float) -> Failed | None:
-        """Send a notice of a task to a topic or an event bus once; returns the error, if any. Never raises."""
+        """Send a task's notice to a topic or an event bus once; returns the error, if any. Never raises."""
         service = service_of(arn)
         if service is None or not self._callable_arns.allow(arn):
             return failure("TargetNotAllowed", f"the settings do not let tasks call {arn}", retriable=False)
@@ -105,7 +105,7 @@ class AwsRunner:
         return ending if isinstance(ending, Failed) else None
 
     def _within(self, seconds: float, target: AwsTarget, task: Task, body: bytes) -> TargetEnding:
-        """Call on a separate thread: a worker whose own thread hangs has to end its process."""
+        """Call on a separate thread, because a worker whose own thread hangs has to end its process."""
         endings: list[TargetEnding] = []
         done = Event()
 
@@ -164,8 +164,8 @@ class AwsRunner:
         return _told("message_id", answer["MessageId"])
 
     def _execute(self, arn: str, task: Task, body: bytes) -> Ending:
-        """Start the only execution of a task: a later attempt finds it by its name, the task's id."""
-        # Few tasks start one, so the module is imported only for them.
+        """Start the only execution of a task: a later attempt finds it by its name, which is the task's id."""
+        # Few tasks start an execution, so the module is imported only for them.
         from duetime.adapters.targets.execution_jobs import start_execution  # noqa: PLC0415 - see the line above
 
         client = self._resources.step_functions(arn)
@@ -191,18 +191,18 @@ class AwsRunner:
 
 
 def _for_its_job(work: Work) -> Work:
-    """The work with the job's own deadline in place of the deadline of its start."""
+    """The work with the job's own deadline instead of the deadline for starting the job."""
     started_at = work.deadline - work.task.timeout_seconds * SECOND
     return replace(work, deadline=started_at + work.task.notify_within_seconds * SECOND)
 
 
 def _in_order(task: Task) -> dict[str, Any]:
-    """Parameters of a FIFO queue or topic: one order for each owner, and deduplication by the task's id."""
+    """Parameters for a FIFO queue or topic: one order for each owner, and deduplication by the task's id."""
     return {"MessageGroupId": group_of(task.owner), "MessageDeduplicationId": task.id.text}
 
 
 def _trace(task: Task) -> dict[str, Any]:
-    """The trace of the task's creation as a message attribute, if known."""
+    """The trace of the task's creation as a message attribute, if there is one."""
     if task.traceparent is None:
         return {}
     return {"MessageAttributes": {TRACEPARENT: {"DataType": "String", "StringValue": task.traceparent}}}
@@ -213,7 +213,7 @@ def _told(name: str, value: str) -> Succeeded:
 
 
 def _function_failed(data: bytes) -> Failed:
-    """The error raised by a function, or the error of its invocation."""
+    """The error that a function raised, or the error of its invocation."""
     try:
         parsed = json.loads(data)
     except ValueError:
@@ -225,7 +225,7 @@ def _function_failed(data: bytes) -> Failed:
 
 
 def _failed(error: Exception) -> Failed | NotSent:
-    """The failure of a call; only permanent rejections are not retried."""
+    """The failure of a call; only permanent rejections are final."""
     if isinstance(error, ClientError):
         if is_throttled(error):
             return NotSent(f"{error.operation_name}: {error.response['Error']['Code']}")

@@ -36,7 +36,7 @@ class EventEncoding:
 
     Attributes:
         entry: encodes a task as in the API's lists.
-        pages: links of events to the console.
+        pages: links from events to the console.
     """
 
     entry: Callable[[Task], Mapping[str, object]]
@@ -62,7 +62,7 @@ class EventEncoding:
 
 @frozen
 class HttpCallbacks:
-    """Encodes the events of outcomes; sends notices.
+    """Encodes the events for outcomes, and sends notices.
 
     Attributes:
         caller: makes the calls.

@@ -1,4 +1,4 @@
-"""Builds of CodeBuild as jobs. Source: CodeBuild API Reference."""
+"""CodeBuild builds as jobs. Source: CodeBuild API Reference."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _MISMATCH = "mismatch"
 """CodeBuild's message for a known token with other parameters: "a parameter mismatch error" (Source: CodeBuild API
-Reference, StartBuild, which gives neither its class nor its text; not tried on AWS).
+Reference, StartBuild, which names neither the error's class nor its text; not tried on AWS).
 """
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """The token covers requests within five minutes; a later one finds the build by its variable."""
+    """Start a build; the token covers requests within five minutes, later ones find the build by its variable."""
     client = resources.jobs("codebuild", target.arn)
     given = parameters_of(target)
     variables = [
@@ -37,7 +37,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
     except client.exceptions.AccountLimitExceededException as error:
         raise NoCapacity("CodeBuild: too many builds run") from error
     except client.exceptions.InvalidInputException as error:
-        # The facts of a second attempt differ: the started build is not listed yet.
+        # A second attempt has different facts: the build was started, but is not listed yet.
         if _MISMATCH in str(error).lower():
             raise NotListed from error
         raise
@@ -45,7 +45,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Searches the latest hundred builds of the project: the build was started minutes ago."""
+    """Search the latest hundred builds of the project: the build was started minutes ago."""
     client = resources.jobs("codebuild", target.arn)
     ids = client.list_builds_for_project(projectName=_project(target), sortOrder="DESCENDING").get("ids")
     builds = client.batch_get_builds(ids=ids).get("builds", []) if ids else []
@@ -53,7 +53,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
 
 
 def _name(client: Any, _project_name: str, job: str) -> str:  # noqa: ANN401 - boto3's own
-    """The name in a build's environment, by its ARN or id."""
+    """The name in a build's environment; the build is given by its ARN or id."""
     builds = client.batch_get_builds(ids=[_id(job)]).get("builds")
     return _name_of(builds[0]) if builds else ""
 
@@ -84,7 +84,7 @@ def _ending(resources: Resources, target: AwsTarget, job: str) -> JobEnding | No
 
 
 def _why(build: dict[str, Any]) -> str:
-    """The messages of its phases that did not succeed."""
+    """The messages of the build's phases that did not succeed."""
     failed = (each for each in build.get("phases", []) if each.get("phaseStatus") not in {None, "SUCCEEDED"})
     texts = (f"{phase['phaseType']}: {each['message']}" for phase in failed for each in phase.get("contexts", []))
     return "; ".join(texts)

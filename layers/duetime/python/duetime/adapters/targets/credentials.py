@@ -1,6 +1,6 @@
-"""Credentials of calls: secrets of Secrets Manager, and tokens fetched with them.
+"""Credentials for calls: secrets from Secrets Manager, and tokens fetched with them.
 
-Secrets and tokens are kept in this process only, and are read again after five minutes, or when an endpoint answers
+Secrets and tokens are kept only in this process, and are read again after five minutes, or when an endpoint answers
 401.
 Source: RFC 6749, 4.4 (client credentials) and 2.3.1 (how a client authenticates); RFC 7617 (basic).
 """
@@ -37,10 +37,10 @@ class CredentialUnavailable(Exception):
 
 
 def user_and_password(name: str, text: str) -> tuple[str, str]:
-    """The user's name and the password in a secret: `name:password`, or JSON of `username` and `password`.
+    """The user name and the password in a secret: `name:password`, or JSON with `username` and `password`.
 
     Raises:
-        CredentialUnavailable: it has neither form.
+        CredentialUnavailable: the secret has neither form.
     """
     if text.startswith("{"):
         found = _object(name, text)
@@ -53,10 +53,10 @@ def user_and_password(name: str, text: str) -> tuple[str, str]:
 
 
 def client_of(name: str, text: str) -> dict[str, str]:
-    """The OAuth client in a secret, and further fields of a token request, such as `scope`.
+    """The OAuth client in a secret, and additional fields for a token request, such as `scope`.
 
     Raises:
-        CredentialUnavailable: it lacks a field of a token request.
+        CredentialUnavailable: the secret lacks a field of a token request.
     """
     client = _object(name, text)
     required = ("client_id", "client_secret", "token_url")
@@ -77,12 +77,12 @@ def _object(name: str, text: str) -> dict[str, Any]:
 
 _KEPT_FOR = 5 * MINUTE
 _FRESH_FOR = 5 * SECOND
-"""A value read this recently is not read again because of a 401: otherwise an endpoint that always answers 401 would
-cause a read for every call.
+"""A value read this recently is not read again after a 401: otherwise an endpoint that always answers 401 would cause
+a read for every call.
 """
 _TOKEN_MARGIN = MINUTE
 _TOKEN_LIFE = 300
-"""Lifetime in seconds of a token whose response gives none."""
+"""Lifetime in seconds of a token whose response names none."""
 _TOKEN_BYTES = 65_536
 _OK = 200
 _VISIBLE = re.compile(r"[!-~]([ -~]*[!-~])?")
@@ -94,12 +94,12 @@ class CredentialRefused(Exception):
 
 @frozen
 class Credential:
-    """The credentials of a call.
+    """The credentials for a call.
 
     Attributes:
         headers: headers to send.
         secrets: texts that must not be stored or logged.
-        made_at: when they were read or fetched.
+        made_at: when the credentials were read or fetched.
     """
 
     headers: Mapping[str, str]
@@ -109,7 +109,7 @@ class Credential:
 
 @frozen
 class _Kept:
-    """A cached secret or token, and its expiry."""
+    """A cached secret or token, with its expiry."""
 
     text: str
     read_at: Millis
@@ -120,9 +120,9 @@ class Credentials:
     """Creates the headers that authenticate a call.
 
     Args:
-        client: a client of Secrets Manager, created when first needed.
+        client: returns a client for Secrets Manager, created at first use.
         allowed: secrets that the settings allow.
-        reachable: non-public hosts that may be called, also without TLS.
+        reachable: non-public hosts that may be called, even without TLS.
         clock: the clock.
     """
 
@@ -145,12 +145,12 @@ class Credentials:
 
         Args:
             call: the call.
-            auth: secret that the call names.
-            send: makes a call that fetches a token, with the rules and the time limit of the call itself.
+            auth: names the secret for the call.
+            send: makes a call that fetches a token, under the rules and time limit of the call itself.
 
         Raises:
             CredentialRefused: the call may not use its secret.
-            CredentialUnavailable: its secret cannot be read or used, or no token is granted.
+            CredentialUnavailable: the secret cannot be read or used, or no token is granted.
         """
         refusal = self._allowed.refusal_of_owner(auth.secret, auth.owner)
         if why := refusal or self._allowed.refusal(auth.secret, call.url, self._reachable):
@@ -184,7 +184,7 @@ class Credentials:
         return None if found.headers == used.headers else found
 
     def _forget(self, kept: dict[str, _Kept], key: str) -> None:
-        """Read a value again at its next use; if that fails, it is still used."""
+        """Read a value again at its next use; if the read fails, the old value is still used."""
         if key in kept:
             kept[key] = replace(kept[key], until=0)
 
@@ -217,7 +217,7 @@ class Credentials:
         return token
 
     def _granted(self, call: Call, auth: CallAuth, send: Callable[[Call], HttpResponse]) -> tuple[str, int] | None:
-        """A token and its life in seconds; `None` if the client is rejected.
+        """A token and its lifetime in seconds; `None` if the client is rejected.
 
         Raises:
             CredentialUnavailable: the response is not usable.
@@ -292,7 +292,7 @@ def authenticated_reply(
 ) -> Reply:
     """The reply to a call with a secret, which is read once more if the endpoint answers 401.
 
-    A request with this response was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
+    A request that is answered with 401 was not carried out (Source: RFC 9110, 15.5.2), so it may be sent again.
     """
     if credentials is None:
         return NoResponse(_REFUSED, "this function is not allowed to read secrets", retriable=False)

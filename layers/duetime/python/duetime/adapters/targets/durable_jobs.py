@@ -20,7 +20,7 @@ _ENDS = frozenset({"FAILED", "TIMED_OUT"})
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """A function has one execution per name; a second attempt has other facts, and is rejected."""
+    """Start an execution; a function has one per name, so a second attempt, whose facts differ, is rejected."""
     client = resources.jobs("lambda", target.arn)
     try:
         answer = client.invoke(FunctionName=target.arn, InvocationType="Event", DurableExecutionName=name, Payload=body)
@@ -34,7 +34,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Searches the executions of all versions of the function: an alias may have moved since."""
+    """Search the executions of all versions of the function, because an alias may have moved since."""
     function = ":".join(target.arn.split(":")[:7])
     listed = resources.jobs("lambda", target.arn).list_durable_executions_by_function(
         FunctionName=function, DurableExecutionName=name

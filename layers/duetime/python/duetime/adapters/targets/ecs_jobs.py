@@ -1,4 +1,4 @@
-"""Tasks of ECS as jobs. Source: ECS API Reference."""
+"""ECS tasks as jobs. Source: ECS API Reference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> str:
-    """A cluster has one task per token (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
+    """Start a task; a cluster has one per token (Source: ECS API Reference, RunTask and "Ensuring idempotency")."""
     client = resources.jobs("ecs", target.arn)
     given = parameters_of(target)
     try:
@@ -27,7 +27,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
             clientToken=name,
         )
     except client.exceptions.ConflictException as error:
-        # The facts of a second attempt differ, as the attempt's number does.
+        # The facts of a second attempt differ, because they include the attempt's number.
         if known := error.response.get("resourceIds"):
             return str(known[0])
         raise
@@ -37,7 +37,7 @@ def _start(resources: Resources, target: AwsTarget, name: str, body: bytes) -> s
 
 
 def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
-    """Searches the tasks that are to run by their starter, the only filter allowed with the cluster.
+    """Search the tasks that are meant to run by their starter, the only filter allowed together with the cluster.
 
     A stopped task is found by a second request with its token.
     """
@@ -46,7 +46,7 @@ def _find(resources: Resources, target: AwsTarget, name: str) -> str | None:
 
 
 def _overrides(given: dict[str, Any], container: str, body: bytes) -> dict[str, Any]:
-    """The overrides of a task, with the facts in the environment of its container."""
+    """The overrides for a task, with the facts in the environment of its container."""
     facts = {"name": TASK_VARIABLE, "value": body.decode()}
     each_one: list[dict[str, Any]] = given.get("containerOverrides", [])
     others = [each for each in each_one if each.get("name") != container]

@@ -1,9 +1,9 @@
 """HTTP calls through the egress function: calls that begin at the same time share an invocation.
 
-An invocation returns when its last call has ended. So only calls of one owner with the same time limit share one: no
+An invocation returns when its last call has ended, so only calls of one owner with the same time limit share one: no
 call waits for another owner's endpoint, or beyond its own limit.
 
-If spans are exported, a call is a span of its attempt, whichever function makes it.
+If spans are exported, a call is a span of its attempt, whichever function makes the call.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Executor, Tracer
 
 WINDOW = 0.005
-"""Seconds that the first call of a group waits for others."""
+"""Seconds that the first call of a group waits for other calls."""
 MOST_CALLS = 10
-"""Calls in one invocation: a worker has at most this number of tasks at once."""
+"""Maximum number of calls in one invocation: a worker has at most this many tasks at once."""
 MOST_BYTES = 5_500_000
-"""Bytes of one invocation's event; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
+"""Maximum size of one invocation's event in bytes; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _MARGIN = 0.5
 _MARGIN_SHARE = 0.1
 _FIRST_ERROR = 400
@@ -58,7 +58,7 @@ class EgressFailed(Exception):
 
 
 class EgressUnavailable(Exception):
-    """The egress function was not invoked: no call was made."""
+    """The egress function was not invoked, so no call was made."""
 
 
 @frozen
@@ -67,7 +67,7 @@ class LambdaInvocation:
 
     Attributes:
         client: client whose timeout covers a call, without retries.
-        executed: receives the version that ran, as `name:version`, for any outcome; `None` if nobody needs it.
+        executed: receives the version that ran, as `name:version`, whatever the outcome; `None` if not needed.
     """
 
     client: LambdaClient
@@ -75,11 +75,11 @@ class LambdaInvocation:
     executed: Callable[[str], None] | None = None
 
     def __call__(self, payload: bytes) -> bytes:
-        """Invoke the function with an event; returns its response.
+        """Invoke the function with an event, and return its response.
 
         Raises:
             EgressUnavailable: the function was not invoked.
-            EgressFailed: there was no response.
+            EgressFailed: the function gave no response.
         """
         try:
             answer = self.client.invoke(FunctionName=self.function, Payload=payload)
@@ -121,11 +121,11 @@ class _Group:
 
 
 class EgressCaller:
-    """Makes calls with the egress function. Threads may share it; the first call of a group sends it.
+    """Makes calls through the egress function. Threads may share it; the first call of a group sends the group.
 
     Args:
         invoke: invokes the function.
-        window: seconds that the first call of a group waits for others.
+        window: seconds that the first call of a group waits for other calls.
     """
 
     def __init__(self, invoke: Callable[[bytes], bytes], window: float = WINDOW) -> None:
@@ -137,7 +137,7 @@ class EgressCaller:
     def call(self, call: Call) -> Reply:
         """Make a call; if the function's response is lost, the call fails at its time limit."""
         until = time.monotonic() + call.seconds
-        # The endpoint has slightly less time than the caller, or a last-moment response would be too late.
+        # The endpoint has slightly less time than the caller; otherwise a last-moment response would be too late.
         seconds = call.seconds - min(_MARGIN, call.seconds * _MARGIN_SHARE)
         waiting = _Waiting(packed_call(call, seconds))
         key = (call.owner, call.seconds)
@@ -145,14 +145,14 @@ class EgressCaller:
         if is_first:
             group.full.wait(self._window)
             self._close(key, group)
-            # On a separate thread: this one must not wait longer than the call may take.
+            # Sent from a separate thread: this thread must not wait longer than the call may take.
             Thread(target=self._send, args=(group,), name="egress", daemon=True).start()
         if not waiting.done.wait(max(0.0, until - time.monotonic())) or waiting.reply is None:
             return NoResponse(TIMEOUT, f"the endpoint did not answer within {call.seconds:g} s")
         return waiting.reply
 
     def _join(self, key: tuple[str, float], waiting: _Waiting) -> tuple[_Group, bool]:
-        """Join the present group of the call; returns it, and whether the call is its first."""
+        """Join the current group for the call; returns the group, and whether the call is its first."""
         with self._lock:
             group = self._open.get(key)
             if group is None or not group.has_room_for(waiting.packed):
@@ -165,7 +165,7 @@ class EgressCaller:
             return group, len(group.waiting) == 1
 
     def _close(self, key: tuple[str, float], group: _Group) -> None:
-        """Close the group to further calls."""
+        """Close the group to more calls."""
         with self._lock:
             if self._open.get(key) is group:
                 del self._open[key]
@@ -198,7 +198,7 @@ class Egress:
 
 @frozen
 class TracedCaller:
-    """Makes calls, with a span each. The span has the host, not the URL, which may contain secrets."""
+    """Makes each call within a span, which has the host but not the URL, because a URL may contain secrets."""
 
     caller: Caller
     tracer: Tracer

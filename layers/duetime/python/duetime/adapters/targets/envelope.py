@@ -1,4 +1,4 @@
-"""The data sent to a target outside this process, and the result from its response."""
+"""The data sent to a target outside this process, and the result in its response."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ UNRETRIABLE = "Unretriable"
 
 
 def audience_of(url: str) -> str:
-    """An endpoint as named in what is signed: its URL without query and fragment."""
+    """An endpoint as signed data names it: its URL without query and fragment."""
     return url.partition("#")[0].partition("?")[0]
 
 
 def envelope(work: Work, audience: str | None = None) -> bytes:
-    """The facts of a Python handler's context, as JSON, with the unchanged payload.
+    """The facts that a Python handler's context has, as JSON, with the unchanged payload.
 
     Args:
         work: the work.
-        audience: the endpoint, if the envelope is signed: a signature covers neither URL nor owner.
+        audience: the endpoint, if the envelope is signed, because a signature covers neither URL nor owner.
     """
     task = work.task
     facts: dict[str, object] = {
@@ -68,7 +68,7 @@ def _parents(task: Task) -> dict[str, object]:
 
 
 def result_of(data: bytes) -> bytes:
-    """The result: the response if it is JSON valid as a payload, else its text as a JSON string; null if empty."""
+    """The result: the response if it is JSON valid as a payload, otherwise its text as a JSON string; null if empty."""
     if not data.strip():
         return b"null"
     try:
@@ -81,6 +81,6 @@ def compact(value: object) -> bytes:
     """A service's response as JSON in UTF-8 without spaces; a lone surrogate becomes a question mark.
 
     Raises:
-        ValueError: it contains NaN, or a number beyond a float.
+        ValueError: the value contains NaN, or a number too large for a float.
     """
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Executions of state machines, also as jobs. Source: Step Functions API Reference."""
+"""Executions of state machines, including those run as jobs. Source: Step Functions API Reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def start_execution(client: SFNClient, machine: str, name: str, body: bytes) -> 
 
 
 def _arn(machine: str, name: str) -> str:
-    """The ARN of an execution of a state machine, or of one of its versions."""
+    """The ARN of an execution of a state machine, or of a version of one."""
     *place, _, called = machine.split(":")[:7]
     return ":".join([*place, "execution", called, name])
 

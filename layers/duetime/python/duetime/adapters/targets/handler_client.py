@@ -1,7 +1,7 @@
 """`context.client` in the worker function: requests to the API without a gateway.
 
 A request invokes the API function directly, as the owner of the running task, so it needs no URL, no signature and no
-gateway. Imported when a handler first uses its client, because the client and httpx take long to import.
+gateway. This module is imported when a handler first uses its client, because the client and httpx take long to import.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 _URL = "http://localhost"
-"""Never resolved: requests are sent by invocations."""
+"""Never resolved, because requests are sent by invocations."""
 _NOT_PASSED_ON = frozenset({"accept-encoding", "connection", "host"})
-"""Headers about a connection: these requests have none."""
+"""Headers about a connection, which these requests do not have."""
 
 
 @frozen
 class HandlerClients:
-    """Makes the clients of attempts.
+    """Creates the clients of attempts.
 
     Attributes:
         invoke: invokes the API function with an event, and returns its response.
-        in_thread: calls a function without blocking the event loop; `None` for a thread.
+        in_thread: calls a function without blocking the event loop; `None` to use a thread.
     """
 
     invoke: Callable[[bytes], bytes]
@@ -57,7 +57,7 @@ class HandlerClients:
 
 @frozen
 class ApiFunction:
-    """Sends requests of one attempt to the API function."""
+    """Sends an attempt's requests to the API function."""
 
     invoke: Callable[[bytes], bytes]
     runtime: Runtime
@@ -68,7 +68,7 @@ class ApiFunction:
 
         Raises:
             httpx.ConnectError: the function was not invoked.
-            httpx.ReadError: it did not answer, or failed.
+            httpx.ReadError: the function did not answer, or failed.
         """
         try:
             answer: dict[str, Any] = json.loads(self.invoke(json.dumps(self._event(request)).encode()))
@@ -82,7 +82,7 @@ class ApiFunction:
         return httpx.Response(answer["statusCode"], headers=answer["headers"], content=content, request=request)
 
     def _event(self, request: httpx.Request) -> dict[str, Any]:
-        """An event of payload format 2.0 (Source: API Gateway Developer Guide, "Lambda proxy integrations")."""
+        """An event in payload format 2.0 (Source: API Gateway Developer Guide, "Lambda proxy integrations")."""
         task, path = self.work.task, request.url.raw_path.partition(b"?")[0].decode()
         event = {
             "version": "2.0",

@@ -1,6 +1,6 @@
-"""HTTP calls for several tasks: one signed request, and a response with an outcome for each of them.
+"""HTTP calls for several tasks: one signed request, and a response with an outcome for each task.
 
-Imported by the first task whose target has a `batch`.
+This module is imported for the first task whose target has a `batch`.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from duetime.ports.targets import Work
 
 MAX_REQUEST_BYTES = 3_000_000
-"""Bytes of the items of one request: in base64, they fit one invocation of Lambda (6 MB) with the rest of the call."""
+"""Maximum bytes of items per request: in base64, they fit one Lambda invocation (6 MB) with the rest of the call."""
 MAX_RESPONSE_BYTES = 2_000_000
-"""Bytes of a response: two of them fit one response of the egress function, whose calls may share an invocation."""
+"""Maximum bytes of a response: two fit one response of the egress function, whose calls may share an invocation."""
 _STATUSES = range(200, 600)
 
 
 def run_in_batch(caller: Caller, target: HttpTarget, work: Work) -> TargetEnding:
-    """Call an endpoint for this attempt and others of its type, owner, URL and headers; returns the end of this one."""
+    """Call an endpoint for this attempt and others with its type, owner, URL and headers; returns this one's end."""
     call, item = _call(target, work), envelope(work)
     together = partial(_endings, caller)
     if work.batch_groups is None or target.batch is None:
@@ -66,7 +66,7 @@ Member = tuple["Work", tuple[Call, bytes]]
 
 
 def _call(target: HttpTarget, work: Work) -> Call:
-    """The call of an attempt, without the parts that all attempts of a request decide together."""
+    """The call for an attempt, without the parts that depend on all attempts of a request."""
     task, request = work.task, target.request
     return Call(
         id=f"{task.id}-{task.fence}-batch",
@@ -80,7 +80,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
 
 
 def _endings(caller: Caller, members: Sequence[Member], seconds: float) -> Sequence[TargetEnding]:
-    """Call the endpoint; the end of each attempt."""
+    """Call the endpoint, and return the end of each attempt."""
     endings: list[TargetEnding] = []
     for part in _parts(members):
         reply = caller.call(_request(part, seconds))
@@ -89,7 +89,7 @@ def _endings(caller: Caller, members: Sequence[Member], seconds: float) -> Seque
 
 
 def _parts(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
-    """Divides attempts among requests that are small enough; an item that is larger than that is alone."""
+    """Divide attempts among requests that are small enough; an item that is too large is sent alone."""
     first, size = 0, 0
     for number, (_, (_, item)) in enumerate(members):
         if number > first and size + len(item) > MAX_REQUEST_BYTES:
@@ -119,7 +119,7 @@ def _request(members: Sequence[Member], seconds: float) -> Call:
 
 
 def _ended(answer: HttpResponse, size: int) -> Sequence[TargetEnding]:
-    """The ends of all attempts of a request, from its response."""
+    """The ends of all attempts of a request, from the response."""
     if answer.status == ACCEPTED:
         return [Deferred()] * size
     if answer.status not in OK:
@@ -155,12 +155,12 @@ def _ending(number: int, outcome: object) -> TargetEnding:
 
 
 def _retry_after(seconds: object) -> str:
-    """A requested delay as `Retry-After` has it; other values than numbers up to a day are ignored."""
+    """A requested delay in the form of `Retry-After`; values other than numbers up to a day are ignored."""
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= DAY / SECOND:
         return ""
     return str(math.ceil(seconds))
 
 
 def _invalid(message: str) -> Failed:
-    """A response without outcomes of the tasks: their work may have been done, so it is not repeated."""
+    """The end for a response without the tasks' outcomes: the work may have been done, so it is not repeated."""
     return failure("BatchResultInvalid", message, retriable=False)

@@ -1,8 +1,8 @@
 """HTTP calls from this process: signed, to a checked address, limited in time and size, no redirects or proxies.
 
-A target may use public addresses only. A name is resolved once, each of its addresses is checked, and the connection
-uses the checked address, so that a second resolution with another result has no effect. Of a response, the parts that
-the target selects are kept.
+A target may use only public addresses. A name is resolved once, each of its addresses is checked, and the connection
+uses the checked address, so that a second resolution with another result has no effect. Of a response, only the parts
+that the target selects are kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock
 
 _MOST_INTERIM_RESPONSES = 20
-"""Maximum per call: proxies and frameworks send one or two."""
+"""Maximum number per call: proxies and frameworks send one or two."""
 _CONNECT_SECONDS = 5.0
 _GRACE_SECONDS = 1.0
 _CHUNK = 16_384
@@ -79,14 +79,14 @@ class Destination:
 
 
 def find(url: str, allowed: frozenset[str]) -> Destination:
-    """Resolve a URL and check its address.
+    """Resolve a URL and check its addresses.
 
     Args:
         url: http or https.
         allowed: non-public hosts that may be called.
 
     Raises:
-        AddressForbidden: its address must not be called.
+        AddressForbidden: an address must not be called.
         OSError: the name cannot be resolved.
     """
     if why := refusal(url, allowed):
@@ -112,7 +112,7 @@ class TooManyInterimResponses(HTTPException):
 
 
 class FinalResponse(HTTPResponse):
-    """A response without its interim ones, of which `http.client` skips only those with status 100.
+    """A response without its interim responses, of which `http.client` skips only those with status 100.
 
     Source: RFC 9110, 15.2. After an unrequested 101, no other response follows.
     """
@@ -139,8 +139,8 @@ class HostUnknown(Exception):
 class Connection:
     """A connection that another thread can cut while it waits for anything.
 
-    It has a second descriptor of the socket: TLS takes over the first one before its handshake, and shutting down one
-    ends the connection for both.
+    It has a second descriptor of the socket, because TLS takes over the first one before its handshake; shutting down
+    either descriptor ends the connection for both.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -170,7 +170,7 @@ class Connection:
         return opened
 
     def cut(self) -> None:
-        """End the connection, and prevent opening another one."""
+        """End the connection, and prevent another one from being opened."""
         with self._lock:
             self._is_cut = True
             held, self._socket = self._socket, None
@@ -180,7 +180,7 @@ class Connection:
 
     @property
     def socket_seconds(self) -> float:
-        """A timeout for the socket, never shorter than the call's own, which alone decides that the time is up."""
+        """A timeout for the socket, longer than the call's own timeout, so that only the latter ends the call."""
         return max(0.0, self._until - time.monotonic()) + _GRACE_SECONDS
 
 
@@ -196,9 +196,9 @@ class DirectCaller:
 
     Args:
         allowed: non-public hosts that may be called.
-        signer: signs each call; `None` sends them unsigned.
-        credentials: creates the headers of calls that name a secret; `None` rejects such calls.
-        clock: clock for the dates of responses.
+        signer: signs each call; `None` to send calls unsigned.
+        credentials: creates the headers for calls that name a secret; `None` rejects such calls.
+        clock: clock for evaluating the dates of responses.
     """
 
     def __init__(
@@ -215,10 +215,10 @@ class DirectCaller:
         self._tls: ssl.SSLContext | None = None
 
     def call(self, call: Call) -> Reply:
-        """Make a call within its time, whatever the endpoint or a name server does.
+        """Make a call within its time limit, whatever the endpoint or a name server does.
 
-        A socket's own timeout starts again with every byte, and a look-up has none: so a thread does the work, and this
-        one enforces the limit.
+        A socket's own timeout starts again with every byte, and a name lookup has no timeout. So another thread does
+        the work, and this one enforces the limit.
         """
         connection, done = Connection(call.seconds), Event()
         replies: list[Reply] = []
@@ -288,7 +288,7 @@ class DirectCaller:
             opened.close()
 
     def _context(self) -> ssl.SSLContext:
-        """Certificates are checked against the name in the URL, with this machine's trusted authorities."""
+        """The TLS context; it checks certificates for the name in the URL, with this machine's trusted authorities."""
         if self._tls is None:
             self._tls = ssl.create_default_context()
         return self._tls
@@ -299,16 +299,16 @@ class ResponseTooLarge(ValueError):
 
 
 def kept_response(response: urllib3.HTTPResponse, call: Call, secrets: Collection[str], now: Millis) -> HttpResponse:
-    """The requested parts of a response, its text in UTF-8, without secrets that the endpoint may echo.
+    """The requested parts of a response, with text in UTF-8, without secrets that the endpoint may echo.
 
     Args:
         response: the endpoint's response.
         call: the call.
         secrets: secrets of the call, which must not be kept.
-        now: the time.
+        now: the current time.
 
     Raises:
-        ResponseTooLarge: it exceeds its limit.
+        ResponseTooLarge: the response exceeds its limit.
     """
     longest = max((len(secret) for secret in secrets), default=0)
     body = _read(response, call, longest) if call.most else b""
@@ -317,21 +317,21 @@ def kept_response(response: urllib3.HTTPResponse, call: Call, secrets: Collectio
     for form in _forms(secrets):
         body = body.replace(form.encode(), _REDACTED.encode())
     if is_cut:
-        # The rest of a secret at the end of the body.
+        # The cut may have left the beginning of a secret at the end of the body.
         body = body[: max(0, len(body) - longest)]
     headers = _headers(response.headers, secrets) if call.wants_headers else {}
     return HttpResponse(response.status, retry_after_of(response.headers, now), body[: call.most], headers)
 
 
 def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
-    """The seconds of `Retry-After`, at most a day; empty if it is neither a number nor a date.
+    """The seconds in `Retry-After`, at most a day; empty if the header is neither a number nor a date.
 
-    A date is compared with the response's own date, or with this clock if it has none (Source: RFC 9110, 10.2.3 and
-    6.6.1).
+    A date is compared with the response's own date, or with this clock if the response has no date (Source: RFC 9110,
+    10.2.3 and 6.6.1).
     """
     asked = headers.get("Retry-After", "").strip()
     if asked.isascii() and asked.isdigit():
-        # The header's digits are unlimited; those accepted by `int` are not.
+        # The header may have any number of digits, but `int` does not accept them all.
         digits = asked.lstrip("0") or "0"
         return digits if len(digits) <= len(str(_DAY_SECONDS)) else str(_DAY_SECONDS)
     at = _instant(asked)
@@ -342,10 +342,10 @@ def retry_after_of(headers: Mapping[str, str], now: Millis) -> str:
 
 
 def in_utf_8(body: bytes, content_type: str) -> bytes:
-    """The text of a body in UTF-8, if its media type declares another known charset; else the body.
+    """A body's text in UTF-8, if its media type declares another known charset; otherwise the body.
 
-    JSON is in UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not valid
-    UTF-8.
+    JSON is read as UTF-8 whatever its media type declares (Source: RFC 8259, 8.1 and 11), unless its bytes are not
+    valid UTF-8.
     """
     message = Message()
     message["Content-Type"] = content_type
@@ -373,12 +373,12 @@ def _instant(text: str) -> datetime | None:
         at = parsedate_to_datetime(text)
     except (ValueError, TypeError):
         return None
-    # A date in the zone "-0000" has none; HTTP dates are in UTC.
+    # A date in the zone "-0000" has no `tzinfo`; HTTP dates are in UTC.
     return at.replace(tzinfo=at.tzinfo or UTC)
 
 
 def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
-    """The decompressed body, at most the wanted bytes plus those that a secret at its end may take."""
+    """The decompressed body, up to the wanted bytes plus those that a secret at its end may take."""
     data = bytearray()
     for chunk in response.stream(_CHUNK):
         data += chunk
@@ -390,7 +390,7 @@ def _read(response: urllib3.HTTPResponse, call: Call, longest: int) -> bytes:
 
 
 def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, str]:
-    """The headers by lower-case name, without cookies, up to the limit of a result."""
+    """The headers by lower-case name, without cookies, up to the size limit."""
     found: dict[str, str] = {}
     size = 0
     for name in headers:
@@ -405,6 +405,6 @@ def _headers(headers: Mapping[str, str], secrets: Collection[str]) -> dict[str, 
 
 
 def _forms(secrets: Collection[str]) -> list[str]:
-    """Each secret in plain and as JSON would contain it; the longest first, as one may be a part of another."""
+    """Each secret in plain and as JSON would contain it; the longest first, because one may be a part of another."""
     forms = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1]) if form}
     return sorted(forms, key=len, reverse=True)

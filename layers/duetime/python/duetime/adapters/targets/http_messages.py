@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 TIMEOUT = "Timeout"
-"""Kind of the reply to a call that did not end in time."""
+"""Kind of reply to a call that did not end in time."""
 EGRESS_FAILED = "EgressFailed"
-"""Kind of the reply to a call that may have been forwarded, without any response."""
+"""Kind of reply to a call that may have been forwarded, but got no response."""
 EGRESS_UNAVAILABLE = "EgressUnavailable"
-"""Kind of the reply to a call that was not forwarded: the function was not invoked."""
+"""Kind of reply to a call that was not forwarded, because the egress function was not invoked."""
 SIGNING_KEY_MISSING = "SigningKeyMissing"
-"""Kind of the reply to a call that could not be signed."""
+"""Kind of reply to a call that could not be signed."""
 _LARGE_BODY = 3_000_000
-"""Bytes of a body whose base64 might, with the rest of the call, exceed one invocation of Lambda."""
+"""Size in bytes from which a body in base64 might, with the rest of the call, exceed one Lambda invocation."""
 NOT_SENT = frozenset({EGRESS_UNAVAILABLE, SIGNING_KEY_MISSING})
-"""Kinds of calls that were never sent."""
+"""Kinds of replies to calls that were never sent."""
 OURS = NOT_SENT | {EGRESS_FAILED}
 """Kinds of failures that the endpoint did not cause."""
 
 
 @frozen
 class CallAuth:
-    """The secret of a call, by name; the function that makes the call turns it into a header.
+    """The secret for a call, by name; the function that makes the call turns the secret into a header.
 
     Attributes:
         owner: owner of the task.
@@ -48,16 +48,17 @@ class Call:
     """One HTTP call to make.
 
     Attributes:
-        id: the same for every repeat, for receivers to recognize repeats; sent as `webhook-id`.
+        id: the same for every repeat, so that receivers recognize repeats; sent as `webhook-id`.
         headers: all headers except `Host`, the length and the signature.
         seconds: timeout of the whole call.
-        most: maximum bytes of the response's body to read; 0 to ignore it.
-        owner: owner of the call, whose secrets sign it; not sent.
-        parent: context (`traceparent`) of its parent span; empty if spans are not exported.
-        signed: whether to sign it; a user's own request is not signed, as a signature proves duetime's authorship.
-        auth: secret to send with it.
-        truncates: whether a larger response is cut off; otherwise it is an error.
-        wants_headers: whether to return the response's headers.
+        most: maximum bytes of the response body to read; 0 to ignore the body.
+        owner: owner of the call, whose secrets sign it; the owner is not sent.
+        parent: context (`traceparent`) of the call's parent span; empty if spans are not exported.
+        signed: whether to sign the call; a user's own request is not signed, as a signature proves duetime's
+            authorship.
+        auth: secret to send with the call.
+        truncates: whether a response that is too large is cut off; otherwise it is an error.
+        wants_headers: whether to return the response headers.
     """
 
     id: str
@@ -80,7 +81,7 @@ class HttpResponse:
     """The endpoint's response, with any status.
 
     Attributes:
-        retry_after: requested delay in seconds; empty if there is none.
+        retry_after: requested delay in seconds; empty if none is requested.
     """
 
     status: int
@@ -105,12 +106,12 @@ class Caller(Protocol):
     """Makes HTTP calls."""
 
     def call(self, call: Call) -> Reply:
-        """Make a call and wait for its end, at most for its `seconds`. Never raises."""
+        """Make a call and wait for its end, at most for `call.seconds`. Never raises."""
         ...
 
 
 def packed_call(call: Call, seconds: float) -> bytes:
-    """A call as JSON, to be made within the given seconds."""
+    """A call as JSON, to be made within the given number of seconds."""
     facts = {
         "id": call.id,
         "method": call.method,
@@ -120,7 +121,7 @@ def packed_call(call: Call, seconds: float) -> bytes:
         "seconds": seconds,
         "most": call.most,
         "owner": call.owner,
-        # Omitted if it has its default: an egress function of another version may not know it.
+        # Default values are omitted, because an egress function of another version may not know these fields.
         **({"parent": call.parent} if call.parent else {}),
         **({} if call.signed else {"signed": False}),
         **({"auth": asdict(call.auth)} if call.auth else {}),
@@ -131,19 +132,19 @@ def packed_call(call: Call, seconds: float) -> bytes:
 
 
 def packed_body(body: bytes) -> dict[str, str]:
-    """The body of a call; a large one takes more time to pack, and less room."""
+    """The body of a call: base64, or compressed if it is large, which costs CPU but fits into one Lambda invocation."""
     if len(body) > _LARGE_BODY:
         return {"packed_body": text_of(body)}
     return {"body": base64.b64encode(body).decode()}
 
 
 def packed_calls(calls: Sequence[bytes]) -> bytes:
-    """The event of the egress function for packed calls."""
+    """The egress function's event with packed calls."""
     return b'{"calls":[' + b",".join(calls) + b"]}"
 
 
 def calls_in(event: Mapping[str, Any]) -> list[Call]:
-    """The calls in an event of the egress function."""
+    """The calls in an event for the egress function."""
     return [_call(facts) for facts in event["calls"]]
 
 
@@ -163,7 +164,7 @@ def replies_in(data: bytes, expected: int) -> list[Reply]:
     """The replies in a response of the egress function.
 
     Raises:
-        ValueError: it does not have one reply for each call.
+        ValueError: the response does not have one reply for each call.
     """
     try:
         replies = [_reply(facts) for facts in json.loads(data)["replies"]]

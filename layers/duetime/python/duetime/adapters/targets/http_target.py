@@ -67,7 +67,7 @@ class HttpRunner:
         return _ending(reply, work.phase, target.request)
 
     def call_back(self, target: CallbackTarget, work: Work) -> TargetEnding:
-        """Post the payload, which is the event of an outcome; any status but 2xx fails the attempt."""
+        """Post the payload, which is the event for an outcome; any status but 2xx fails the attempt."""
         task = work.task
         reply = self.caller.call(
             Call(
@@ -90,14 +90,14 @@ class HttpRunner:
         """Send a query about a task to the endpoint; any status is a valid answer.
 
         Raises:
-            TargetSilent: it did not answer in time.
-            TargetUnreachable: it must not be called, cannot be reached, or its response is too large.
+            TargetSilent: the endpoint did not answer in time.
+            TargetUnreachable: the endpoint must not be called, cannot be reached, or its response is too large.
             Unavailable: the call could not be forwarded or signed.
         """
         request = target.request
         reply = self.caller.call(
             Call(
-                # A repeated query needs a new answer: no two queries share an id.
+                # A repeated query needs a new answer, so no two queries share an id.
                 id=f"{task.id}-{task.fence}-{query}-{nonce}",
                 method="GET",
                 url=asking_for(with_query(filled_url(target.url, task), request, task), query),
@@ -118,7 +118,7 @@ class HttpRunner:
 
 
 def _call(target: HttpTarget, work: Work) -> Call:
-    """The call of a phase: duetime's own request, or the user's."""
+    """The call for a phase: duetime's own request, or the user's."""
     task, request = work.task, target.request
     url = with_query(filled_url(target.url, task), request, task)
     if request.is_custom:
@@ -142,7 +142,7 @@ def _call(target: HttpTarget, work: Work) -> Call:
         seconds=work.seconds,
         most=0 if request.response.keep is Keep.NONE else request.response.max_bytes,
         owner=task.owner,
-        # Otherwise anybody could have a request with any content signed, and send it to another endpoint.
+        # Otherwise anyone could have a request with any content signed, and send it to another endpoint.
         signed=not request.is_custom,
         auth=auth_of(request, task),
         truncates=request.response.truncates,
@@ -157,7 +157,7 @@ def auth_of(request: HttpRequest, task: Task) -> CallAuth | None:
 
 
 def asking_for(url: str, action: Phase | Query) -> str:
-    """The URL with the action in its query; a fragment is removed, as it is not sent anyway."""
+    """The URL with the action in its query; a fragment is removed, because it is never sent."""
     url = url.partition("#")[0]
     return f"{url}{'&' if '?' in url else '?'}action={action}"
 
@@ -183,7 +183,7 @@ def _parents(task: Task) -> dict[str, str]:
 
 
 def trace_header(task: Task) -> dict[str, str]:
-    """The trace of the task's creation, if known."""
+    """The trace of the task's creation as a header, if there is one."""
     return {} if task.traceparent is None else {TRACEPARENT: task.traceparent}
 
 
@@ -199,7 +199,7 @@ def _ending(answer: HttpResponse, phase: Phase, request: HttpRequest) -> Ending:
 
 
 def refused(answer: HttpResponse, message: str) -> Failed:
-    """The failure for a status that does not mean success; for a 2xx, the work is not done yet."""
+    """The failure for a status that does not mean success; here, a 2xx means that the work is not done yet."""
     status, wait = answer.status, _retry_after(answer.retry_after)
     is_retriable = status in OK or passes_with_time(status)
     return failure(f"Http{status}", message, retriable=is_retriable, wait_at_least=wait)
@@ -216,7 +216,7 @@ def _result(answer: HttpResponse, request: HttpRequest) -> bytes:
     result = _result_with(answer.body, answer, request)
     if len(result) <= MAX_RESULT_BYTES or not request.response.truncates:
         return result
-    # A text is larger as JSON than as a body: it is cut to the size of a result.
+    # A text is larger as JSON than as a body, so it is cut to the maximum size of a result.
     text = answer.body.decode("utf-8", "replace")
     fits = bisect_right(
         range(len(text)), MAX_RESULT_BYTES, key=lambda end: len(_result_with(text[:end].encode(), answer, request))
@@ -230,12 +230,12 @@ def _result_with(data: bytes, answer: HttpResponse, request: HttpRequest) -> byt
 
 
 def passes_with_time(status: int) -> bool:
-    """Whether a later call may succeed; redirects are not followed then either."""
+    """Whether a later call may succeed; a redirect never succeeds, because redirects are not followed."""
     return status in _RETRIABLE or status >= _CLIENT_ERRORS.stop
 
 
 def _retry_after(text: str) -> int:
-    """Milliseconds of a `Retry-After` in whole seconds, at most a day; other forms are ignored."""
+    """Milliseconds for a `Retry-After` in whole seconds, at most a day; other forms are ignored."""
     if not (text.isascii() and text.isdigit()):
         return 0
     return min(int(text) * SECOND, DAY)
@@ -251,7 +251,7 @@ _TYPES = {
 
 
 def with_query(url: str, request: HttpRequest, task: Task) -> str:
-    """A URL with the query parameters of a request, with replaced placeholders."""
+    """A URL with the query parameters of a request, with placeholders replaced."""
     if not request.query:
         return url
     added = urlencode([(name, filled_text(text, task)) for name, text in request.query])
@@ -260,19 +260,19 @@ def with_query(url: str, request: HttpRequest, task: Task) -> str:
 
 
 def with_headers(ours: Mapping[str, str], request: HttpRequest, task: Task) -> dict[str, str]:
-    """Headers merged with those of a request, which replace ours of the same name."""
+    """Duetime's headers, merged with the request's headers, which replace duetime's of the same name."""
     given = {name.lower() for name, _ in request.headers}
     kept = {name: text for name, text in ours.items() if name.lower() not in given}
     return kept | {name: filled_text(text, task) for name, text in request.headers}
 
 
 def content_of(request: HttpRequest, task: Task, payload: bytes) -> tuple[dict[str, str], bytes]:
-    """The content-type header and the body of a request; neither if it has no body.
+    """The content-type header and the body of a request; both empty if the request has no body.
 
     Args:
-        request: custom request.
+        request: the custom request.
         task: the claimed record.
-        payload: JSON text with replaced placeholders.
+        payload: JSON text with placeholders replaced.
     """
     if request.body is not None:
         return {"Content-Type": _TYPES[request.body.kind]}, _body(request.body, task)

@@ -1,4 +1,4 @@
-"""Calls for jobs of AWS services: their common part, and clients of the services in each resource's region."""
+"""Calls for jobs of AWS services: what they have in common, and clients in each resource's Region."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Resources:
-    """Clients for the AWS resources that tasks call, each in the region of the resource's ARN."""
+    """Clients for the AWS resources that tasks call, each in the Region of the resource's ARN."""
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
     def lambdas(self, arn: str) -> LambdaClient:
-        """A client for a function, which waits for its result and calls it only once."""
+        """A client for a function, which waits for the function's result and calls it only once."""
         return self._clients.calling_lambdas(_region_of(arn))
 
     def sqs(self, arn: str) -> SQSClient:
@@ -48,7 +48,7 @@ class Resources:
         return self._clients.step_functions(_region_of(arn))
 
     def jobs(self, service: str, arn: str) -> Any:  # noqa: ANN401 - boto3's own
-        """A client of a service that runs jobs, by its name in boto3."""
+        """A client for a service that runs jobs, by the service's name in boto3."""
         return self._clients.jobs(service, _region_of(arn))
 
 
@@ -61,11 +61,11 @@ WHY_STOPPED = "stopped by duetime: its task was cancelled, or its time is over"
 
 
 class NoCapacity(Exception):
-    """The service has started nothing, and may start it later."""
+    """The service has started nothing now, but may do so later."""
 
 
 class NotListed(Exception):
-    """The service has a job with the name, but does not list it yet."""
+    """The service has a job with this name, but does not list the job yet."""
 
 
 class NoJob(Exception):
@@ -80,10 +80,10 @@ class JobCalls:
         start: starts the job with a name, and returns its ARN.
         find: finds the job with a name in the service's lists.
         ending: returns the end of a job; `None` while it runs.
-        stop: stops a job; an ended one stays as it is.
+        stop: stops a job; a job that has ended does not change.
         repeats: whether `start` may start a second job with the same name.
-        name: returns a job's name from the started resource's name and the event's identifier of the
-            job; `None` if the events of the service have the name.
+        name: returns a job's name from the started resource's name and the job's identifier in the event; `None` if the
+            events of the service contain the name.
     """
 
     start: Callable[[Resources, AwsTarget, str, bytes], str]
@@ -95,6 +95,6 @@ class JobCalls:
 
 
 def parameters_of(target: AwsTarget) -> dict[str, Any]:
-    """Further parameters of the request that starts a job."""
+    """Additional parameters of the request that starts a job."""
     given: dict[str, Any] = json.loads(target.parameters or "{}")
     return given

@@ -1,4 +1,4 @@
-"""The function of a package of handlers: runs one phase of an attempt, which a worker sends, and returns its end."""
+"""The function of a handler package: runs one phase of an attempt, which a worker sends, and returns its end."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from duetime.ports.runtime import Clock, Process
 
 REPORT_INTERVAL: Millis = 5 * SECOND
-"""Shortest time between two reports of progress, which is also the longest age of the request that a handler reads."""
+"""Shortest time between two progress reports; also the highest age of the request that a handler reads."""
 _TRIES, _PAUSE = 4, SECOND
 _MARGIN, _MARGIN_SHARE = 0.5, 0.1
-"""The process of a handler that does not end is ended this much before the deadline, in seconds and as a share."""
+"""A handler's process is ended this long before the deadline: seconds, or if shorter a share of the time."""
 
 
 @dataclass
@@ -43,8 +43,8 @@ class AttemptChannel:
         invoke: invokes the attempts function with an event, and returns its response.
         attempt: the attempt's token.
         confirmed_at: the last known time at which the attempt had its task.
-        requested_action: the user's request, as of then.
-        unsent: progress that no report contains yet.
+        requested_action: the user's request at that time.
+        unsent: progress that no report has sent yet.
         leased_until: the end of the worker's lease, as far as known, by this clock.
     """
 
@@ -69,7 +69,7 @@ class AttemptChannel:
             self._send_report()
 
     def ask(self) -> RequestedAction | None:
-        """The user's request, as of some seconds ago."""
+        """The user's request, at most a few seconds old."""
         if self.clock.now() >= self.confirmed_at + REPORT_INTERVAL:
             self._send_report()
         return self.requested_action
@@ -86,7 +86,7 @@ class AttemptChannel:
         try:
             answer = self._asked("report", progress=packed)
         except Unavailable:
-            # As for a heartbeat without a response: the next report has it.
+            # As with a heartbeat without a response, the next report sends the progress.
             self.unsent = self.unsent or progress
             return
         if answer is not None:
@@ -127,11 +127,11 @@ class AttemptChannel:
         return stored.encode()
 
     def request(self, event: bytes) -> bytes:
-        """Send a request to the API, as the attempt.
+        """Send a request to the API, on behalf of the attempt.
 
         Raises:
-            EgressUnavailable: it was not sent.
-            EgressFailed: there is no response; the attempt may have lost its task.
+            EgressUnavailable: the request was not sent.
+            EgressFailed: the request got no response; the attempt may have lost its task.
         """
         answer = json.loads(self._invoked("request", request=json.loads(event)))
         if self._finds_it_lost(answer):
@@ -169,10 +169,10 @@ class AttemptChannel:
 
 @dataclass
 class WorkerWatch:
-    """Ends the process if the worker that waits for it is lost: another worker will run the task again.
+    """Ends the process if the worker that waits for it is lost, because another worker will run the task again.
 
     Attributes:
-        interval: time between two checks, in seconds; shorter handlers are not checked.
+        interval: time between two checks, in seconds; handlers that end sooner are not checked.
     """
 
     channel: AttemptChannel
@@ -188,7 +188,7 @@ class WorkerWatch:
         self._cancel = self.at(max(0.0, min(self.interval, rest)), self._check)
 
     def stop(self) -> None:
-        """Check no more."""
+        """Stop checking."""
         self._has_ended = True
         self._cancel()
 
@@ -207,9 +207,9 @@ class PackageFunction:
     """Runs the handlers of one package.
 
     Attributes:
-        runner_for: the runner of a phase, whose handler has this channel.
+        runner_for: returns the runner of a phase whose handler uses the given channel.
         invoke: invokes the attempts function.
-        process: the process, which ends with a handler that does not end.
+        process: the process, which is ended if a handler does not end.
         at: calls a function after a number of seconds; returns a function that cancels the call.
     """
 
@@ -220,7 +220,7 @@ class PackageFunction:
     at: Callable[[float, Callable[[], None]], Callable[[], None]]
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """Run the phase in an event."""
+        """Run the phase in an event, and return the reply."""
         seconds: float = event["seconds"]
         channel = self._channel(event)
         interval = event["lease"] / SECOND / HEARTBEATS_PER_LEASE
@@ -244,7 +244,7 @@ class PackageFunction:
             may_have_steps(task, phase),
             confirmed_at=self.clock.now(),
             requested_action=None if action is None else RequestedAction(action),
-            # Renewed after each third of its duration.
+            # The worker renews the lease after each third of its duration.
             leased_until=self.clock.now() + event["lease"] * 2 // 3,
         )
 

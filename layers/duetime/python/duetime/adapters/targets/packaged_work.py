@@ -1,8 +1,8 @@
-"""A worker's request to the function of a package of handlers, and the reply: JSON that fits into one invocation.
+"""A worker's request to the function of a handler package, and the reply, as JSON that fits into one invocation.
 
 Payloads, results and checkpoints are JSON texts within it.
 
-The function's role has no table and no queues. Its handlers' reports go through the attempts function.
+The function's role has access to no table and no queues. Its handlers' reports go through the attempts function.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 MOST_REPLY_BYTES = 5_500_000
-"""Bytes of a reply; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
+"""Maximum size of a reply in bytes; Lambda's limit is 6 MB (Source: AWS Lambda quotas)."""
 _LARGE_PAYLOAD = 3_000_000
-"""Bytes of a payload from which its event could exceed one invocation of Lambda."""
+"""Size in bytes from which a payload's event could exceed one Lambda invocation."""
 _FACTS = ("type", "attempt", "fence", "created_at", "due_at", "timeout_seconds", "traceparent")
-"""Fields of a task that a package's function is sent as they are."""
+"""Fields of a task that are sent to a package's function unchanged."""
 
 
 @frozen
 class PackagedTask(Task):
-    """A task in the form for the function of its package: the fields that its handler can read, and nothing else.
+    """A task in the form sent to the function of its package: only the fields that its handler can read.
 
     Attributes:
-        late: its lateness, which the record determines.
+        late: the task's lateness, as determined from its record.
     """
 
     late: Millis | None = None
@@ -81,7 +81,7 @@ def packed_work(work: Work, lease: Millis) -> dict[str, Any]:
 
 
 def _packed_payload(payload: bytes) -> dict[str, str]:
-    """The payload in an event; a large one takes more time to pack, and less room."""
+    """The payload in an event; compressed if it is large, which costs CPU but fits into one Lambda invocation."""
     return {"packed_payload": text_of(payload)} if len(payload) > _LARGE_PAYLOAD else {"payload": payload.decode()}
 
 
@@ -92,7 +92,7 @@ def payload_in(event: Mapping[str, Any]) -> bytes:
 
 
 def packed_ending(ending: TargetEnding) -> dict[str, Any]:
-    """A phase's end, from the reply."""
+    """A phase's end in the form of the reply."""
     match ending:
         case Succeeded(result):
             return {"ended": "succeeded", "result": result.decode()}
@@ -120,7 +120,7 @@ def ending_in(reply: Mapping[str, Any]) -> TargetEnding:
     """A phase's end in a reply.
 
     Raises:
-        LookupError, TypeError, AttributeError: it is not a reply of a package's function.
+        LookupError, TypeError, AttributeError: this is not a reply from a package's function.
     """
     match reply["ended"]:
         case "succeeded":
@@ -144,7 +144,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     """The task in an event.
 
     Raises:
-        LookupError: it has no attempt.
+        LookupError: the event names no attempt.
     """
     token = AttemptToken.parse(event["attempt"])
     if token is None:
@@ -154,7 +154,7 @@ def task_in(event: Mapping[str, Any]) -> PackagedTask:
     return PackagedTask(
         **{name: facts[name] for name in _FACTS},
         id=token.task_id,
-        # Only the API knows its owner.
+        # Only the API knows the task's owner.
         owner="",
         state=State.RUNNING,
         next_at=facts["due_at"],
@@ -182,7 +182,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def bytes_of(text: str | None) -> bytes | None:
-    """The JSON text of an event or a reply as bytes."""
+    """The JSON text in an event or a reply, as bytes."""
     return None if text is None else text.encode()
 
 
@@ -195,7 +195,7 @@ class PackagedHandlers:
     """Calls the handlers of packages.
 
     Attributes:
-        types: the functions by types.
+        types: the function of each type.
         descriptions: descriptions of the handlers, by type.
         invoke: invokes a function with an event, and returns its response; reports the version that ran, as
             `name:version`.
@@ -214,7 +214,7 @@ class PackagedHandlers:
         return frozenset({Phase.RUN}) if known is None else frozenset(map(Phase, known.phases)) | {Phase.RUN}
 
     def run(self, function: str, work: Work) -> TargetEnding:
-        """Run one phase in the function of its package, and wait for its end. Never raises."""
+        """Run one phase in the function of the task's package, and wait for its end. Never raises."""
         event = json.dumps(packed_work(work, self.lease), ensure_ascii=False, separators=(",", ":")).encode()
         try:
             reply: dict[str, Any] = json.loads(self.invoke(function, event, work.executed_by))

@@ -1,4 +1,4 @@
-"""Python handlers, registered by the user's own package."""
+"""Python handlers, which the user's own package registers."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ if TYPE_CHECKING:
     from duetime_common.handler_retries import RetryRule
 
     ClientOfCaller: TypeAlias = Callable[[], Any]
-    """Returns the client of `duetime_client`: the asynchronous one in a coroutine."""
+    """Returns the client from `duetime_client`: in a coroutine, the asynchronous one."""
 
 _MAY_OFFER = frozenset({Phase.RUN, Phase.CLEAN, Phase.ROLLBACK})
-"""Phases assumed for a handler that cannot be asked now: none is skipped, and each runs as soon as it can."""
+"""Phases assumed for a handler that cannot be asked now: no phase is skipped, and each runs as soon as it can."""
 _NOT_JSON = "the handler's result is not JSON"
 
 
@@ -87,7 +87,7 @@ def known_types(module: str) -> frozenset[str] | None:
 
 
 def handler_descriptions(module: str) -> Mapping[str, HandlerDescription]:
-    """The handlers of the types in that module."""
+    """The handlers described in that module, by type."""
     try:
         forms = getattr(importlib.import_module(module), "HANDLERS", {}) if module else {}
     except ImportError:
@@ -98,12 +98,12 @@ def handler_descriptions(module: str) -> Mapping[str, HandlerDescription]:
 class HandlersPackage:
     """The user's package of handlers, which registers them when it is imported.
 
-    If the import fails, the error is kept and the import is retried after a while: it may have needed a service that
-    did not answer.
+    If the import fails, the error is kept and the import is retried after a while, because it may have needed a service
+    that did not answer.
 
     Args:
-        name: import name; empty for none.
-        clock: clock for the next attempt to import it.
+        name: import name; empty if there is no package.
+        clock: clock for retrying the import.
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
@@ -115,7 +115,7 @@ class HandlersPackage:
         self._tried_at: Millis | None = None
 
     def why_broken(self) -> str | None:
-        """Why it cannot be imported; `None` if it is imported."""
+        """Why the package cannot be imported; `None` if it is imported."""
         if self._loaded:
             return None
         with self._lock:
@@ -131,7 +131,7 @@ class HandlersPackage:
         try:
             importlib.import_module(self._name)
         except BaseException as error:  # noqa: BLE001 - a package may raise what it likes
-            # Handlers registered before the error are removed, or the next import would register them twice.
+            # Handlers registered before the error are removed; otherwise the next import would register them twice.
             REGISTRY.clear()
             REGISTRY.update(registered)
             for module in [name for name in sys.modules if f"{name}.".startswith(f"{self._name}.")]:
@@ -146,10 +146,10 @@ class HandlerRunner:
 
     Attributes:
         registry: handlers by task type.
-        package: the user's package, which registers them when imported.
-        new_event_loop: creates the event loop of a coroutine; `None` for asyncio's own.
-        clients: creates the clients of a phase, each at its first use; `None` for none.
-        packaged: calls the handlers of packages with separate functions; `None` if there are none.
+        package: the user's package, which registers handlers when imported.
+        new_event_loop: creates the event loop for a coroutine; `None` for asyncio's own.
+        clients: creates the clients of a phase, each at its first use; `None` if there are no clients.
+        packaged: calls the handlers of packages that have functions of their own; `None` if there are none.
     """
 
     registry: Mapping[str, Registered]
@@ -159,7 +159,7 @@ class HandlerRunner:
     packaged: PackagedHandlers | None = None
 
     def phases(self, task: Task) -> frozenset[Phase]:
-        """The phases that the handler offers; only `run`, which will fail, if there is no handler."""
+        """The phases that the handler offers; without a handler only `run`, which will fail."""
         if self.packaged is not None and self.packaged.types.function_of(task.type) is not None:
             return self.packaged.phases(task)
         registered = self.registry.get(task.type)
@@ -194,14 +194,14 @@ class HandlerRunner:
     def _run_with_others(
         self, registered: Registered, batch: Batch, work: Work, batch_groups: BatchGroups
     ) -> TargetEnding:
-        """Run a batch handler for a task and others of its type, key and timeout."""
+        """Run a batch handler for a task and others with the same type, key and timeout."""
         task = work.task
         try:
             item = BatchItem(_context(work, self.clients), registered.decode(readable(value_in(work.payload))))
             key = task.type, batch.key_of(item.payload)
         except BaseException as error:  # noqa: BLE001 - the payload's class and the key are the author's code
             return _ended_by(error, task, registered.retry_rule)
-        # Imported when needed: most handlers take one task.
+        # Imported only when needed: most handlers take one task.
         from duetime.adapters.targets.shared_calls import share_call  # noqa: PLC0415 - see above
 
         return share_call(
@@ -232,7 +232,7 @@ class HandlerRunner:
 
 
 def _ended_by_all(error: BaseException, work: Work, rule: RetryRule) -> Ending:
-    """The end of one attempt of a batch whose handler has raised an exception."""
+    """The end of one attempt in a batch whose handler has raised an exception."""
     if issubclass(type(error), AttemptPaused | AttemptCancelled) and work.requested_action() is None:
         return failure("BatchStopped", "the handler stopped the batch because of a request to another of its tasks")
     return _ended_by(error, work.task, rule)
@@ -247,7 +247,7 @@ def _ended_with(result: object, phase: Phase) -> Ending:
 
 def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
     """The end of an attempt whose handler has raised an exception."""
-    # By its real class: an object may return anything as its `__class__`.
+    # The real class counts, because an object may return anything as its `__class__`.
     kind = type(error)
     if issubclass(kind, AttemptPaused):
         return _encoded(error.checkpoint, Yielded)  # type: ignore[attr-defined]  # see above
@@ -255,7 +255,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
         return Stopped()
     if issubclass(kind, HandlerTimeout):
         return failure("Timeout", f"the handler was cancelled: it did not end within {task.timeout_seconds} s")
-    # Steps and checkpoints raise these, whatever the author's rule says of other exceptions.
+    # Steps and checkpoints raise these errors, so the author's rule for exceptions does not apply to them.
     is_ours = issubclass(kind, LeaseLost | Unavailable)
     is_final = issubclass(kind, Unretriable | BatchResultInvalid | CodecMissing)
     retriable = is_ours or (rule.allows(error) and not is_final)
@@ -267,7 +267,7 @@ def _ended_by(error: BaseException, task: Task, rule: RetryRule) -> Ending:
 
 
 def _message(text: str) -> str:
-    """A message with the text of a handler's exception; encrypted if there is a codec."""
+    """A message with the text of a handler's exception, encrypted if there is a codec."""
     return encrypted_text(present_codec(), shortened(text, MAX_ERROR_MESSAGE_LENGTH))
 
 
@@ -278,7 +278,7 @@ def _deferred(phase: Phase) -> Ending:
 
 
 class _ClientOnFirstUse:
-    """`context.client` of one phase, which most handlers do not use."""
+    """`context.client` of one phase, created at first use because most handlers do not use it."""
 
     def __init__(self, clients: Callable[[Work], ClientOfCaller], work: Work) -> None:
         self._clients = clients
@@ -340,7 +340,7 @@ def _topology(node: NodeRef | None) -> RunTopology | None:
 
 
 def _encoded(value: object, ending: Callable[[bytes], Ending]) -> Ending:
-    """The end of an attempt with a value in JSON, encrypted if there is a codec; or the failure to encode it."""
+    """The end of an attempt with a value in JSON, encrypted if there is a codec; or the failure to encode the value."""
     try:
         data = encoded(value)
     except ValueRefused as refused:
@@ -356,5 +356,5 @@ def _encrypted(data: bytes, ending: Callable[[bytes], Ending]) -> Ending:
     try:
         return ending(encrypted_json(present_codec(), data))
     except BaseException as error:  # noqa: BLE001 - a codec may raise what it likes
-        # Not the message, which may quote the value; a key service may answer the next attempt.
+        # The message is left out, as it may quote the value; retriable, because a key service may answer later.
         return failure("CodecFailed", f"the codec could not encrypt the value: {class_name(error)}")

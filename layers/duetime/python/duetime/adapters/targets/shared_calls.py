@@ -1,4 +1,4 @@
-"""Calls of a target that several attempts share, each with its own end; imported by the first one that runs."""
+"""Calls of a target that several attempts share, each with an end of its own; imported for the first such call."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def share_call(
 ) -> TargetEnding:
     """Wait for other attempts with the same key, and make one call for all of them.
 
-    A task is alone in its last attempt, unless it has only one: no task fails for good because of another one.
+    A task runs alone in its last attempt, unless it has only one, so that no task fails for good because of another.
 
     Args:
-        groups: brings the attempts of a delivery together.
-        work: of this attempt.
-        member: what the call needs of this attempt.
+        groups: groups the attempts of a delivery.
+        work: the work of this attempt.
+        member: what the call needs from this attempt.
         call: called with the attempts that may still start, and the seconds until the first of their deadlines;
             returns their ends, in order. Must not raise.
         key: attempts with the same key and timeout share a call.
         max_size: maximum number of attempts in a call.
-        max_wait_seconds: longest wait for others; at most half of the time left is used.
+        max_wait_seconds: longest wait for other attempts; at most half of the time left is used.
 
     Returns:
         The end of this attempt.
@@ -61,7 +61,7 @@ def _endings(
     call: Callable[[Sequence[tuple[Work, M]], float], Sequence[TargetEnding]],
     now: Millis,
 ) -> Sequence[TargetEnding]:
-    """The end of each attempt; those that may not start any more are not called."""
+    """The end of each attempt; attempts that may no longer start are not called."""
     endings = {number: ending for number, (work, _) in enumerate(members) if (ending := _refused_start(work))}
     called = [number for number in range(len(members)) if number not in endings]
     if called:
@@ -71,7 +71,7 @@ def _endings(
 
 
 def _refused_start(work: Work) -> TargetEnding | None:
-    """The end of an attempt that lost its lease, or was cancelled, while it waited for others."""
+    """The end of an attempt that lost its lease, or was cancelled, while it waited for other attempts."""
     if not work.is_leased():
         return NotSent("a lease with time left")
     return Stopped() if work.requested_action() is RequestedAction.CANCEL else None

@@ -1,8 +1,8 @@
 """Signatures of HTTP calls, with which a receiver verifies that duetime sent them for an owner.
 
-Each owner has separate secrets, derived from the keys of the deployment: a receiver that can verify the calls of one
-owner can neither verify nor forge those of another. Each call has a symmetric signature (`v1`) and an asymmetric one
-(`v1a`), whose public key lets receivers verify calls without being able to forge any.
+Each owner has separate secrets, derived from the keys of the deployment: a receiver that can verify one owner's calls
+can neither verify nor forge another owner's. Each call has a symmetric signature (`v1`) and an asymmetric one
+(`v1a`), whose public key lets receivers verify calls without being able to forge them.
 
 Source: Standard Webhooks, specification: "Signature scheme", `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from duetime_common.signing_keys import SecretVersion
 
 _KEPT_FOR = 5 * MINUTE
-"""A new value is noticed within this time."""
+"""Longest time until a new value is noticed."""
 _SYMMETRIC, _ASYMMETRIC = b"duetime webhook", b"duetime webhook ed25519"
 
 
@@ -45,7 +45,7 @@ class OwnerSecret:
     """One live secret of an owner, with its key pair.
 
     Attributes:
-        version: of the secret.
+        version: version of the secret.
     """
 
     owner: str
@@ -68,7 +68,7 @@ class OwnerSecret:
 
     @property
     def _private_key(self) -> SigningKey:
-        # Imported when needed: of the functions, only egress signs, and the API shows keys when asked.
+        # Imported only when needed: only the egress function signs, and the API shows keys on request.
         from nacl.signing import SigningKey  # noqa: PLC0415 - see the line above
 
         return SigningKey(self._derived(_ASYMMETRIC))
@@ -85,7 +85,7 @@ def _text(data: bytes) -> str:
 
 @frozen
 class Signer:
-    """Signs with every live secret of an owner, so that receivers may change theirs at any time.
+    """Signs with every live secret of an owner, so that receivers may change their secrets at any time.
 
     Attributes:
         keys: returns the keys of the deployment.
@@ -99,8 +99,8 @@ class Signer:
         """The headers of a signed request.
 
         Args:
-            owner: for whom the call is made.
-            id_: the same for every repeat of the request.
+            owner: owner for whom the call is made.
+            id_: id of the request, the same for every repeat.
             body: body in UTF-8.
 
         Raises:
@@ -108,7 +108,7 @@ class Signer:
         """
         now = to_datetime(self.clock.now() // SECOND * SECOND).astimezone(UTC)
         pairs = [secret.signatures(id_, now, body.decode()) for secret in self.secrets_of(owner)]
-        # Symmetric ones first: some receivers look at the first signatures only.
+        # Symmetric signatures first, because some receivers look only at the first signatures.
         signatures = [*(symmetric for symmetric, _ in pairs), *(asymmetric for _, asymmetric in pairs)]
         return {
             "webhook-id": id_,
@@ -144,10 +144,10 @@ class StoredSigningKeys:
         self._read_at: Millis = 0
 
     def __call__(self) -> SigningKeys:
-        """The keys; the last known ones if Secrets Manager does not answer.
+        """The keys; if Secrets Manager does not answer, the last known keys.
 
         Raises:
-            SigningKeyMissing: none have ever been read.
+            SigningKeyMissing: no keys have been read yet.
         """
         now = self._clock.now()
         if self._read is None or now - self._read_at >= _KEPT_FOR:

@@ -29,12 +29,12 @@ class Replaced(Exception):
 
 @frozen
 class BulkExecutor:
-    """Runs bulk operations. Two executors may briefly run the same one: every step may be done twice.
+    """Runs bulk operations. Two executors may briefly run the same operation, so every step may be done twice.
 
     Attributes:
         filter_steps: steps of operations on all tasks that match a filter.
         topology_steps: steps of operations on the nodes of a topology.
-        purge_steps: returns the steps of purges, which few invocations need.
+        purge_steps: returns the steps of purges; few invocations need them.
     """
 
     store: BulkStore
@@ -52,7 +52,7 @@ class BulkExecutor:
         ):
             operation = self._advanced(operation)
         if operation is not None and operation.is_running:
-            # The next timer finds it, within a minute or two.
+            # The operation's next timer resumes it within a minute or two.
             self._saved(operation.released(self.runtime.now()))
 
     def _taken(self, operation_id: TaskId, holder: str) -> BulkOperation | None:
@@ -99,7 +99,7 @@ class BulkExecutor:
         return self._saved(operation.ended(state, self.runtime.now(), reason))
 
     def _saved(self, operation: BulkOperation) -> BulkOperation | None:
-        """The operation as stored now; `None` if this holder has lost its lease, or the store does not answer."""
+        """The operation as now stored; `None` if this holder has lost its lease, or the store does not answer."""
         try:
             if self.store.save(operation, self.runtime.nonce()):
                 return replace(operation, version=operation.version + 1)

@@ -1,4 +1,4 @@
-"""Requests that select tasks by a filter: a small number is handled at once, the rest by a bulk operation."""
+"""Requests that select tasks by a filter: a few tasks are processed at once, the rest by a bulk operation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ REQUEST = "request"
 
 @frozen
 class BulkRequests:
-    """Accepts requests, and continues them in the background.
+    """Accepts requests, and continues large ones in the background.
 
     Attributes:
         filtered_schedules: pauses and resumes schedules.
@@ -62,20 +62,20 @@ class BulkRequests:
     read_request: BulkRequestReader
 
     def piece(self, owner: str, request: BulkRequest) -> FilterResult:
-        """Do one piece of the request, with no follow-up."""
+        """Process one piece of the request, with no follow-up."""
         return self._piece(owner, request, replace(request.action, budget=BULK_INLINE), request.by)
 
     def take(
         self, owner: str, request: BulkRequest, key: IdempotencyKey | None, *, at_once: bool = True
     ) -> Accepted[BulkOperation]:
-        """Do a request at once if it is small and someone waits for it; otherwise start a bulk operation.
+        """Process a request at once if it is small and a client waits for it; otherwise start a bulk operation.
 
         Returns:
-            The operation, ended or still running. One that ended at once and has no key, or is a signal, is not stored.
+            The operation, ended or still running. It is not stored if it ended at once and has no key or is a signal.
 
         Raises:
             FieldInvalid: the change is invalid for the first task; no task was changed.
-            KeyReused: its idempotency key was used with a different body.
+            KeyReused: the request's idempotency key was used with a different body.
             Unavailable: the store did not answer; nothing was done, or the request must be repeated.
         """
         new = self.operations.new(owner, request.kind)
@@ -87,28 +87,28 @@ class BulkRequests:
         progress = self._done_at_once(operation, request) if at_once else operation.progress
         operation = replace(operation, progress=progress)
         if not progress.is_complete:
-            # Stored long enough to never expire while the operation runs.
+            # The body is stored long enough to never expire while the operation runs.
             expiry = unless_referenced(self.runtime.now())
             content = self.stores.contents.keep(operation.id, REQUEST, request.text, expiry)
             return Accepted(self.operations.start(replace(operation, request=content)))
         operation = operation.ended(BulkState.SUCCEEDED, self.runtime.now())
         if request.signal is not None:
-            # There may be many each second, and a repeat does no harm: it is the same signal.
+            # There may be many signals each second, and a repeated signal does no harm.
             return Accepted(operation, is_replay=operation.id != new.id)
         if key is None or self.stores.bulk.save(operation, self.runtime.nonce()):
             return Accepted(operation)
-        # A concurrent repeat of the same request stored its end first.
+        # A concurrent repeat of the same request stored its outcome first.
         return Accepted(self.stores.bulk.read(operation.id) or operation, is_replay=True)
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do one more step of an operation."""
+        """Run one more step of an operation."""
         content = operation.request
         text = b"" if content is None else self.stores.contents.fetch(operation.id, content)
         request = self.read_request(operation.kind, text)
         return self._go_on(operation, request, max(0, until - self.runtime.now()))
 
     def _done_at_once(self, operation: BulkOperation, request: BulkRequest) -> BulkProgress:
-        """Do as much as fits into the time that the client waits for a response."""
+        """Process as many tasks as fit into the time that the client waits for a response."""
         until = self.runtime.now() + BULK_INLINE
         step = SECOND / request.action.per_second if request.action.per_second else 0
         # With a slow pace, even the first task would leave no time for the response.
@@ -152,7 +152,7 @@ class BulkRequests:
         return self.filtered_tasks.retry(owner, action, by)
 
     def _remembered(self, operation: BulkOperation, key: IdempotencyKey) -> tuple[BulkOperation, BulkOperation | None]:
-        """The operation that belongs to the idempotency key, and its stored copy if there is one."""
+        """The operation that belongs to the idempotency key, and its stored copy, if any."""
         now = operation.created_at
         wanted = RememberedKey(operation.id, now, now, key.body_hash, expires_at=now + key.life)
         known = self.stores.keys.remember(operation.owner, key.text, wanted, now)
@@ -173,12 +173,12 @@ _TRIES = 5
 
 
 class NoLongerMatched(Exception):
-    """A task matched the filter when it was read, but no longer does: it is left alone, and not reported."""
+    """A task no longer matches the filter that it matched when it was read: it is left alone, and not reported."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """Counts of one piece so far."""
+    """The counts of one piece so far."""
 
     after: TaskId | None
     examined: int = 0
@@ -194,9 +194,9 @@ class FilteredTaskEraser(Protocol):
         """Erase an ended task, with its nodes if it is a topology.
 
         Raises:
-            TaskNotFound: it was erased before.
-            StateConflict: it cannot be erased now.
-            VersionMismatch: it is not at the required version.
+            TaskNotFound: the task was erased before.
+            StateConflict: the task cannot be erased now.
+            VersionMismatch: the task is not at the required version.
         """
         ...
 
@@ -221,26 +221,26 @@ class FilteredTasks:
         """Change a piece of the tasks.
 
         Raises:
-            FieldInvalid: the change is invalid for the first task; none was changed. Later such tasks are counted.
+            FieldInvalid: the change is invalid for the first task; no task was changed. Later refusals are counted.
         """
         update = self.task_updater.update
         return self._apply(owner, action, lambda task: update(owner, task.id, wanted, task.version, by))
 
     def retry(self, owner: str, action: FilterAction, by: Attribution = BY_SYSTEM) -> FilterResult:
-        """Retry a piece of the failed tasks; the filter asks for that state."""
+        """Retry a piece of the failed tasks; the filter selects failed tasks only."""
         return self._apply(owner, action, lambda task: self.task_control.retry(owner, task.id, task.version, by))
 
     def delete(self, owner: str, action: FilterAction) -> FilterResult:
-        """Delete a piece of the ended tasks; the filter asks for their states."""
+        """Delete a piece of the ended tasks; the filter selects ended tasks only."""
         erase = self.task_eraser().erase
         return self._apply(owner, action, lambda task: erase(owner, task.id, task.version))
 
     def purge(self, owner: str, action: FilterAction, purge: Callable[[Task], object]) -> FilterResult:
-        """Purge a piece of the tasks with a function that purges one; the filter asks for all matching states."""
+        """Purge a piece of the tasks with a function that purges one task; the filter names the states to purge."""
         return self._apply(owner, action, purge)
 
     def _apply(self, owner: str, action: FilterAction, act: Callable[[Task], object]) -> FilterResult:
-        """Process one piece; raises `Unavailable` only if nothing was done yet."""
+        """Process one piece; raises `Unavailable` only if no task was changed."""
         counts = Counts(action.after)
         try:
             self._go_through(owner, action, counts, partial(_act_while_meant, action, act))
@@ -274,7 +274,7 @@ class FilteredTasks:
             counts.after = ids[-1]
 
     def _at_once(self, action: FilterAction, counts: Counts) -> int:
-        """How many tasks to process in parallel: one if a pace is set, and one at first, which may be rejected."""
+        """How many tasks to process in parallel: one if a pace is set, and one at first, because it may be rejected."""
         if action.is_dry:
             return MAX_EXAMINED
         is_first = not counts.affected and action.after is None
@@ -303,7 +303,7 @@ class FilteredTasks:
         left_alone = sum(isinstance(end, NoLongerMatched) for end in ends)
         counts.affected += len(ends) - len(refusals) - len(failures) - left_alone
         if failures:
-            # Earlier tasks in the list may be done already; repeating them is harmless.
+            # Some tasks of the segment may be done already; repeating them is harmless.
             raise failures[0]
         counts.matched += len(meant) - left_alone
         counts.examined += len(segment)
@@ -313,7 +313,7 @@ class FilteredTasks:
 
 
 def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
-    """The error that kept a task from being changed."""
+    """The error that kept a task from being changed, if any."""
     try:
         act(task)
     except (NoLongerMatched, RequestError, Unavailable) as error:
@@ -322,7 +322,7 @@ def _attempted(act: Callable[[Task], object], task: Task) -> Exception | None:
 
 
 def _split(tasks: Sequence[Task], action: FilterAction, most: int) -> tuple[Sequence[Task], Sequence[Task]]:
-    """Splits the tasks after the number that may be processed in parallel."""
+    """Split the tasks after the number that may be processed in parallel."""
     meant = 0
     for number, task in enumerate(tasks):
         meant += action.means(task)
@@ -336,7 +336,7 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
 
     Raises:
         NoLongerMatched: a user or an attempt changed the task so that it no longer matches.
-        VersionMismatch: concurrent writes kept changing it.
+        VersionMismatch: concurrent writes kept changing the task.
     """
     for _ in range(_TRIES - 1):
         try:
@@ -351,7 +351,7 @@ def _act_while_meant(action: FilterAction, act: Callable[[Task], object], task: 
 
 
 class Pace:
-    """Limits the rate of a piece, and the time it takes."""
+    """Limits the rate and the duration of a piece."""
 
     def __init__(self, clock: Clock, action: FilterAction) -> None:
         self._clock = clock
@@ -359,7 +359,7 @@ class Pace:
         self._started = clock.now()
 
     def is_over(self, counts: Counts) -> bool:
-        """Whether the piece must end now; at least one task is always processed, however slow the pace."""
+        """Whether the piece must end now; at least one task is always processed, even at a slow pace."""
         if not self._apply.is_dry and counts.matched >= self._apply.limit:
             return True
         is_late = self._clock.now() + self._step > self._started + self._apply.budget

@@ -1,8 +1,8 @@
-"""Starts, shows and cancels bulk operations, and makes sure that each one runs to its end.
+"""Starts, shows and cancels bulk operations, and ensures that each one runs to its end.
 
-The order of the writes makes a start safe. The timer comes first, in a minute that the trigger has not read yet; then
-the operation; then the direct invocation, which only saves time. Each time a timer is met, it sets the next one until
-the operation has ended, so an executor may crash at any time.
+The order of the writes makes a start safe. The timer is written first, for a minute that the trigger has not read
+yet; then the operation; then comes the direct invocation, which only saves time. Each timer that the trigger reads
+sets the next one until the operation has ended, so an executor may crash at any time.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class BulkOperations:
         """Read one operation.
 
         Raises:
-            BulkNotFound: it does not exist, or belongs to another owner.
+            BulkNotFound: the operation does not exist, or belongs to another owner.
         """
         operation = self.stores.bulk.read(operation_id)
         if operation is None or operation.owner != owner:
@@ -82,9 +82,9 @@ class BulkOperations:
         """Stop an operation; cancelling it again changes nothing.
 
         Raises:
-            BulkNotFound: it does not exist, or belongs to another owner.
-            BulkEnded: it ended without being cancelled.
-            BulkOfTopology: it carries out a request to a topology; only another request to that topology stops it.
+            BulkNotFound: the operation does not exist, or belongs to another owner.
+            BulkEnded: the operation ended without being cancelled.
+            BulkOfTopology: the operation belongs to a topology request; only another request on that topology stops it.
         """
         for _ in range(_TRIES):
             operation = self.get(owner, operation_id)
@@ -98,7 +98,7 @@ class BulkOperations:
         raise Unavailable(f"the operation {operation_id} has too many concurrent writes")
 
     def resume(self, timers: Sequence[BulkTimer]) -> bool:
-        """Start the operations whose timers the trigger has met; returns whether all could be started."""
+        """Start the operations whose timers the trigger has read; returns whether all could be started."""
         try:
             for operation_id in sorted({timer.operation for timer in timers}):
                 self._resume(operation_id)
@@ -108,12 +108,12 @@ class BulkOperations:
         return True
 
     def latest_of(self, topology: TaskId) -> BulkOperation | None:
-        """The latest operation of a topology; `None` if there was none, or its record has expired."""
+        """The latest operation of a topology; `None` if there was no operation, or its record has expired."""
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         return None if operation_id is None else self.stores.bulk.read(operation_id)
 
     def is_last_pause(self, topology: TaskId) -> bool:
-        """Whether the latest background request, as far as known, paused the topology's nodes."""
+        """Whether the latest known background request paused the topology's nodes."""
         operation_id = self.stores.bulk.latest_of(topology).operation_id
         if operation_id is None:
             return False
@@ -122,10 +122,10 @@ class BulkOperations:
         return latest is None or latest.kind is BulkKind.PAUSE
 
     def replace_other(self, topology: TaskId, kind: BulkKind) -> BulkOperation | None:
-        """Stop a topology's running operation of an earlier request, unless it is of the same kind.
+        """Stop the operation that an earlier request runs on a topology, unless it is of the same kind.
 
         Returns:
-            The operation that was stopped, or that continues with a request for another pass; `None` if none was
+            The operation that was stopped, or that was asked for another pass and continues; `None` if none was
             running.
         """
         for _ in range(_TRIES):
@@ -140,12 +140,12 @@ class BulkOperations:
         raise Unavailable(f"the operation on {topology} has too many concurrent writes")
 
     def start_on(self, owner: str, topology: TaskId, kind: BulkKind, after: BulkOperation | None) -> BulkOperation:
-        """Start the operation of a request to a topology.
+        """Start the operation for a request on a topology.
 
         Args:
-            owner: who asks.
+            owner: who sent the request.
             topology: the topology.
-            kind: the request.
+            kind: the kind of request.
             after: the replaced operation, which may still change nodes until its lease ends.
         """
         not_before = 0 if after is None else after.leased_until + MAX_CLOCK_DIFFERENCE
@@ -156,12 +156,13 @@ class BulkOperations:
         raise Unavailable(f"operations on {topology} have too many concurrent starts")
 
     def end_topology(self, owner: str, topology: TaskId) -> None:
-        """End the rest of a topology in the background; an operation that already does so makes another pass."""
+        """End the rest of a topology in the background; a running operation that ends it makes another pass."""
         latest = self.stores.bulk.latest_of(topology)
         running = None if latest.operation_id is None else self.stores.bulk.read(latest.operation_id)
         if running is not None and running.is_running and running.kind is BulkKind.END:
-            # Makes its last write fail, so that it makes another pass. If this write is rejected while it still runs,
-            # another request has notified it or it has stored a step, and it checks every node again before it ends.
+            # Makes the operation's last write fail, so that it makes another pass. If this write is rejected while the
+            # operation still runs, another request has notified it, or it has stored a step; either way it checks every
+            # node again before it ends.
             if self.stores.bulk.save(running, self.runtime.nonce()):
                 return
             running = self.stores.bulk.read(running.id)
@@ -173,12 +174,12 @@ class BulkOperations:
             self.start(operation)
 
     def _note_latest(self, latest: Latest, operation_id: TaskId) -> bool:
-        # As long as a topology may run.
+        # The note is kept for as long as a topology may run.
         expires_at = self.runtime.now() + MAX_DEADLINE_SECONDS * SECOND + BULK_RETENTION
         return self.stores.bulk.set_latest(replace(latest, operation_id=operation_id), self.runtime.nonce(), expires_at)
 
     def _stopped(self, operation: BulkOperation, reason: str = "") -> BulkOperation | None:
-        """The operation, stopped; `None` if a concurrent write came first."""
+        """The operation after stopping it; `None` if a concurrent write came first."""
         stopped = operation.ended(BulkState.CANCELLED, self.runtime.now(), reason)
         if not self.stores.bulk.save(stopped, self.runtime.nonce()):
             return None

@@ -1,4 +1,4 @@
-"""Explains the outcome of a scheduled time; reads stored data, and changes nothing."""
+"""Explains the outcome of a scheduled time from stored data; changes nothing."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from duetime.services.schedules.runs import ScheduleRuns
 
 _LATEST = 20
-"""Runs read to find the latest one of the schedule's timing."""
+"""How many runs are read to find the latest run of the schedule's own timing."""
 
 
 @frozen
 class ScheduleExplainer:
-    """Explains why a schedule did or did not run at a time, from the runs of the schedule.
+    """Explains why a schedule ran or did not run at a time, from the schedule's runs.
 
     Attributes:
         retention: how long a finished task is kept.
@@ -47,7 +47,7 @@ class ScheduleExplainer:
     retention: RetentionPolicy
 
     def explain(self, owner: str, name: str, at: Millis | None = None) -> ScheduleExplanation:
-        """Explain one time of a schedule; without a time, the latest one that has passed.
+        """Explain one time of a schedule; without `at`, the latest time that has passed.
 
         Raises:
             ScheduleNotFound: no schedule has that name.
@@ -72,7 +72,7 @@ class ScheduleExplainer:
         return explain_occurrence(stored, schedule, at, facts)
 
     def _latest(self, stored: StoredSchedule, schedule: Schedule, now: Millis) -> Millis | None:
-        """The latest time that has passed: of an existing run, or of the present timing."""
+        """The latest time that has passed: of an existing run, or of the current timing."""
         page = self.runs.list(stored.owner, stored.name, RunsQuery(limit=_LATEST))
         ran = [each.nominal for each in page.runs if each.cause in OF_ITS_TIMING and each.nominal <= now]
         meant = [] if stored.is_permanent else preceding(schedule, now + 1, 1)

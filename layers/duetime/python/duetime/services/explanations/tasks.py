@@ -73,7 +73,7 @@ class TaskExplainer:
         """Explain one task.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner.
+            TaskNotFound: the task does not exist, or belongs to another owner.
         """
         task = self.task_reader.record(owner, task_id)
         older = tuple(self.stores.contents.attempts_of(task.id)) if task.may_have_attempts_outside else ()
@@ -86,13 +86,13 @@ class TaskExplainer:
         return explain(task, replace(known, nodes=nodes, is_enqueued=is_enqueued))
 
     def gates_ahead(self, task: Task) -> tuple[Facts, tuple[Gate, ...]]:
-        """The conditions that would delay a task's start, under present conditions, before it is created."""
+        """The current conditions that would delay a task's start, before it is created."""
         facts = self._of_waiting(task, Facts(now=self.clock.now(), lease=self.lease))
         waits = [blocked_gate(task, facts, GateState.AHEAD)] if facts.parents or facts.occurrences else []
         return facts, (*waits, *closed_gates(task, facts))
 
     def _steps(self, task: Task) -> tuple[str, ...]:
-        """Names of the steps that the task's handler has done."""
+        """Names of the steps that the task's handler has completed."""
         if task.started_at is None or not isinstance(task.target, HandlerTarget | PullTarget):
             return ()
         return tuple(step.name for step in self.steps.list_of(task.id) if step.phase == Phase.RUN)
@@ -115,7 +115,7 @@ class TaskExplainer:
         )
 
     def _lock(self, task: Task, claim: LockClaim, now: Millis) -> LockFacts:
-        """A lock with its line; if the owner alone uses it, also with its holders."""
+        """A lock with its waiting tasks; if only this owner uses it, also with its holders."""
         lock, line = self.stores.locks.read(claim.name, MAX_EXPLAINED_LINE)
         lock = lock.living(now)
         if claim.name.owner == SYSTEM:
@@ -125,7 +125,7 @@ class TaskExplainer:
         return LockFacts(claim, lock, tuple(line), tuple(_holder(found[each], holders[each]) for each in found))
 
     def _earlier(self, task: Task, now: Millis) -> EarlierTasks | None:
-        """The line of a task's ordered key; `None` if the task has the turn, or would get it."""
+        """The earlier tasks of a task's ordered key; `None` if the task has the turn, or would get it."""
         # Few tasks have such a key, so the module is not imported at start.
         from duetime.domain.order_lines import holds_line, line_of, stops_line  # noqa: PLC0415 - see the line above
 
@@ -149,7 +149,7 @@ class TaskExplainer:
         )
 
     def _rates(self, task: Task, switches: Switches, now: Millis) -> tuple[RateFacts, ...]:
-        """The rates that limit a task's starts, in the state of the parts that it would use."""
+        """The rates that limit a task's starts, with the state of the parts that the task would use."""
         asked = [(SYSTEM, rate) for rate in switches.rates(task)] + (
             [] if task.rate is None else [(task.owner, task.rate)]
         )
@@ -172,7 +172,7 @@ class TaskExplainer:
         return None if host is None else self.stores.circuit_breakers.read(task.owner, host, consistent=False)
 
     def _schedule(self, task: Task) -> tuple[StoredSchedule | None, tuple[OtherTask, ...]]:
-        """The schedule of a run that has not begun, and its earlier open runs."""
+        """The schedule of a run that has not begun, and the earlier runs that are still open."""
         ref = task.schedule_ref
         if ref is None or task.attempt_history:
             return None, ()
@@ -202,7 +202,7 @@ class TaskExplainer:
         return {"parents": parents, "occurrences": tuple(each.name for each in is_open if each.task is None)}
 
     def _parents(self, task: Task) -> tuple[OtherTask, ...]:
-        """The parents of a node that have not ended."""
+        """The parents of a node that have not ended yet."""
         ref = task.node_ref
         run = None if ref is None else self.topology_repository.read(ref.topology)
         if ref is None or run is None or ref.key not in run.graph.by_key:
@@ -212,7 +212,7 @@ class TaskExplainer:
         return tuple(_other(each) for each in found if each.finished_at is None)
 
     def _nodes(self, task: Task) -> tuple[OtherTask, ...]:
-        """The nodes of a topology that have begun or may begin, and have not ended; none for a very large topology."""
+        """The nodes of a topology that have begun or may begin, and have not ended; empty for a large topology."""
         run = self.topology_repository.read(task.id)
         if run is None or not run.is_present or len(run.graph.by_key) > MAX_EXPLAINED_TASKS:
             return ()
@@ -239,7 +239,7 @@ class TaskExplainer:
 
 
 def _holder(task: Task, holder: Holder) -> OtherTask:
-    """A task that holds a lock, since about the start of its present attempt; a reserved lock is not held yet."""
+    """A task that holds a lock, since about the start of its current attempt; a reserved lock is not held yet."""
     since = None if holder.fence == RESERVED else task.run_at
     return OtherTask(task.id, task.state, "", since, holder.expires_at)
 
@@ -251,7 +251,7 @@ def _other(task: Task) -> OtherTask:
 _TAIL_BITS = 64
 _REFUSING = (Quota.CREATES, Quota.PAYLOAD_BYTES, Quota.OPEN_TASKS)
 _LAST_NUMBER = 10**15 - 1
-"""Comes after every number in the line of an ordered key."""
+"""Greater than every number in the line of an ordered key."""
 _DELAYING = (Quota.CONCURRENT_ATTEMPTS,)
 
 
@@ -296,7 +296,7 @@ class StartPreviewer:
         return preview(task, known)
 
     def _new_task(self, owner: str, order: Order) -> Task:
-        """The record that the creation would write, with its payload in it whatever its size."""
+        """The record that would be created, with its payload inside the record, however large."""
         creator = self.creator
         spec = creator.resolved(owner, order)
         spec = replace(spec, target=creator.rules.accept(owner, spec, order.graph))

@@ -1,1 +1,1 @@
-"""The end of an attempt, for all kinds of workers."""
+"""Records the end of an attempt, for all kinds of workers."""

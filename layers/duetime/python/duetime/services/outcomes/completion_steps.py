@@ -1,4 +1,4 @@
-"""The steps after an outcome. Each may be done twice: after a crash all of them are repeated."""
+"""The steps after an outcome. Each may run twice: after a crash all of them are repeated."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _NOT_SENT_PAUSES = (SECOND, 2 * SECOND, 4 * SECOND)
 
 
 class CompletionSteps(Protocol):
-    """Does the follow-up of an outcome."""
+    """Runs the steps that follow an outcome."""
 
     @property
     def is_here(self) -> bool:
-        """Whether the writer of the outcome does these steps, under the attempt's lease."""
+        """Whether the writer of the outcome runs these steps, under the attempt's lease."""
         ...
 
     def is_needed(self, task: Task) -> bool:
@@ -78,20 +78,20 @@ class CompletionSteps(Protocol):
         ...
 
     def close(self, task: Task) -> None:
-        """Do these steps, or delegate them, until the task is finished."""
+        """Run these steps, or delegate them, until the task is finished."""
         ...
 
 
 @frozen
 class InlineCompletion:
-    """Does the follow-up of an outcome in this process, under the attempt's lease, as workers do.
+    """Runs the steps that follow an outcome in this process, under the attempt's lease, as workers do.
 
     Attributes:
         retention: how long a finished task is kept.
         attempt_steps: creates the store for the steps of a cleanup.
-        occurrence_listener: notified when an occurrence of a schedule has ended.
+        occurrence_listener: notified when a schedule occurrence has ended.
         node_listener: notified when a topology or one of its nodes has ended.
-        dependency_listener: notified when a task has ended that others wait for.
+        dependency_listener: notified when a task that others wait for has ended.
         order_lines: lets in the next task of an ordered key, before the target cleans up.
     """
 
@@ -109,7 +109,7 @@ class InlineCompletion:
 
     @property
     def is_here(self) -> bool:
-        """Always: under the attempt's own lease."""
+        """Always true: the steps run under the attempt's own lease."""
         return True
 
     def is_needed(self, task: Task) -> bool:
@@ -127,7 +127,7 @@ class InlineCompletion:
         self._finish(task)
 
     def finish(self, task: Task) -> None:
-        """Finish the task without cleanup and without a notice, for lack of time."""
+        """Finish the task without cleanup and without a notice, if time is short."""
         if task.order is not None:
             self.order_lines().release(task)
         self.callback_tasks.create(task)
@@ -143,7 +143,7 @@ class InlineCompletion:
         sets: TaskChanges = {"finished_at": now}
         earliest = self.node_listener().follow(task) if _is_of_a_topology(task) else 0
         if earliest is not None:
-            # A node expires after its topology: `earliest` is later than that by more than clocks differ.
+            # A node expires after its topology: `earliest` exceeds the topology's expiry by more than clocks differ.
             expires = task.expires_at or max(earliest, now + self.retention.of(task.type))
             let_expire(self.stores.contents, task, expires)
             if task.expires_at is None:
@@ -151,7 +151,7 @@ class InlineCompletion:
         self.stores.tasks.apply(Write(task.id, Move.CLOSE, self.runtime.nonce(), Guard(fence=task.fence), sets))
 
     def _clean(self, task: Task) -> None:
-        """Let the target clean up. The outcome does not depend on it: a failure is reported, not retried."""
+        """Let the target clean up. The outcome does not depend on the cleanup: its failure is reported, not retried."""
         try:
             payload = filled_payload(self.stores.contents.fetch(task.id, task.payload), task)
         except ContentExpired as error:
@@ -191,7 +191,7 @@ class DelegatedCompletion:
 
     @property
     def is_here(self) -> bool:
-        """Never: a worker takes its own lease."""
+        """Always false: a worker takes its own lease."""
         return False
 
     def is_needed(self, task: Task) -> bool:
@@ -210,19 +210,19 @@ class DelegatedCompletion:
 
 
 def _is_followed(task: Task) -> bool:
-    """Whether steps follow its outcome, for any phases that its target offers."""
+    """Whether steps follow a task's outcome, whatever phases its target offers."""
     is_notified = task.callback_url is not None or failure_notice(task) is not None
     is_linked = _is_of_a_topology(task) or task.has_dependents or task.order is not None
     return bool(task.has_contents_to_expire or is_notified or is_linked or _reports(task))
 
 
 def _is_of_a_topology(task: Task) -> bool:
-    """Whether the task is a topology or a node of one."""
+    """Whether the task is a topology or a topology node."""
     return task.node_ref is not None or isinstance(task.target, TopologyTarget)
 
 
 def _never_began(task: Task) -> bool:
-    """Whether its target was never called, for example for a cancelled node: then there is nothing to clean up."""
+    """Whether the target was never called, as for a cancelled node: then there is nothing to clean up."""
     return task.started_at is None
 
 
@@ -243,7 +243,7 @@ _PAYLOAD = "payload"
 
 @frozen
 class CallbackTasks:
-    """Creates the task that posts an outcome: once for each outcome, even if this is repeated."""
+    """Creates the task that posts an outcome: one task for each outcome, even if the call is repeated."""
 
     stores: Stores
     enqueuer: Enqueuer
@@ -283,7 +283,7 @@ class Repeater:
     runtime: Runtime
 
     def repeat(self, call: Callable[[], Failed | None]) -> Failed | None:
-        """The last error, or nothing."""
+        """Call until it succeeds, fails for good, or the tries run out; returns the last error, or `None`."""
         pause = NOTICE_PAUSE
         failed = call()
         for _ in range(NOTICE_TRIES - 1):
@@ -304,7 +304,7 @@ class NoticeSender:
     runtime: Runtime
 
     def send_failure(self, task: Task) -> None:
-        """Send a notice of a final failure, if the task asks for that."""
+        """Send a notice of a final failure, if the task asks for it."""
         if (notice := failure_notice(task)) is not None:
             self.send(task, notice)
 
@@ -315,7 +315,7 @@ class NoticeSender:
             self.runtime.telemetry.note("a notice was not sent: cleaning up took all the time", task=task.id.text)
 
     def send(self, task: Task, notice: Notice) -> Failed | None:
-        """Send a notice; returns the last error, or nothing."""
+        """Send a notice; returns the last error, or `None`."""
         address = task.notify_on.to if task.notify_on else ""
         failed = self.repeater.repeat(lambda: self.callbacks.notify(task, address, notice))
         if failed is None:
@@ -330,16 +330,16 @@ class NoticeSender:
 
 @frozen
 class LateNotices:
-    """Sends one notice for each task that has not started, or attempt that has not ended, in time."""
+    """Sends one notice for each task that has not started in time, or attempt that has not ended in time."""
 
     tasks: TaskStore
     sender: NoticeSender
     runtime: Runtime
 
     def send(self, message: Message, late_at: Millis) -> None:
-        """Send a notice, after the trigger has found it due, for a task that is still late and has had none.
+        """Send a notice that the trigger has found due, if the task is still late and has had no notice.
 
-        A notice that is abandoned remains unsent: the recovery scans of its timer's minute check the task again.
+        A notice that is given up stays unsent: the recovery scans of its timer's minute check the task again.
 
         Raises:
             Unavailable: the table did not answer.
@@ -365,7 +365,7 @@ class TracebackRecorder:
 
     Attributes:
         is_kept: whether tracebacks are stored, at one more write for each failed attempt, or only logged.
-        retention: how long one is kept: as long as finished tasks.
+        retention: how long a traceback is kept: as long as a finished task.
         pages: links of log lines to the console.
     """
 
@@ -376,7 +376,7 @@ class TracebackRecorder:
     pages: ConsolePages
 
     def record(self, task: Task, failed: Failed) -> None:
-        """Log a traceback, and store it if the store responds: the outcome must not wait for it."""
+        """Log a traceback, and store it if the store responds; the outcome does not wait for the store."""
         if not failed.traceback:
             return
         telemetry = self.runtime.telemetry

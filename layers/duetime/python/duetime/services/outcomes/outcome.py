@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 _FIRST_JOB_SEARCH = 10 * SECOND
-"""When a job whose start got no response is first searched for; its service may list it then."""
+"""When to first search for a job whose start got no response; its service may list the job by then."""
 
 
 @frozen
@@ -68,7 +68,7 @@ class OutcomeWriter:
 
     Attributes:
         retention: how long a finished task is kept.
-        order_lines: lines of ordered keys.
+        order_lines: returns the lines of ordered keys.
     """
 
     stores: Stores
@@ -83,8 +83,8 @@ class OutcomeWriter:
 
         Args:
             run: the run and its times.
-            ending: how it ended.
-            phases: phases that the target offers; a final failure is rolled back only if it offers that.
+            ending: how the run ended.
+            phases: phases that the target offers; a final failure is rolled back only if they include the rollback.
 
         Raises:
             Unavailable: the store did not answer; the write can be repeated.
@@ -108,11 +108,11 @@ class OutcomeWriter:
                 return self.expire(run.task, ending, phases)
 
     def postpone(self, task: Task, held: Postponed) -> WriteResult:
-        """Return a claimed task before its target is called: no attempt, no attempt record, and a later check.
+        """Put back a claimed task before its target is called: no attempt, no attempt record, and a later check.
 
         Args:
             task: the claimed record, for a run or a rollback; or a topology without an execution.
-            held: end of the wait, and its reason.
+            held: when the wait ends, and its reason.
         """
         sets: TaskChanges = {
             **claim_undone(task),
@@ -129,7 +129,7 @@ class OutcomeWriter:
             if task.order is not None and isinstance(end, Applied):
                 self.order_lines().check_again(end.task)
             return end
-        # A topology's run stops its nodes; its next attempt does what was requested of this one.
+        # A topology's run stops its nodes; its next attempt carries out what was requested of this one.
         guard = Guard(fence=task.fence, not_cancelled=not isinstance(task.target, TopologyTarget))
         end = self.enqueuer.move(task, Move.POSTPONE, held.until, guard, sets)
         if not is_cancelled(task, end):
@@ -149,7 +149,7 @@ class OutcomeWriter:
         return end
 
     def expire(self, task: Task, expired: Expired, phases: frozenset[Phase]) -> WriteResult:
-        """Fail a claimed task whose target was not called in time; earlier attempts are rolled back."""
+        """Fail a claimed task whose target was not called in time; if it had earlier attempts, roll them back."""
         now = self.runtime.now()
         changes = expiry_changes(task, expired, now)
         if task.rollback_on_failure and Phase.ROLLBACK in phases and not is_first_start(task):
@@ -175,21 +175,21 @@ class OutcomeWriter:
             move: the move to the outcome.
             sets: other fields to change.
             ended_at: time of the outcome.
-            guard: condition of the write; the fence by default.
-            process_ends_at: latest end of its target, which still works; the task is closed after that.
+            guard: condition for the write; the fence by default.
+            process_ends_at: latest end of a target that still works; the task is closed after that time.
         """
-        # This attempt's result was written with its expiry.
+        # This attempt's result was written with an expiry.
         result: Content | None = None if "result" in sets else task.result
         history = sets.get("attempt_history", task.attempt_history)
         state, error = LEGAL[move].to or task.state, sets.get("error", task.error)
         ended = replace(task, state=state, error=error, result=result, attempt_history=history)
         follows = process_ends_at is not None or self.completion.is_needed(ended)
-        # A node is kept as long as its topology, whose end sets the node's expiry.
+        # A node is kept as long as its topology; the end of the topology sets the node's expiry.
         sets["expires_at"] = None if task.node_ref is not None else ended_at + self.retention.of(task.type)
         sets["finished_at"] = None if follows else ended_at
         if (task.awaiting_notification or task.pull_queue) and not self.completion.is_here:
-            # No one works under this lease; a worker that still waits for its target keeps it, so that no steps follow
-            # yet.
+            # No worker uses this lease; a worker that still waits for its target keeps its lease, so that no steps
+            # follow yet.
             sets["lease_expires_at"] = None
         if process_ends_at is not None:
             sets["lease_expires_at"] = process_ends_at
@@ -199,13 +199,13 @@ class OutcomeWriter:
             task_telemetry.count_outcome(self.runtime.telemetry, end.task)
             note_end(self.stores, self.enqueuer, self.runtime, end.task)
         elif is_awaited_since(task, end):
-            # Steps follow now.
+            # A task waits for this one since it was read, so steps follow.
             awaited = replace(task, has_dependents=True)
             return self.write_outcome(awaited, move, sets, ended_at, guard, process_ends_at)
         return end
 
     def store_old_attempts(self, run: Run, outcome: AttemptOutcome) -> None:
-        """Move the attempt records for which the record has no more room."""
+        """Move the attempt records that no longer fit into the task's record."""
         for line in run.attempt_history(outcome)[:-ATTEMPTS_INLINE]:
             self.stores.contents.store_attempt(run.task.id, line)
 
@@ -213,8 +213,8 @@ class OutcomeWriter:
         if len(result) > MAX_RESULT_BYTES:
             message = f"the result has {len(result)} bytes; {MAX_RESULT_BYTES} are allowed"
             return self.fail(run, failure("ResultTooLarge", message, retriable=False), phases)
-        # The record has an expiry from this write on, and so does the result, even one that no write refers to. A
-        # node's result has none while its topology runs.
+        # From this write on, the record expires, and so does the result, even if no record refers to it. A node's
+        # result does not expire while its topology runs.
         is_node = run.task.node_ref is not None
         expiry = (
             unless_referenced(run.ended_at)
@@ -266,11 +266,11 @@ class OutcomeWriter:
         return self.enqueuer.move(task, Move.UNDO, at, Guard(fence=task.fence), sets)
 
     def _defer(self, run: Run, job: str) -> WriteResult:
-        """Wait for the target's notification until its deadline: set the reminders, then the long lease.
+        """Wait for the target's notification until the deadline: set the reminders, then the long lease.
 
         Args:
             run: the run and its times.
-            job: ARN of the job that AWS runs for it; empty for other targets, and while the job is searched for.
+            job: ARN of the job that AWS runs for the task; empty for other targets, and while the job is searched for.
         """
         task, now = run.task, self.runtime.now()
         deadline = deferred_until(task, run.started_at)
@@ -280,7 +280,7 @@ class OutcomeWriter:
         sets: TaskChanges = {"lease_expires_at": deadline, "deferred_fence": task.fence}
         sets |= late_start(task, task.started_at)
         if is_job(task.target):
-            # A worker that crashed before this write may have started it: that is the same attempt.
+            # A worker that crashed before this write may have started the job: both belong to one attempt.
             sets |= {"job": job or None, "attempt": recorded_attempts(task) + 1}
             if not job:
                 self.enqueuer.remind(task, now + _FIRST_JOB_SEARCH)
@@ -293,7 +293,7 @@ class OutcomeWriter:
         return end
 
     def _pause(self, run: Run, checkpoint: bytes | None, phases: frozenset[Phase]) -> WriteResult:
-        """Pause the task: the attempt is not counted, and its checkpoint replaces an earlier one.
+        """Pause the task: the attempt is not counted, and its checkpoint replaces an earlier checkpoint.
 
         If the user has requested a cancellation, the task is cancelled instead.
         """
@@ -326,8 +326,8 @@ class OutcomeWriter:
 def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Task, skipped: Skipped) -> WriteResult:
     """Skip a claimed task for good: without an attempt, an attempt record or another check.
 
-    No steps follow, as for a cancelled task, unless others wait for it: the contents outside the record are expired
-    here.
+    As for a cancelled task, no steps follow unless other tasks wait for it: this call expires the contents outside the
+    record.
 
     Args:
         stores: stores of the record and of the contents outside it.
@@ -356,14 +356,14 @@ def skip(stores: Stores, runtime: Runtime, retention: RetentionPolicy, task: Tas
 
 
 def expiry_changes(task: Task, expired: Expired, now: Millis) -> TaskChanges:
-    """Changes that end an expired task: the attempt does not count and leaves no record, and the task has an error.
+    """Changes that end an expired task with an error: the attempt does not count and leaves no record.
 
     Args:
         task: the record, claimed for a run.
         expired: the reason.
-        now: the time.
+        now: the current time.
     """
-    # Earlier attempts keep their records: their errors, and those whose workers crashed.
+    # The records of earlier attempts are kept: with their errors, or as crashed.
     history: TaskChanges = {}
     if not is_first_start(task):
         history["attempt_history"] = Run(task, now, now).history_before[-ATTEMPTS_INLINE:]
@@ -404,7 +404,7 @@ class RollbackWriter:
         return self._end(run, Move.FAIL_ROLLBACK, AttemptOutcome.FAILED, sets, failed.process_ends_at)
 
     def leave(self, task: Task) -> WriteResult:
-        """Fail a task with its error: its rollback depended on the target, which offers none."""
+        """Fail a task with its error: it was to be rolled back if the target offers that, but the target does not."""
         return self.outcome_writer.write_outcome(
             task, Move.FAIL_ROLLBACK, {"attempt": task.attempt_history[-1].attempt}, self.runtime.now()
         )
@@ -433,7 +433,7 @@ def _unfit() -> Failed:
 
 
 def fail_claimed(writer: OutcomeWriter, task: Task, phases: frozenset[Phase]) -> WriteResult:
-    """Fail or cancel a task whose last allowed attempt was lost; nothing runs again.
+    """Fail or cancel a task whose last allowed attempt was lost; the target is not called again.
 
     Args:
         writer: writes the outcome.
@@ -463,7 +463,7 @@ def fail_unwatched(writer: OutcomeWriter, task: Task) -> WriteResult:
 
     Args:
         writer: writes the outcome.
-        task: the record as read; a concurrent write rejects this one.
+        task: the record as read; if a concurrent write changed it, this write is rejected.
     """
     now = writer.runtime.now()
     line = AttemptRecord(task.attempt, task.fence, task.lease_worker or "", 0, 0, 0, AttemptOutcome.LOST)
@@ -485,7 +485,7 @@ def _error(task: Task, last: int) -> Failed:
 
 
 def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
-    """Whether the last attempt in a task's attempt history ended in the same way."""
+    """Whether the last attempt in a task's attempt history ended as `ending` says."""
     outcome = task.attempt_history[-1].outcome if task.attempt_history else None
     match ending:
         case Succeeded(result):
@@ -494,7 +494,7 @@ def says_the_same(contents: ContentStore, task: Task, ending: Ending) -> bool:
             return outcome in {AttemptOutcome.RETRIED, AttemptOutcome.FAILED} and task.error == error
         case Yielded(checkpoint):
             kept = _bytes(contents, task, task.checkpoint)
-            # A cancellation requested before the pause was recorded has prevailed.
+            # A cancellation requested before the pause was recorded takes precedence.
             is_paused = outcome is AttemptOutcome.PAUSED and checkpoint in (None, kept)
             return is_paused or outcome is AttemptOutcome.CANCELLED
         case Stopped():

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 _LONGEST_POLL = 3
 """Seconds that one request waits at a queue, which is less than our client's response timeout. With several types the
-wait is shorter, so that one idle type does not delay the others.
+wait is shorter, so that an idle type does not delay the others.
 """
 _SLOW = SECOND // 2
 """If a claim takes longer than this, its message's visibility is extended."""
@@ -82,12 +82,12 @@ class LeaseService:
     runtime: Runtime
 
     def lease(self, caller: str, wanted: LeaseRequest) -> list[Leased]:
-        """Lease due tasks; returns none if none becomes due during the wait.
+        """Lease due tasks; returns an empty list if no task becomes due during the wait.
 
         Raises:
-            TypeNotPulled: the caller is not allowed to pull one of the types.
-            QuotaExceeded: the caller has as many leases, or waiting requests, as it may.
-            Unavailable: store or queue did not answer, and nothing was leased.
+            TypeNotPulled: the caller is not allowed to pull one of the requested types.
+            QuotaExceeded: the caller already has as many leases, or waiting requests, as its quota allows.
+            Unavailable: the store or the queue did not answer, and nothing was leased.
         """
         self.pullers.check(caller, wanted.types)
         if self.quota is not None:
@@ -98,7 +98,7 @@ class LeaseService:
         except Unavailable as error:
             if not leases:
                 raise
-            # A leased task must reach its worker, or it is lost until its lease ends.
+            # A leased task must reach its worker, or no worker gets it until its lease ends.
             self.runtime.telemetry.note("a queue could not be read", error=str(error))
         useful = self._with_time_left(leases, wanted.first)
         if self.quota is not None:
@@ -106,7 +106,7 @@ class LeaseService:
         return useful
 
     def _with_time_left(self, leases: Sequence[Leased], length: Millis) -> list[Leased]:
-        """The leases with enough time left to be useful; the others are returned.
+        """The leases with enough time left to be useful; the others are put back.
 
         A worker must not start under a lease that is about to end, or that has ended and may belong to another worker.
         """
@@ -119,7 +119,7 @@ class LeaseService:
         return useful
 
     def _fill(self, caller: str, leases: list[Leased], wanted: LeaseRequest) -> None:
-        """Ask every type once without waiting, starting with a different one each time; then wait at each in turn."""
+        """Ask every type once without waiting, starting at a random type; then wait at each in turn."""
         first = self.runtime.random_source.below(len(wanted.types))
         types = (*wanted.types[first:], *wanted.types[:first])
         pause = max(1, _LONGEST_POLL // len(types))
@@ -127,14 +127,14 @@ class LeaseService:
         polls = chain(zip(types, repeat(0)), zip(cycle(types), repeat(pause)))
         with ExitStack() as places:
             for number, (pull_queue, longest) in enumerate(polls):
-                # A queue waits whole seconds: rounded down, a wait of one second would be zero.
+                # A queue waits whole seconds: rounded down, a wait of 0.9 seconds would be zero.
                 seconds = max(0, min(longest, round(left / SECOND)))
                 if len(leases) >= wanted.max_tasks or (longest and (leases or not seconds)):
                     return
                 if number == len(types) and not places.enter_context(self.long_polls.place(caller, left)):
                     return
                 began = self.runtime.now()
-                # Tasks leased already must not wait for tasks that are not due: the wait could outlast a lease.
+                # Tasks leased already must not wait for tasks that are not due yet: the wait could outlast a lease.
                 hold = 0 if leases else MAX_HOLD
                 if not self._add(
                     leases, self._leased(pull_queue, wanted, wanted.max_tasks - len(leases), seconds, hold)
@@ -143,7 +143,7 @@ class LeaseService:
                 left -= max(self.runtime.now() - began, seconds * SECOND)
 
     def _add(self, leases: list[Leased], more: Sequence[ClaimedDelivery]) -> bool:
-        """Add leases while the response has room, and return the rest; returns whether there is room for more."""
+        """Add leases while the response has room, and put back the others; returns whether there is room for more."""
         room = MAX_LEASED_BYTES - sum(lease.size for lease in leases)
         fits = True
         for taken in more:
@@ -160,7 +160,7 @@ class LeaseService:
     def _leased(
         self, pull_queue: str, wanted: LeaseRequest, most: int, seconds: int, hold: Millis
     ) -> list[ClaimedDelivery]:
-        """Receive from one queue and claim due tasks; none is handed out before its due time.
+        """Receive from one queue and claim due tasks; no task is handed out before its due time.
 
         Args:
             pull_queue: the pulled type.
@@ -188,12 +188,12 @@ class LeaseService:
         self.messages.settle(ends)
         for each in ends:
             if isinstance(each.end, Leased):
-                # Claimed slightly early, so that the claim's own time makes no task late; delivered no earlier.
+                # A task is claimed slightly early, so that claiming does not make it late, but not delivered early.
                 self.runtime.clock.sleep_until(each.end.task.next_at)
         return ends
 
     def _put_back(self, leased: Leased, reason: str) -> None:
-        """Return a lease that was not delivered; the task waits for the given reason."""
+        """Put back a lease that was not delivered; the task waits for the given reason."""
         try:
             end = self.claims.put_back(leased.task, reason)
         except Unavailable as error:
@@ -204,7 +204,7 @@ class LeaseService:
 
 @frozen
 class LeaseClaims:
-    """Claims tasks by the same conditional write that the worker functions make."""
+    """Claims tasks with the same conditional write that the worker functions make."""
 
     stores: Stores
     queues: PullQueues
@@ -227,7 +227,7 @@ class LeaseClaims:
             return ClaimedDelivery(delivery, RedeliverMessage(self.runtime.now() + wanted.first, type(error).__name__))
 
     def put_back(self, task: Task, reason: str) -> DeleteMessage | RedeliverMessage:
-        """Return a claim that was not leased; the task waits for the given reason.
+        """Put back a claimed task that was not leased; the task waits for the given reason.
 
         Raises:
             Unavailable: the store did not answer.
@@ -252,14 +252,14 @@ class LeaseClaims:
         try:
             return self._begun(task, wanted, delivery)
         except Unavailable as error:
-            # Nothing has started: another attempt costs the task nothing.
+            # Nothing has started: another attempt does not count.
             return self._ended(self._postpone(task, Postponed(self.runtime.now() + SECOND, str(error))))
 
     def _begun(self, task: Task, wanted: LeaseRequest, delivery: Delivery) -> Leased | DeleteMessage | RedeliverMessage:
         """Hand out a claimed task, unless it must not start."""
         now = self.runtime.now()
         if not task.pull_queue:
-            # The message came from the timer of a change that was rejected or reverted.
+            # The message came from a timer that was set for a change which was then rejected or reverted.
             return self._ended(self._postpone(task, Postponed(now, "its own target")))
         if task.attempt > task.retry.max_attempts:
             end = outcome.fail_claimed(self.outcome_writer, task, RUN_ONLY)
@@ -301,7 +301,7 @@ class LeaseClaims:
         return Leased(key, replace(task, payload=payload), checkpoint, inputs)
 
     def _not_begun(self, task: Task) -> DeleteMessage | RedeliverMessage | None:
-        """The disposition of a message whose task is due but must not start now."""
+        """What to do with a message whose task is due but must not start now; `None` if the task may start."""
         if late := expired(task, self.runtime.now()):
             return self._expired(task, late)
         of_switches = self.switch_rates.rates(task)
@@ -315,7 +315,7 @@ class LeaseClaims:
         return self._ended(end)
 
     def _refused(self, task: Task | None, delivery: Delivery) -> DeleteMessage | RedeliverMessage | TakeOver:
-        """The disposition of a message whose claim was rejected; worker functions do the follow-up of an outcome."""
+        """What to do with a message whose claim was rejected; worker functions run the steps after an outcome."""
         retain_paused(self.stores.tasks, self.stores.contents, task)
         refusal = after_refusal(task, delivery.message, self.runtime.now())
         self.runtime.telemetry.count("claims_rejected", int(not isinstance(refusal, TakeOver)))
@@ -327,7 +327,7 @@ class LeaseClaims:
                 return disposition
 
     def _ended(self, end: WriteResult) -> DeleteMessage | RedeliverMessage:
-        """The disposition of a message whose task was not leased."""
+        """What to do with a message whose task was not leased."""
         if not isinstance(end, Applied):
             return self._later("another worker took it over")
         if end.task.is_terminal and end.task.finished_at is None:
@@ -357,7 +357,7 @@ class Leased:
     Attributes:
         task: the claimed record, with its payload.
         checkpoint: checkpoint of a paused attempt; JSON text in UTF-8.
-        inputs: for a node of a topology, the results of the parents that it names: one JSON object in UTF-8.
+        inputs: for a topology node, the results of the parents that it names: one JSON object in UTF-8.
     """
 
     key: LeaseKey
@@ -367,7 +367,7 @@ class Leased:
 
     @property
     def size(self) -> int:
-        """Size of its contents in bytes."""
+        """Size of the task's contents in bytes."""
         return len(self.task.payload.data or b"") + len(self.checkpoint or b"") + len(self.inputs or b"")
 
     def left(self, now: Millis) -> Millis:
@@ -377,7 +377,7 @@ class Leased:
 
 @frozen
 class ClaimedDelivery:
-    """The result of one delivery: a lease, or the message's disposition."""
+    """The result of one delivery: a lease, or what to do with the message."""
 
     delivery: Delivery
     end: Leased | DeleteMessage | RedeliverMessage
@@ -385,13 +385,13 @@ class ClaimedDelivery:
 
 @frozen
 class PullMessages:
-    """Settles messages; an unsettled message returns at its present visibility."""
+    """Settles messages; an unsettled message returns when its current visibility timeout ends."""
 
     queues: PullQueues
     runtime: Runtime
 
     def settle(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Delete finished messages, and set when the others come back."""
+        """Delete finished messages, and set when the others return."""
         try:
             self.queues.delete([each.delivery for each in ends if isinstance(each.end, DeleteMessage)])
         except Unavailable as error:
@@ -399,18 +399,18 @@ class PullMessages:
         self.hide([each for each in ends if isinstance(each.end, RedeliverMessage)])
 
     def hide(self, ends: Sequence[ClaimedDelivery]) -> None:
-        """Hide messages until their leases end, or for as long as their disposition says."""
+        """Hide messages until their leases end, or until the time set for their redelivery."""
         now = self.runtime.now()
         seconds = [max(0, -(-(_returns_at(each.end) - now) // SECOND)) for each in ends]
         try:
             self.queues.come_back([each.delivery for each in ends], seconds)
         except Unavailable as error:
-            # They come back at their present visibility.
+            # The messages return when their current visibility timeouts end.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 
 def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
-    """When the message of a leased or postponed task comes back."""
+    """When the message of a leased or postponed task returns."""
     match end:
         case Leased(task=task):
             return (task.lease_expires_at or 0) + LEASE_RETURN_MARGIN
@@ -424,11 +424,11 @@ def _returns_at(end: Leased | DeleteMessage | RedeliverMessage) -> Millis:
 class PullLocks:
     """Takes, renews and releases all locks of a pull worker's attempt.
 
-    No state is kept between calls: a task is assumed to hold the locks that it needs. Only its places under limits of
-    switches are named by the key of its lease: a limit may be deleted meanwhile, or be unknown to another process.
+    No state is kept between calls: a task is assumed to hold the locks that it needs. Only its places under
+    switch limits are named by its lease key: a limit may have been deleted, or may be unknown to another process.
 
     Attributes:
-        start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
+        start_gate: decides whether an operator, the task's handler or its schedule keeps the task from starting.
     """
 
     lock_manager: LockManager
@@ -438,8 +438,8 @@ class PullLocks:
         """Take all locks that a task needs, until its lease ends.
 
         Returns:
-            The locks, if it has them all; otherwise the task must be postponed or skipped as returned, and `give_back`
-            must follow.
+            The locks, if the task has them all; otherwise the task must be postponed or skipped as returned, and
+            `give_back` must follow.
         """
         if held := self.start_gate.held(task):
             return held
@@ -451,7 +451,7 @@ class PullLocks:
         return claims
 
     def renew(self, task: Task, until: Millis) -> bool:
-        """Extend all of a task's locks until the given time; returns whether it still holds them all."""
+        """Extend all of a task's locks until the given time; returns whether the task still holds them all."""
         return self._renew(task, self.lock_manager.claims(task), until)
 
     def _renew(self, task: Task, claims: Sequence[LockClaim], until: Millis) -> bool:
@@ -475,9 +475,9 @@ class PullLocks:
 
         Args:
             task: the claimed record.
-            kept: the locks that it keeps.
-            limited_by: the switches under whose limits it has a place.
-            closes_elsewhere: whether another worker does the steps after its outcome, and takes over the task's locks.
+            kept: the locks that the task keeps.
+            limited_by: the switches under whose limits the task has a place.
+            closes_elsewhere: whether another worker runs the steps after the outcome, and takes over the task's locks.
         """
         deleted = self._deleted_limits(task, limited_by)
         scopes = {LockScope.RUN} if closes_elsewhere else set(LockScope)
@@ -486,11 +486,11 @@ class PullLocks:
                 self.lock_manager.give_back(task, claim)
 
     def _deleted_limits(self, task: Task, limited_by: Collection[SwitchScope]) -> list[LockClaim]:
-        """The limits under which a task has a place, and that are not set any more."""
+        """The limits that hold a place for a task although they are no longer set."""
         places = [limit_of(scope, task) for scope in limited_by]
         if not self._unknown(task, places):
             return []
-        # One that was set a moment ago has its waiting tasks let in, so it must be known here.
+        # A limit that was just set lets its waiting tasks in on release, so it must be known here.
         self.lock_manager.concurrency_caps.look_again()
         return self._unknown(task, places)
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from duetime_common.steps import StepKeeper
 
 RELEASED = "a worker: the last one released it"
-"""Reason for the wait of a task that its worker has released."""
+"""Why a task waits that its worker has released."""
 
 
 @frozen
@@ -54,7 +54,7 @@ class LeaseReports:
     """Processes reports on leases.
 
     Every method raises `TypeNotPulled` if the caller may not pull the lease's type, `LeaseNotFound` if the task does
-    not exist, and `FenceMismatch` if the lease has ended and another worker has the task.
+    not exist, and `FenceMismatch` if the lease has ended and the task is no longer this worker's.
     """
 
     stores: Stores
@@ -74,8 +74,8 @@ class LeaseReports:
         Args:
             caller: the caller.
             key: key of the lease.
-            progress: progress of the work; `None` for none.
-            checkpoint: checkpoint for the next attempt, as JSON text in UTF-8; `None` for none.
+            progress: progress of the work, or `None`.
+            checkpoint: checkpoint for the next attempt, as JSON text in UTF-8, or `None`.
 
         Raises:
             AttemptOverdue: the attempt has exceeded its timeout.
@@ -95,7 +95,7 @@ class LeaseReports:
         if progress is not None:
             sets["progress"] = progress
         sets |= late_start(task, task.started_at)
-        # A late renewal must not shorten a later one.
+        # A delayed renewal must not shorten one that was made after it.
         guard = Guard(fence=key.fence, leased_until_before=until)
         result = self._write(task, Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets), checkpoint)
         if result.task is None or result.task.fence != key.fence or result.task.state is not State.RUNNING:
@@ -110,16 +110,16 @@ class LeaseReports:
         result = write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
         if isinstance(result, Applied):
             return result
-        # A concurrent heartbeat may have set a later end of the lease: the checkpoint must not be lost with it.
+        # A concurrent heartbeat may have extended the lease again; the checkpoint must still be kept.
         write = replace(write, nonce=self.runtime.nonce(), guard=Guard(fence=task.fence), sets={})
         return write_checkpoint((tasks, self.stores.contents), self.runtime, task, checkpoint, write)
 
     def steps(self, caller: str, key: LeaseKey) -> dict[str, bytes]:
-        """The stored results of the steps of a leased task by name."""
+        """The stored step results of a leased task, by step name."""
         return dict(self._steps(self._read(caller, key), key).load_run())
 
     def store_step(self, caller: str, key: LeaseKey, name: str, result: bytes, took: Millis) -> bytes:
-        """Store the result of a step, unless one is stored; returns the stored one.
+        """Store a step's result unless the step already has one; returns the stored result.
 
         Raises:
             FenceMismatch: the task has ended.
@@ -130,16 +130,16 @@ class LeaseReports:
         return self._steps(task, key).keep(name, result, self.runtime.now() - took)
 
     def _steps(self, task: Task, key: LeaseKey) -> StepKeeper:
-        # The attempt may not be the present one.
+        # The lease's attempt may not be the current one.
         return self.attempt_steps(replace(task, fence=key.fence))
 
     def finish(self, caller: str, key: LeaseKey, ending: Ending) -> Task:
-        """Record the end of an attempt. An equal repeat changes nothing and gets the same response.
+        """Record the end of an attempt. An identical repeat changes nothing and gets the same response.
 
-        It is accepted after the end of the lease too, as long as no other worker has the task.
+        A report after the end of the lease is accepted too, if no other worker has the task.
 
         Raises:
-            NotifiedOtherwise: a different end was reported before.
+            NotifiedOtherwise: a different end was reported earlier.
             StateConflict: the worker reports a pause or cancellation that no user has requested.
         """
         task = self._read(caller, key)
@@ -182,7 +182,7 @@ class LeaseReports:
         return task
 
     def _repeated(self, task: Task, key: LeaseKey, ending: Ending) -> Task:
-        """Handle a report on a lease that has ended; accepted if the same report came before."""
+        """Handle a report on a lease that has ended; accepted if the same report was made before."""
         if isinstance(ending, Postponed):
             is_waiting = task.state is State.WAITING and task.waiting_for == ending.reason
             if task.fence == key.fence and (is_waiting or task.state is State.CANCELLED):
@@ -198,14 +198,14 @@ class LeaseReports:
         try:
             self.queues.come_back([_delivery(task, key)], [wait])
         except Unavailable as error:
-            # It comes back too early, is rejected, and is hidden again.
+            # The message returns too early, is rejected, and is hidden again.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
     def _delete(self, task: Task, key: LeaseKey) -> None:
         try:
             self.queues.delete([_delivery(task, key)])
         except Unavailable as error:
-            # It comes back after the lease, and is deleted then.
+            # The message returns after the lease, and is deleted then.
             self.runtime.telemetry.note("messages were not deleted", error=str(error))
 
 
@@ -214,7 +214,7 @@ def _delivery(task: Task, key: LeaseKey) -> Delivery:
 
 
 def _check_asked(task: Task, ending: Ending) -> None:
-    """A worker may only pause or cancel a task if a user has requested it."""
+    """Reject a pause or cancellation by a worker that no user has requested."""
     if isinstance(ending, Yielded) and task.requested_action is None:
         raise StateConflict(task, "paused by its worker: no pause was requested")
     if isinstance(ending, Stopped) and task.requested_action is not RequestedAction.CANCEL:

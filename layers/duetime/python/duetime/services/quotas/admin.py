@@ -1,4 +1,4 @@
-"""Shows the quotas of owners and their usage, and sets them."""
+"""Shows and sets the quotas of owners, and shows their usage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_SCHEDULES = 10_000
-"""Schedules that are counted at most to show their number."""
+"""Highest number of schedules that a usage report counts."""
 
 
 @frozen
@@ -39,7 +39,7 @@ class QuotaUsage:
     runtime: Runtime
 
     def of(self, owner: str, limits: Quotas) -> Mapping[Quota, float]:
-        """An owner's usage of each limited quota: in a second, or at once.
+        """An owner's usage of each limited quota, per second or at once.
 
         Raises:
             Unavailable: the store did not answer.
@@ -47,7 +47,7 @@ class QuotaUsage:
         return {quota: self.used(owner, quota) for quota in Quota if limits.limit(quota) is not None}
 
     def used(self, owner: str, quota: Quota) -> float:
-        """An owner's usage of a quota: in a second, or at once.
+        """An owner's usage of a quota, per second or at once.
 
         Raises:
             Unavailable: the store did not answer.
@@ -71,7 +71,7 @@ class QuotaUsage:
 
 @frozen
 class QuotaAdmin:
-    """Shows and sets quotas: operators those of all owners, other callers see their own."""
+    """Shows and sets quotas: operators manage all owners' quotas, other callers see only their own."""
 
     store: QuotaStore
     defaults: Quotas
@@ -79,7 +79,7 @@ class QuotaAdmin:
     usage: QuotaUsage
 
     def list(self, caller: Caller) -> Sequence[OwnerQuotas]:
-        """The owners with quotas of their own, by name; callers who are not operators get only themselves."""
+        """The owners with quotas of their own, by name; a caller who is not an operator gets only its own."""
         found = self.store.read(consistent=True).by_owner
         names = sorted(found) if caller.is_operator else [caller.owner] * (caller.owner in found)
         return [found[name] for name in names]
@@ -95,7 +95,7 @@ class QuotaAdmin:
         return self._status(owner, self.store.read(consistent=True))
 
     def put(self, caller: Caller, quotas: OwnerQuotas) -> QuotaStatus:
-        """Set the quotas of an owner, replacing earlier ones; those without any are removed.
+        """Set an owner's quotas, replacing earlier ones; an owner left without any is removed.
 
         Raises:
             FieldInvalid: open tasks are not counted in this deployment.
@@ -115,10 +115,10 @@ class QuotaAdmin:
         return self._status(quotas.owner, self._change(change)[1])
 
     def delete(self, owner: str) -> QuotaStatus:
-        """Delete the quotas of an owner, who has the defaults from then on; returns them as they were.
+        """Delete an owner's own quotas, so that the defaults apply; returns the deleted quotas.
 
         Raises:
-            QuotasNotFound: the owner has none of its own.
+            QuotasNotFound: the owner has no quotas of its own.
             Unavailable: too many concurrent writes.
         """
 
@@ -130,7 +130,7 @@ class QuotaAdmin:
         return self._status(owner, self._change(change)[0])
 
     def _change(self, change: Callable[[StoredQuotas], StoredQuotas]) -> tuple[StoredQuotas, StoredQuotas]:
-        """Apply a change to the present quotas; returns those before and after it."""
+        """Apply a change to the current quotas; returns the quotas before and after the change."""
         for _ in range(_TRIES):
             before = self.store.read(consistent=True)
             after = change(before)

@@ -1,4 +1,4 @@
-"""Limits an owner's concurrent resources: attempts, topologies, requests that wait, and leases."""
+"""Limits an owner's concurrent resources: attempts, topologies, waiting requests, and leases."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 _PLACE_TRIES = 3
 _FULL: Millis = 200
-"""How long a process that has found no place waits before it looks again."""
+"""How long a process that found no free place waits before it looks again."""
 
 
 @frozen
 class RunningTopologies:
-    """Counts the nodes of the topologies that owners run at once."""
+    """Counts the nodes of the topologies that each owner runs at once."""
 
     book: QuotaBook
     use: QuotaUseStore
@@ -45,14 +45,14 @@ class RunningTopologies:
     runtime: Runtime
 
     def nodes(self, owner: str) -> int:
-        """Number of nodes; topologies that have ended are forgotten."""
+        """Number of nodes in running topologies; topologies that have ended are dropped from the count."""
         holds = self.use.holds(owner, Quota.TOPOLOGY_NODES)
         return sum(hold.number for hold in self._open(owner, holds).values())
 
     def refusal(self, task: Task, nodes: int) -> str | None:
-        """Why a topology must not run now; `None` if it may. A topology may run alone with any size.
+        """Why a topology must not run now; `None` if it may. A topology that runs alone may have any size.
 
-        It is stored first and counted afterwards: no two topologies are admitted to the same room.
+        The topology is stored first and counted afterwards, so no two topologies are admitted to the same room.
         """
         limit = self.book.of(task.owner).topology_nodes
         if limit is None:
@@ -69,7 +69,7 @@ class RunningTopologies:
         return f"quota {quota.value}: the owner runs topologies of {others} nodes, and may run {limit}"
 
     def _open(self, owner: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The topologies that have not ended; the others are forgotten."""
+        """The topologies that have not ended; the others are dropped."""
         found = self.tasks.read_many([TaskId(name) for name in holds], consistent=True)
         ended = [name for name in holds if (task := found.get(TaskId(name))) is None or task.is_terminal]
         for name in ended:
@@ -79,7 +79,7 @@ class RunningTopologies:
 
 @frozen
 class WaitingRequests:
-    """Places for the requests of each owner that wait."""
+    """Places for waiting requests, limited for each owner."""
 
     book: QuotaBook
     use: QuotaUseStore
@@ -87,10 +87,10 @@ class WaitingRequests:
 
     @contextmanager
     def place(self, owner: str, longest: Millis) -> Iterator[None]:
-        """A place while the context is open.
+        """Hold a place while the context is open.
 
         Raises:
-            QuotaExceeded: as many requests of the owner wait as may.
+            QuotaExceeded: as many of the owner's requests wait as its quota allows.
             Unavailable: the store did not answer.
         """
         limit = self.book.of(owner).long_polls
@@ -114,8 +114,8 @@ class Place:
 
     Attributes:
         nonce: identifies the taker.
-        life: after how long it is free if it is not dropped, in milliseconds.
-        number: its number, if it is taken.
+        life: how long until the place is free unless it is dropped before, in milliseconds.
+        number: number of the place, once taken.
     """
 
     owner: str
@@ -126,9 +126,9 @@ class Place:
 
 
 def taken_place(use: QuotaUseStore, runtime: Runtime, wanted: Place, count: int) -> int | None:
-    """Take one of `count` places; `None` if none is free.
+    """Take one of `count` places; `None` if no place is free.
 
-    Most owners are far from their limits, so the first place is tried without knowing which are free.
+    Most owners are far from their limits, so a random place is tried first, without reading which are free.
 
     Raises:
         Unavailable: the store did not answer.
@@ -161,7 +161,7 @@ class LeaseQuota:
         """How many of the wanted tasks a worker may lease; at least one.
 
         Raises:
-            QuotaExceeded: it may lease none.
+            QuotaExceeded: the worker may lease no more tasks.
             Unavailable: the store did not answer.
         """
         limit = self.book.of(caller).pull_leases
@@ -180,16 +180,16 @@ class LeaseQuota:
             return
         expires_at = self.runtime.now() + LONGEST_LOCK_HOLD
         with suppress(Unavailable):
-            # The worker must get its leases, whether they are counted or not.
+            # The worker must get its leases, even if they cannot be counted.
             for task in leased:
                 self.use.hold(caller, Quota.PULL_LEASES, task.id.text, Hold(task.fence), expires_at=expires_at)
 
     def used(self, caller: str) -> int:
-        """Number of leases."""
+        """Number of leases that have not ended."""
         return len(self._open(caller, self.use.holds(caller, Quota.PULL_LEASES)))
 
     def _open(self, caller: str, holds: Mapping[str, Hold]) -> Mapping[str, Hold]:
-        """The leases that have not ended; the others are forgotten."""
+        """The leases that have not ended; the others are dropped."""
         found, now = self.tasks.read_many([TaskId(name) for name in holds], consistent=True), self.runtime.now()
         ended = [name for name, hold in holds.items() if not _is_leased(found.get(TaskId(name)), hold.number, now)]
         for name in ended:
@@ -203,9 +203,9 @@ def _is_leased(task: Task | None, fence: int, now: Millis) -> bool:
 
 @frozen
 class AttemptQuota:
-    """Limits how many attempts of each owner worker functions run at once: each has a place, renewed with its lease.
+    """Limits how many of each owner's attempts run at once in worker functions: each has a place, kept with its lease.
 
-    It never raises: a failing store limits nobody.
+    These methods never raise: if the store fails, no attempt is limited.
     """
 
     book: QuotaBook
@@ -215,7 +215,7 @@ class AttemptQuota:
     _full_until: dict[str, Millis] = field(default_factory=dict, init=False)
 
     def held(self, task: Task, until: Millis) -> Postponed | None:
-        """Whether a just-claimed task must wait, and until when; else it has a place until its lease ends."""
+        """Whether a just-claimed task must wait, and until when; otherwise it holds a place until its lease ends."""
         limit = self.book.of(task.owner).concurrent_attempts
         if limit is None or (task.id, task.fence) in self._places:
             return None
@@ -226,7 +226,7 @@ class AttemptQuota:
         with suppress(Unavailable):
             place = taken_place(self.use, self.runtime, wanted, limit)
             if place is None:
-                # Forget past entries: there may be any number of owners. Other threads do the same.
+                # Forget past entries, because there may be any number of owners. Other threads do the same.
                 for owner, full_until in list(self._full_until.items()):
                     if full_until <= now:
                         self._full_until.pop(owner, None)
@@ -243,13 +243,13 @@ class AttemptQuota:
                 self.use.take(place.owner, place.quota, place.number, place.nonce, now, until + MAX_CLOCK_DIFFERENCE)
 
     def leave(self, task: Task) -> None:
-        """Give the place of an attempt to others."""
+        """Free the place of an attempt for others."""
         if (place := self._places.pop((task.id, task.fence), None)) is not None:
             with suppress(Unavailable):
                 self.use.drop(place.owner, place.quota, str(place.number), place.nonce)
 
     def _postponed(self, task: Task, limit: int) -> Postponed:
-        # Each check has raised the fence and undone the attempt.
+        # Each earlier check has raised the fence and undone the attempt.
         checks = max(0, task.claims - task.attempt)
         longest = min(SHORTEST_QUOTA_WAIT << min(checks, 10), LONGEST_QUOTA_WAIT)
         wait = longest // 2 + self.runtime.random_source.below(longest // 2 + 1)

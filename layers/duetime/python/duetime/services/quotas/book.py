@@ -1,4 +1,4 @@
-"""The quotas of owners, as one process knows them."""
+"""The quotas of owners, as one process caches them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QuotaBook:
-    """Caches the quotas of all owners in one process; reads them at most every `QUOTAS_LIFE`.
+    """Caches the quotas of all owners in one process; reads them at most once every `QUOTAS_LIFE`.
 
-    If a read fails, the last quotas stay in force, or the defaults if there are none.
+    If a read fails, the last known quotas stay in effect, or the defaults if no quotas are known.
     """
 
     store: QuotaStore
@@ -31,7 +31,7 @@ class QuotaBook:
     _asked_at: Millis = field(default=0, init=False)
 
     def of(self, owner: str) -> Quotas:
-        """The quotas of an owner as of a moment ago. Never raises."""
+        """The quotas of an owner, at most `QUOTAS_LIFE` old. Never raises."""
         now = self.runtime.now()
         if self._known is None or now - self._asked_at >= QUOTAS_LIFE:
             try:
@@ -39,7 +39,7 @@ class QuotaBook:
             except (Unavailable, RecordUnreadable) as error:
                 self.runtime.telemetry.note("the quotas could not be read", error=str(error))
                 self._known = self._known or StoredQuotas()
-            # Set after the read: other threads read them as well, as those known may be old.
+            # Set after the read, so that other threads read too, instead of using quotas that may be old.
             self._asked_at = now
         return self._known.limits(owner, self.defaults)
 
@@ -52,15 +52,15 @@ class _Sent:
     """The messages of one owner.
 
     Attributes:
-        by_second: their number by the second in which they arrive.
-        next_free: for a full second, one before which all are full.
+        by_second: number of messages by the second in which they arrive.
+        next_free: for a full second, a later second before which all seconds are full.
     """
 
     by_second: dict[int, int] = field(default_factory=dict)
     next_free: dict[int, int] = field(default_factory=dict)
 
     def place(self, second: int, rate: int) -> int:
-        """The first second from the given one in which fewer than `rate` messages arrive."""
+        """The first second, from the given one on, in which fewer than `rate` messages arrive."""
         found = second
         while self.by_second.get(found, 0) >= rate:
             found = max(found + 1, self.next_free.get(found, 0))
@@ -76,9 +76,9 @@ class _Sent:
 
 @dataclass(slots=True)
 class DispatchPace:
-    """Delays messages of owners with a quota of attempts, so that others' tasks do not wait behind them.
+    """Delays messages of owners with a quota of attempts, so that other owners' tasks do not wait behind them.
 
-    Otherwise, workers would receive all of them at once, only to find that most of their tasks must wait.
+    Otherwise, workers would receive all these messages at once, only to find that most of their tasks must wait.
     """
 
     book: QuotaBook
@@ -91,7 +91,7 @@ class DispatchPace:
         return self.book.of(owner).concurrent_attempts is not None
 
     def delay_seconds(self, owner: str, delay_seconds: int) -> int:
-        """The delay of a message that would be sent with the given one; both 0 to 900 seconds."""
+        """The delay for a message that would otherwise have the given delay; both are 0 to 900 seconds."""
         limit = self.book.of(owner).concurrent_attempts
         if limit is None:
             return delay_seconds

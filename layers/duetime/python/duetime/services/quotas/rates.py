@@ -1,9 +1,9 @@
-"""Counts the owners' usage in a second, and their open tasks.
+"""Counts the owners' usage per second, and their open tasks.
 
-Usage is counted in portions. Below half of the limit, a process counts for itself, and reports to the store when it has
-used a portion; it begins at a random point of one. So on average the reports equal the usage, however short the lives
-of the processes are, and most requests write nothing. Above half of the limit, a process asks the store for a portion
-before it uses it, so that many processes cannot exceed the limit together.
+Usage is counted in portions. Below half of the limit, a process counts locally, and reports to the store when it has
+used up a portion; its first portion begins at a random point. So on average the reports equal the usage, however short
+the processes live, and most requests write nothing. Above half of the limit, a process asks the store for a portion
+before using it, so that many processes cannot exceed the limit together.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _MOST_OWNERS = 1_000
-"""How many owners' use a process caches."""
+"""How many owners' usage a process caches."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class _Use:
     Attributes:
         read_at: when the counts were read.
         unreported: the process's unreported usage, by quota.
-        granted: the portion granted by the store that the process has not used, by quota.
+        granted: unused rest of the portion that the store granted, by quota.
     """
 
     counts: WindowCounts
@@ -51,21 +51,21 @@ class _Use:
 
 @frozen
 class RateMeter:
-    """Counts the owners' usage in a second. A failing store limits nobody."""
+    """Counts the owners' usage per second. If the store fails, no request is limited."""
 
     store: QuotaUseStore
     runtime: Runtime
     _known: dict[str, _Use] = field(default_factory=dict, init=False)
 
     def counts(self, owner: str) -> WindowCounts:
-        """An owner's usage, at most `QUOTA_USE_LIFE` ago."""
+        """An owner's usage, at most `QUOTA_USE_LIFE` old."""
         return self._use(owner).counts
 
     def check(self, owner: str, limits: Quotas, quotas: Sequence[Quota]) -> None:
         """Reject a request if a rate is used up.
 
         Raises:
-            QuotaExceeded: it is.
+            QuotaExceeded: a rate is used up.
         """
         for quota in quotas:
             limit = limits.limit(quota)
@@ -89,7 +89,7 @@ class RateMeter:
                 self._report(owner, use, quota, portion(counted, close=False), amount)
 
     def _report(self, owner: str, use: _Use, quota: Quota, size: int, amount: int) -> None:
-        """Count for this process, and report whole portions."""
+        """Count in this process, and report whole portions to the store."""
         if quota not in use.unreported:
             use.unreported[quota] = self.runtime.random_source.below(size)
         due, use.unreported[quota] = divmod(use.unreported[quota] + amount, size)
@@ -97,12 +97,12 @@ class RateMeter:
             self._add(owner, use, quota, due * size, None)
 
     def _ask(self, owner: str, use: _Use, quota: Quota, limit: int, amount: int) -> None:
-        """Use the granted portion, or ask for another.
+        """Use the granted portion, or ask for another one.
 
         Raises:
-            QuotaExceeded: there is none.
+            QuotaExceeded: the store grants no portion.
         """
-        # The next portion begins at random again, so unreported usage is balanced by usage that was reported early.
+        # The next portion begins at a random point again: this balances unreported usage and usage reported early.
         use.unreported.pop(quota, None)
         granted = use.granted.pop(quota, 0)
         if granted < amount:
@@ -114,7 +114,7 @@ class RateMeter:
         use.granted[quota] = granted - amount
 
     def _add(self, owner: str, use: _Use, quota: Quota, amount: int, below: int | None) -> bool:
-        """Add to a count of the present window, if it is below a number; returns whether it was."""
+        """Add to a count of the current window, if the count is below a number; returns whether it was."""
         now = self.runtime.now()
         counts = use.counts.at(now)
         try:
@@ -145,7 +145,7 @@ class RateMeter:
 
 
 def _counted(limits: Quotas, quota: Quota) -> int | None:
-    """The limit by which a quota is counted; `None` if it is not."""
+    """The limit by which a quota is counted; `None` if the quota is not counted."""
     limit = limits.limit(quota)
     if quota is Quota.CREATES and limit is None and limits.open_tasks is not None:
         return max(1, limits.open_tasks // OPEN_TASKS_PER_CREATE)
@@ -154,10 +154,10 @@ def _counted(limits: Quotas, quota: Quota) -> int | None:
 
 @frozen
 class OpenTasks:
-    """Counts the open tasks of owners: those in the summary, and those created since, which it lacks.
+    """Counts the open tasks of owners: those in the summary, plus those created too recently to be in it.
 
     Attributes:
-        summary: reads the counts of tasks; `None` if they are not counted in this deployment.
+        summary: reads the counts of tasks; `None` if this deployment does not count tasks.
     """
 
     summary: Callable[[], SummaryReader] | None
@@ -166,7 +166,7 @@ class OpenTasks:
     _known: dict[str, tuple[Millis, int]] = field(default_factory=dict, init=False)
 
     def count(self, owner: str) -> int:
-        """The number of open tasks, too high by at most the creates of the last three `QUOTA_WINDOW`s.
+        """The number of open tasks, too high by at most the tasks created in the last three `QUOTA_WINDOW`s.
 
         Raises:
             Unavailable: the store did not answer.
@@ -186,7 +186,7 @@ class OpenTasks:
 
 @frozen
 class QuotaGuard:
-    """Admits requests of owners within their quotas, and rejects the others."""
+    """Admits requests that are within their owners' quotas, and rejects the others."""
 
     book: QuotaBook
     rate_meter: RateMeter
@@ -195,7 +195,7 @@ class QuotaGuard:
     running_topologies: RunningTopologies
 
     def admit_read(self, owner: str) -> None:
-        """Admit a request that reads.
+        """Admit a read request.
 
         Raises:
             QuotaExceeded: the owner has used up `reads_per_second`.
@@ -212,7 +212,7 @@ class QuotaGuard:
             owner: the owner.
             number: number of tasks.
             size: size of the request in bytes.
-            nodes: number of nodes of a topology.
+            nodes: number of topology nodes.
 
         Raises:
             QuotaExceeded: the owner has used up a quota.

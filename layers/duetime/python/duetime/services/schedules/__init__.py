@@ -1,1 +1,1 @@
-"""Schedules: managing, previewing, and expanding them into tasks."""
+"""Schedules: manages and previews them, and expands them into tasks."""

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _TRIES = 10
 _BACK, _AHEAD = 366 * DAY, 2 * 366 * DAY
-"""The period for which recurring events of a file are stored."""
+"""The period around now for which a file's recurring events are stored."""
 
 
 class CalendarReader(Protocol):
-    """Reads files of calendars."""
+    """Reads calendar files."""
 
     def __call__(
         self, data: bytes, name: str, start: Millis, end: Millis, *, mode: CalendarMode, zone: Zone
@@ -55,8 +55,8 @@ class Precondition:
         """Reject a write whose condition does not hold.
 
         Raises:
-            CalendarExists: the calendar exists and must not.
-            CalendarVersionMismatch: the calendar has another version, or does not exist.
+            CalendarExists: the calendar exists, but must not exist.
+            CalendarVersionMismatch: the calendar has a different version, or does not exist.
         """
         if self.absent and calendar is not None:
             raise CalendarExists(name)
@@ -70,7 +70,7 @@ class VersionedCalendar:
 
     Attributes:
         version: increases with every write.
-        is_new: whether the write created it.
+        is_new: whether the write created the calendar.
     """
 
     calendar: Calendar
@@ -91,12 +91,12 @@ class CalendarManager:
     read_ics: CalendarReader
 
     def put(self, owner: str, calendar: Calendar, condition: Precondition | None = None) -> VersionedCalendar:
-        """Store a calendar, replacing any calendar of the same name; schedules use it from their next check on.
+        """Store a calendar, replacing a calendar of the same name; schedules use it from their next check on.
 
         Raises:
-            CalendarExists: the calendar exists and must not.
+            CalendarExists: the calendar exists, but must not exist.
             CalendarVersionMismatch: the calendar is not at the required version.
-            FieldInvalid: it is too large.
+            FieldInvalid: the calendar is too large.
             Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
@@ -112,7 +112,7 @@ class CalendarManager:
         """Store the events of an iCalendar file for the last year and the next two.
 
         Raises:
-            CalendarExists: the calendar exists and must not.
+            CalendarExists: the calendar exists, but must not exist.
             CalendarVersionMismatch: the calendar is not at the required version.
             FieldInvalid: the file is invalid or too large.
         """
@@ -141,7 +141,7 @@ class CalendarManager:
         Raises:
             CalendarNotFound: no calendar has that name.
             CalendarVersionMismatch: the calendar is not at the required version.
-            CalendarUsed: a schedule uses it.
+            CalendarUsed: a schedule uses the calendar.
             Unavailable: too many concurrent writes.
         """
         calendar, incarnation = self.stores.calendars.read_edition(owner, name)
@@ -155,7 +155,7 @@ class CalendarManager:
                 return
             calendar, found = self.stores.calendars.read_edition(owner, name)
             if calendar is None or found.created != incarnation.created:
-                # A concurrent request has deleted it; the name now belongs to another calendar.
+                # A concurrent request has deleted the calendar; the name now belongs to another calendar.
                 return
             incarnation = found
         raise _busy(name)

@@ -1,8 +1,8 @@
-"""Expands schedules when the trigger meets their timers.
+"""Expands schedules when the trigger reads their timers.
 
-The order of the writes makes this safe. The next timer comes first, in a minute that has not been read; then the
-occurrences, whose ids follow from the schedule; then the conditional write of the schedule, which makes this timer
-stale. After a crash this timer's minute is read again: the same occurrences are written again, and rejected.
+The order of the writes makes this safe. The next timer is written first, in a minute that has not been read; then the
+occurrences, whose ids follow from the schedule; then, conditionally, the schedule, which makes this timer stale. After
+a crash this timer's minute is read again: the same occurrences are written again, and rejected.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Expanded:
 
     Attributes:
         tasks: the tasks that now exist; messages must be sent for those that are due.
-        done: whether every schedule was processed; if not, the timers must be met again.
+        done: whether every schedule was processed; otherwise the trigger must read the timers again.
     """
 
     tasks: list[Task]
@@ -58,7 +58,7 @@ class ScheduleExpander:
 
         Args:
             timers: timers of the schedules.
-            until: when to leave the rest to the trigger, which meets the next timers; `None` for no limit.
+            until: when to leave the rest to the trigger, which reads the next timers; `None` for no limit.
         """
         tasks: list[Task] = []
         todo, done = list(timers), True
@@ -70,7 +70,7 @@ class ScheduleExpander:
             ends = self.runtime.executor.map(self._begun, todo)
             passes = [end for end in ends if isinstance(end, ExpansionPass)]
             again = [end for end in ends if isinstance(end, ScheduleTimer)]
-            # The first one alone: if it does not exist, no expansion has ever come this far.
+            # The first occurrence alone: if it does not exist, no expansion has ever come this far.
             for number in range(2):
                 self._produce([(each, due) for each in passes for due in each.due[: each.alone][number : number + 1]])
             self._produce([(each, due) for each in passes for due in each.due[each.alone :]])
@@ -84,8 +84,8 @@ class ScheduleExpander:
         """Check one schedule, and set its next timer.
 
         Returns:
-            The pass to continue; the timer itself after a concurrent write; `True` if there is nothing to
-            do, `None` if the store did not answer.
+            The pass to continue; the timer itself after a concurrent write; `True` if there is nothing to do; `None` if
+            the store did not answer.
         """
         try:
             stored, _ = self.planner.stores.schedules.read(timer.owner, timer.name)
@@ -110,7 +110,7 @@ class ScheduleExpander:
             self.planner.occurrence_tasks.expire_payloads(removed)
 
     def _produce(self, dues: Sequence[tuple[ExpansionPass, Due]]) -> None:
-        # Read here: the open spans belong to this thread.
+        # Read here, because the open spans belong to this thread.
         tick = self.runtime.tracer.current()
         parallel: list[Sequence[tuple[ExpansionPass, Due]]] = []
         in_order: dict[int, list[tuple[ExpansionPass, Due]]] = {}
@@ -120,7 +120,7 @@ class ScheduleExpander:
             if (current.task or current.after.spec.task).order is None:
                 parallel.append([(current, due)])
             else:
-                # The numbers of their ordered key follow the order of their creation.
+                # The numbers of an ordered key follow the order in which its tasks are created.
                 in_order.setdefault(id(current), []).append((current, due))
         self.runtime.executor.map(partial(self._produced_in_order, tick), [*parallel, *in_order.values()])
 
@@ -138,14 +138,14 @@ class ScheduleExpander:
             current.tasks.append(task)
 
     def _ended(self, current: ExpansionPass) -> ScheduleTimer | None:
-        """Save the schedule; returns the timer to continue with if more is to do or a concurrent write came first."""
+        """Save the schedule; returns the timer to continue with if more is left or a concurrent write came first."""
         if current.failed:
             return None
         timer = current.timer
         try:
             self._guarded(current, partial(self.planner.save, current.after))
         except ConcurrentWrite:
-            # The concurrent write has not increased the generation, or the next check finds this timer stale.
+            # If the concurrent write has increased the generation, the next check finds this timer stale.
             return timer
         if current.misses > 0 and not current.failed:
             self._tell_of_misses(current)
@@ -154,11 +154,11 @@ class ScheduleExpander:
         return replace(timer, generation=current.after.generation) if current.more and not current.failed else None
 
     def _guarded(self, current: ExpansionPass, work: Callable[[], T]) -> T | None:
-        """Run a step for a schedule; if it fails, its timer must be met again."""
+        """Run a step for a schedule; if the step fails, the trigger must read the schedule's timer again."""
         try:
             return work()
         except (Unavailable, FieldInvalid) as error:
-            # The settings no longer allow its target: the next check pauses the schedule.
+            # The settings no longer allow the task's target: the next check pauses the schedule.
             self.runtime.telemetry.note(
                 "a schedule could not be expanded", schedule=current.timer.name, error=str(error)
             )
@@ -171,7 +171,7 @@ class ScheduleExpander:
         return None
 
     def _tell_of_misses(self, current: ExpansionPass) -> None:
-        """Report missed deadlines of an expectation, once they are stored."""
+        """Report missed deadlines of an expectation, once they have been stored."""
         expectation = current.after.expectation
         latest = None if expectation is None else expectation.missed_at
         self.runtime.telemetry.count("expectations_missed", current.misses)
@@ -183,7 +183,7 @@ class ScheduleExpander:
         )
 
     def _tell_of_calendar(self, timer: ScheduleTimer, end: CalendarEnd) -> None:
-        """Report that a calendar of the schedule has no data beyond a near date, once that is stored."""
+        """Report that a schedule's calendar has no data beyond a near date, once that has been stored."""
         self.runtime.telemetry.count("calendars_ending")
         self.runtime.telemetry.note(
             "the known dates of a schedule's calendar end soon",

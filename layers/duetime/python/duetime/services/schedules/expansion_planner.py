@@ -1,4 +1,4 @@
-"""Plans expansions: decides and stores what one schedule needs now before its occurrences are placed."""
+"""Plans expansions: decides and stores what a schedule needs now, before its occurrences are placed."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _BATCH = 100
 
 
 class ConcurrentWrite(Exception):
-    """A concurrent write changed the schedule: check it again."""
+    """A concurrent write changed the schedule, which must be checked again."""
 
 
 @frozen
@@ -110,7 +110,7 @@ class ExpansionPlanner:
         return tuple(found)
 
     def known_calendars_of(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
-        """The calendars that a schedule names; none if one of them is missing."""
+        """The calendars that a schedule names; empty if any of them is missing."""
         try:
             return self.calendars_of(stored)
         except FieldInvalid:
@@ -120,7 +120,7 @@ class ExpansionPlanner:
         """Plan the expansion of one schedule, and set its next timer.
 
         Returns:
-            The pass to continue; nothing if the schedule was paused because its tasks cannot be created.
+            The pass to continue; `None` if the schedule was paused because its tasks cannot be created.
 
         Raises:
             ConcurrentWrite: a concurrent write changed the schedule.
@@ -158,10 +158,10 @@ class ExpansionPlanner:
         return current
 
     def save(self, stored: StoredSchedule) -> StoredSchedule:
-        """Write the present state of a schedule.
+        """Write the current state of a schedule.
 
         Raises:
-            ConcurrentWrite: it was changed since it was read.
+            ConcurrentWrite: the schedule was changed since it was read.
         """
         if not self.stores.schedules.save(stored, self.runtime.nonce()):
             raise ConcurrentWrite
@@ -176,7 +176,7 @@ class ExpansionPlanner:
             self.save(paused(marked, now, str(refusal), calendars, still_due=still_due))
 
     def _by_timing(self, current: ExpansionPass, calendars: Sequence[Calendar], now: Millis, horizon: Millis) -> None:
-        """The occurrences of the timing up to the horizon; decisions about missed ones are stored first."""
+        """Find the occurrences of the timing up to the horizon; decisions about missed occurrences are stored first."""
         stored, until = current.before, horizon
         schedule = stored.schedule(calendars)
         has_open_runs = False
@@ -186,7 +186,7 @@ class ExpansionPlanner:
         missed_by = now - MISSED_AFTER
         if count_missed(schedule, stored.done, missed_by):
             if stored.owed is not None:
-                # Missed ones were decided before, and perhaps never placed: first only those, then those missed since.
+                # Missed occurrences were decided before, but perhaps never placed: place only those first.
                 until = stored.done
             elif (placed := self._placed_before(stored, schedule, horizon)) is not None:
                 until = placed
@@ -218,8 +218,8 @@ class ExpansionPlanner:
     def _placed_before(self, stored: StoredSchedule, schedule: Schedule, horizon: Millis) -> Millis | None:
         """End of the occurrences placed by an expansion that failed to save the schedule; they were not missed.
 
-        They are placed in parallel, so any but the first may be missing, and the last existing one up to the horizon
-        counts; an occurrence that was not checked would later be taken for missed.
+        Occurrences are placed in parallel, so any but the first may be missing, and the last existing one up to the
+        horizon counts; an occurrence that was not checked would later count as missed.
         """
         intended = [each for each in expand(schedule, stored.done, horizon).occurrences if each.runs]
         if not intended or self.stores.tasks.read(stored.id_of(intended[0])) is None:
@@ -232,12 +232,12 @@ class ExpansionPlanner:
     def _with_runs_given_back(
         self, stored: StoredSchedule, schedule: Schedule, now: Millis
     ) -> tuple[StoredSchedule, bool]:
-        """The schedule with runs that can no longer start added back to its limit; and whether placed ones may start.
+        """The schedule with runs that can no longer start given back to its limit; and whether placed runs may start.
 
         A run may be prevented by an earlier run, its user, a pause or an expiry.
         """
         to_begin = self._placed_and_open(stored, schedule)
-        # Read after the placed runs: a run that starts meanwhile is not counted twice.
+        # Read after the placed runs, so that a run that starts in the meantime is not counted twice.
         known, found = self.stores.schedules.read(stored.owner, stored.name)
         if known is None or known.uid != stored.uid:
             raise ConcurrentWrite
@@ -248,7 +248,7 @@ class ExpansionPlanner:
         return with_runs_given_back(stored, schedule, left, now), has_open_runs
 
     def _placed_and_open(self, stored: StoredSchedule, schedule: Schedule) -> Sequence[Task]:
-        """The placed runs that may still start; reads batches of a hundred back to the first one without any."""
+        """The placed runs that may still start; reads batches of a hundred, back to the first without such runs."""
         placed = preceding(schedule, stored.done + 1, MAX_EXPANSION)
         ids = [*(each.task_id for each in stored.stopped), *stored.activity.counted]
         open_runs: dict[TaskId, Task] = {}
@@ -257,7 +257,7 @@ class ExpansionPlanner:
             found = self.stores.tasks.read_many(ids, consistent=True)
             open_here = {task_id: task for task_id, task in found.items() if is_to_begin(task)}
             if not open_here:
-                # If an earlier run starts after all, one run less is left for the last of the later ones.
+                # If an earlier run starts after all, the last of the later runs is lost to the limit.
                 break
             open_runs |= open_here
             ids = []
@@ -275,10 +275,10 @@ class ExpansionPlanner:
         return replace(after, version=after.version + 1)
 
     def _decided(self, stored: StoredSchedule, schedule: Schedule, missed_by: Millis, now: Millis) -> StoredSchedule:
-        """The schedule with its decision about missed occurrences stored, so that the decision stays the same."""
+        """The schedule, after storing its decision about missed occurrences so that it stays the same."""
         decided, found = decide_missed(stored, with_patience(stored, schedule, tzdata_version()), missed_by, now)
         if not found.missed:
-            # All of them run, and are placed by this expansion like any other.
+            # All occurrences run, and this expansion places them like any other.
             return stored
         self.runtime.telemetry.count("occurrences_missed", found.missed)
         self.runtime.telemetry.note(
@@ -295,7 +295,7 @@ class ExpansionPlanner:
             last = None if stored.state is ScheduleState.ENDED else stored.last_run
         elif (task := self.stores.tasks.read(last.task_id)) is not None:
             if task.finished_at is not None:
-                # Whether or not that run started: no other was placed.
+                # Whether or not that run started: no other run was placed.
                 stored = replace(stored, remaining_runs=stored.runs_left)
                 schedule = stored.schedule(calendars)
                 stored = self.save(continued(stored, run_after(schedule, last, ended_at(task, now))))
@@ -321,7 +321,7 @@ class ExpansionPlanner:
             current.after = current.after.with_backfill(expansion.after)
 
     def _known_runs(self, current: ExpansionPass, schedule: Schedule, run: BackfillRun, horizon: Millis) -> KnownRuns:
-        """Occurrences of a backfill that already have a run, including those placed by this pass for another one."""
+        """Occurrences of a backfill that already have a run, including those that this pass places for another."""
         found = known_runs(self.stores.tasks, current.before, schedule, run, horizon)
         placed = {each.occurrence.nominal for each in current.due if each.cause is Cause.BACKFILL}
         return replace(found, instants=found.instants | placed)
@@ -349,12 +349,12 @@ class ExpansionPass:
         after: the schedule to save.
         due: the occurrences to place, in order.
         task: the task of the due occurrences.
-        next_at: when its timing needs the next check.
+        next_at: when the timing needs the next check.
         more: whether another pass must follow at once.
         tasks: the tasks that now exist.
-        failed: whether it must not be saved because the store did not answer.
+        failed: whether the schedule must not be saved, because the store did not answer.
         calendar_end: end of a calendar's data, found by this pass.
-        broken: whether it failed because of a defect that a retry would only repeat.
+        broken: whether the pass failed because of a defect that a retry would only repeat.
     """
 
     timer: ScheduleTimer
@@ -371,13 +371,13 @@ class ExpansionPass:
 
     @property
     def misses(self) -> int:
-        """Number of missed deadlines of its expectations that this pass has found."""
+        """Number of missed deadlines of the schedule's expectations that this pass has found."""
         before, after = self.before.expectation, self.after.expectation
         return (after.misses if after else 0) - (before.misses if before else 0)
 
     @property
     def alone(self) -> int:
-        """How many due occurrences are placed one by one before the others: the first, and a missed one before it."""
+        """How many due occurrences are placed one by one before the others: the first, and an earlier missed one."""
         return 1 + (self.before.owed is not None)
 
 
@@ -414,7 +414,7 @@ def check_deadlines(
 
 
 def check_time(deadline: Millis, look_ahead: Millis) -> Millis:
-    """The time of a timer that lets the trigger, which reads ahead, find it after a deadline."""
+    """The time for a timer that the trigger, which reads ahead, meets only after a deadline."""
     return deadline + look_ahead + MINUTE
 
 
@@ -427,7 +427,7 @@ def _runs_read(
     """
     first = state.looked_at
     if window.deadline <= now:
-        # A run that began before a period, or was caught up during it, may have ended in it.
+        # A run that began before a period, or was caught up during it, may have ended in that period.
         first = min(first, window.since - DAY if window.is_period else window.since)
     found = takewhile(lambda each: each.nominal > first, preceding(schedule, now + 1, EXPECTATION_READS))
     ids = iter(dict.fromkeys([*state.open_runs, *(stored.id_of(each) for each in found if each.runs)]))
@@ -457,9 +457,9 @@ class StoppedOccurrences:
     look_ahead: Millis
 
     def marked(self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-        """The schedule before a change, marked with the occurrences that its user has stopped, which the change keeps.
+        """The schedule before a change, marked with the occurrences that its user has stopped, which stay stopped.
 
-        Past occurrences are dropped, except those still paused by their user, which may be resumed.
+        Past occurrences are dropped, except those that the user has paused and may resume.
         """
         found, placed = self._found(stored, now, calendars)
         known = {each.task_id: each for each in stored.stopped}
@@ -468,7 +468,7 @@ class StoppedOccurrences:
         if kept or found or known:
             stored = with_stopped(counted(stored, found, now), [*kept, *found])
         if not stored.counts_runs:
-            # A new timing has other times.
+            # Under a new timing, the latest times would be others.
             latest = latest_run(self.tasks, stored, stored.schedule(calendars), now)
             stored = replace(stored, latest_run=latest or stored.latest_run)
         return with_placed(stored, placed, now, calendars)
@@ -476,13 +476,13 @@ class StoppedOccurrences:
     def stopped_meanwhile(
         self, before: StoredSchedule, after: StoredSchedule, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Occurrences that were stopped or began between the reading of `before` and the write of `after`."""
+        """Occurrences that were stopped or began between reading `before` and writing `after`."""
         return self._found(before, after.updated_at, calendars)[0]
 
     def still_due(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> Sequence[StoppedOccurrence]:
-        """Placed occurrences that are due later than their instant: a pause that ends before then keeps them."""
+        """Placed occurrences due after their scheduled instant: a pause that ends before they are due keeps them."""
         found = latest_occurrence(stored, now, calendars)
         if found is None or found.nominal > stored.done:
             return ()
@@ -493,7 +493,7 @@ class StoppedOccurrences:
         return (StoppedOccurrence(found.nominal, task_id, stored.revision_of(found.nominal)),)
 
     def dropped(self, stored: StoredSchedule, now: Millis) -> Sequence[StoppedOccurrence]:
-        """Occurrences placed before a pause that came due during it."""
+        """Occurrences that were placed before a pause and came due during it."""
         known = {each.task_id: each for each in stored.stopped}
         records = self.tasks.read_many(list(known), consistent=True) if known else {}
         return [known[task_id] for task_id, task in records.items() if is_dropped(task, now)]
@@ -501,7 +501,7 @@ class StoppedOccurrences:
     def _found(
         self, stored: StoredSchedule, now: Millis, calendars: Sequence[Calendar]
     ) -> tuple[Sequence[StoppedOccurrence], Sequence[Millis]]:
-        """Occurrences placed ahead and stopped, and the instants of those placed ahead and not stopped."""
+        """Occurrences placed ahead and stopped, and the instants of occurrences placed ahead and not stopped."""
         # Clocks differ by less than a minute.
         horizon = first_unread(now, self.look_ahead) + MINUTE
         nominals = {stored.id_of(each): each.nominal for each in perhaps_placed(stored, now, horizon, calendars)}

@@ -1,11 +1,11 @@
 """Finds a schedule's known runs by their task ids, and the run that began last.
 
-A run is found by the id that its task would have, without reading a list of the owner's tasks. Known runs are those
-whose tasks are still stored, and that the schedule placed with its present revision, with one of its latest revisions,
-or for one of the backfills that it remembers.
+A run is found by the id that its task would have, without reading a list of the owner's tasks. A run is known if its
+task is still stored, and the schedule placed it with its current revision, with one of its latest revisions, or for
+one of the backfills that it remembers.
 
-Tasks exist minutes before they are due, and many never begin. Runs that are counted as they begin are known from that
-count (`Activity.latest`). If any number of runs may overlap, nothing is written as runs begin, so the tasks of the
+Tasks exist minutes before they are due, and many never begin. If runs are counted as they begin, the count names the
+latest run (`Activity.latest`). If any number of runs may overlap, nothing is written as runs begin, so the tasks of the
 latest times are read. The result is stored with the schedule when its timing changes, and once a day, because tasks are
 removed some time after their end.
 """
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 
 REVISIONS = 10
-"""Latest revisions of a schedule whose runs remain known after its timing has changed."""
+"""Number of latest revisions of a schedule whose runs stay known after its timing has changed."""
 _FEWEST = 50
-"""Smallest number of occurrences examined at a time: most of them may have a run."""
+"""Smallest number of occurrences examined at a time, because most of them may already have a run."""
 
 
 def known_runs(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, run: BackfillRun, horizon: Millis
 ) -> KnownRuns:
-    """The next occurrences of a backfill that have a run already.
+    """The next occurrences of a backfill that already have a run.
 
     Args:
         tasks: store of the schedule's tasks.
         stored: the stored schedule.
         schedule: the same schedule, for computing times.
         run: the backfill with its progress.
-        horizon: how far ahead its occurrences are placed.
+        horizon: how far ahead the backfill's occurrences are placed.
 
     Raises:
         Unavailable: the store did not answer.
@@ -73,7 +73,7 @@ def known_runs(
 
 
 def former_revisions(stored: StoredSchedule, schedule: Schedule) -> list[tuple[StoredSchedule, Schedule]]:
-    """The schedule under each of its latest revisions, with the present timing."""
+    """The schedule under each of its latest revisions, with the current timing."""
     former = range(max(1, stored.revision - REVISIONS), stored.revision)
     return [
         (
@@ -102,27 +102,27 @@ def possible_ids(
 
 
 def _is_run(task: Task) -> bool:
-    """Whether a task is a run of its occurrence: not if it ended before it began."""
+    """Whether a task is a run of its occurrence; a task that ended before it began is not."""
     return task.erased or task.finished_at is None or bool(task.attempt_history)
 
 
 _FIRST_BATCH, _BATCH = 5, 100
-"""Records read in one request: the latest run has nearly always begun."""
+"""Records read in one request; the first is small because the latest run has nearly always begun."""
 _MOST = 1_000
-"""Maximum number of times whose tasks are read."""
+"""Maximum number of scheduled times whose tasks are read."""
 MOST_IN_PASS = _FIRST_BATCH + _BATCH
-"""The same for an expansion pass, which continues in the next pass: each minute while no worker runs."""
+"""The same maximum for one expansion pass; the next pass continues, each minute while no worker runs."""
 
 
 def latest_run(
     tasks: TaskStore, stored: StoredSchedule, schedule: Schedule, now: Millis, most: int = _MOST
 ) -> BegunRun | None:
-    """The latest run of its timing that has begun, among the given number of its latest times.
+    """The latest run of the schedule's timing that has begun, among the given number of its latest times.
 
     Raises:
         Unavailable: the store did not answer.
     """
-    # No occurrence before its creation has a task, so a new schedule needs no search.
+    # No occurrence before the schedule's creation has a task, so a new schedule needs no search.
     since_creation = takewhile(lambda each: each.nominal >= stored.created_at, preceding(schedule, now + 1, most))
     before = (each for each in since_creation if each.runs)
     size = _FIRST_BATCH
@@ -135,7 +135,7 @@ def latest_run(
 
 
 def is_due(stored: StoredSchedule, now: Millis) -> bool:
-    """Whether its latest run must be stored with it again."""
+    """Whether the latest run must be stored with the schedule again."""
     if stored.counts_runs or stored.last_run is None:
         return False
     return stored.latest_run is None or stored.latest_run.started_at < now - DAY

@@ -45,8 +45,8 @@ def _accept(_stored: StoredSchedule) -> None:
 class ScheduleManager:
     """Reads, updates, pauses and deletes schedules, each for its owner.
 
-    Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and those that take a
-    version raise `ScheduleVersionMismatch` if the schedule has another one. All may raise `Unavailable`.
+    Every method that names a schedule raises `ScheduleNotFound` if no schedule has that name, and every method with a
+    version raises `ScheduleVersionMismatch` if the schedule has a different one. All may raise `Unavailable`.
     """
 
     writer: ScheduleWriter
@@ -66,7 +66,7 @@ class ScheduleManager:
     ) -> tuple[Sequence[StoredSchedule], str | None]:
         """An owner's schedules that match, by name, eventually consistent; the list continues after `after`.
 
-        A page is full, unless more than `MAX_EXAMINED` schedules would have to be read for it.
+        A page is full, unless more than `MAX_EXAMINED` schedules would have to be read to fill it.
 
         Returns:
             The schedules, and the name after which the next page begins; `None` on the last page.
@@ -98,7 +98,7 @@ class ScheduleManager:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Update a schedule; upcoming placed occurrences are placed again.
+        """Update a schedule; upcoming occurrences that were already placed are placed again.
 
         Occurrences that are due but have not begun are dropped if the new timing does not include their time; otherwise
         they run.
@@ -116,8 +116,8 @@ class ScheduleManager:
             known = self._with_payload(stored).spec if update.task else stored.spec
             spec = update.of(known)
             if _is_same(spec, known) and "remaining_runs" not in update.fields:
-                # Another revision would place the upcoming occurrences again without need. A repeat of an interrupted
-                # update comes here too.
+                # Another revision would place the upcoming occurrences again for nothing. A repeat of an interrupted
+                # update also ends here.
                 replaced_payload = stored.former_payload
                 return stored
             if update.task is not None:
@@ -133,7 +133,7 @@ class ScheduleManager:
             if update.task is None or not update.task.has_payload:
                 return after
             stored_payload = stored_payload or self.writer.store_payload(stored.uid, spec.task.payload)
-            # Payload of this attempt: a concurrent change may have replaced the previous attempt's.
+            # Payload of this try: a concurrent change may have replaced the payload of the previous try.
             replaced_payload = stored.payload
             return replace(
                 after, payload=stored_payload, former_payload=stored.payload if stored.payload.is_outside else None
@@ -146,7 +146,7 @@ class ScheduleManager:
         return self.writer.expand(self.writer.with_stopped_since(seen, after))
 
     def _with_payload(self, stored: StoredSchedule) -> StoredSchedule:
-        """The schedule with the payload in its specification, as an update is merged into both."""
+        """The schedule with the payload in its specification, for merging an update."""
         payload = self.writer.with_payload(stored).payload.data or b""
         return replace(stored, spec=replace(stored.spec, task=replace(stored.spec.task, payload=payload)))
 
@@ -154,7 +154,7 @@ class ScheduleManager:
         """Delete a schedule; placed occurrences that have not begun are dropped at their times."""
         stored = self.writer.read(owner, name, version)
         if stored.outside_payloads:
-            # If this process crashes, the trigger later expires the contents that it has left.
+            # If this process crashes, the trigger later expires the contents that are left.
             self.writer.write_timer(stored)
         for _ in range(TRIES):
             expires_at = self.runtime.now() + DELETION_MARKER_LIFE
@@ -164,12 +164,12 @@ class ScheduleManager:
             try:
                 stored = self.writer.read_again(stored, version)
             except ScheduleNotFound:
-                # A concurrent request has deleted it; the name now belongs to another schedule.
+                # A concurrent request has deleted the schedule; the name now belongs to another schedule.
                 return
         raise busy(name)
 
     def get_for_deletion(self, owner: str, name: str) -> StoredSchedule:
-        """Read a schedule, as `get` does; if it is already deleted, remove payloads that its deletion may have left."""
+        """Read a schedule, as `get` does; if it is already deleted, expire payloads that its deletion may have left."""
         try:
             return self.get(owner, name)
         except ScheduleNotFound:
@@ -186,15 +186,15 @@ class ScheduleManager:
         version: int | None = None,
         check: Callable[[StoredSchedule], None] = _accept,
     ) -> StoredSchedule:
-        """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule gets the new reason.
+        """Pause a schedule; placed occurrences that have not begun do not run. A paused schedule takes the new reason.
 
-        A schedule that is paused for the same reason does not change, at any version: the first response may have been
-        lost.
+        A schedule that is already paused for the same reason does not change, whatever its version: the first response
+        may have been lost.
 
         `check` raises if the schedule, just before it is written, must not be paused.
 
         Raises:
-            ScheduleStateConflict: it has ended.
+            ScheduleStateConflict: the schedule has ended.
         """
         seen: StoredSchedule | None = None
         reason = by.reason
@@ -231,13 +231,13 @@ class ScheduleManager:
     ) -> StoredSchedule:
         """Resume a schedule from now on: occurrences that came due during the pause are not caught up.
 
-        An active schedule does not change, at any version, as in `pause`.
+        An active schedule does not change, whatever its version, as in `pause`.
 
         `check` raises if the schedule, just before it is written, must not be resumed.
 
         Raises:
-            ScheduleStateConflict: it has ended.
-            FieldInvalid: a calendar that it names was deleted, or its task's target is no longer allowed.
+            ScheduleStateConflict: the schedule has ended.
+            FieldInvalid: a calendar that the schedule names was deleted, or its task's target is no longer allowed.
         """
 
         def going_on(stored: StoredSchedule) -> StoredSchedule:
@@ -265,17 +265,17 @@ def _is_same(after: ScheduleSpec, before: ScheduleSpec) -> bool:
 
 
 def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars: Sequence[Calendar]) -> StoredSchedule:
-    """The schedule in its next revision, with another specification; active again if it had ended.
+    """The schedule in its next revision, with a new specification; active again if it had ended.
 
     Args:
         stored: the schedule, marked with the occurrences that its user stopped.
-        spec: new specification; changes of single occurrences stay if the timing includes them.
-        now: the time.
+        spec: new specification; changes of single occurrences are kept if the timing includes them.
+        now: the current time.
         calendars: the known calendars.
     """
     has_same_timing = spec.has_timing_of(stored.spec)
     if spec.changed_occurrences and spec.changed_occurrences == stored.spec.changed_occurrences and not has_same_timing:
-        # Calendars that it newly names are not known here.
+        # Calendars that only the new specification names are not known here.
         known = calendars if spec.calendars == stored.spec.calendars else ()
         schedule = replace(stored, spec=spec).schedule(known)
         spec = replace(spec, changed_occurrences=kept_by(schedule, spec.changed_occurrences, now))
@@ -284,7 +284,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
     if not has_same_timing:
         after = with_new_timing(after)
     elif stored.state is ScheduleState.PAUSED:
-        # Occurrences due after the pause run, whenever their instant was.
+        # Occurrences due after the pause run, whatever their scheduled instant.
         after = replace(after, done=stored.done)
     return replace(after, state=ScheduleState.ACTIVE) if after.state is ScheduleState.ENDED else after
 
@@ -292,7 +292,7 @@ def with_spec(stored: StoredSchedule, spec: ScheduleSpec, now: Millis, calendars
 def _in_next_revision(
     stored: StoredSchedule, spec: ScheduleSpec
 ) -> Callable[[StoredSchedule, Millis, Sequence[Calendar]], StoredSchedule]:
-    """The kind of the next revision: decides what happens to the occurrences already due."""
+    """The function that makes the next revision; it decides what happens to occurrences already due."""
     is_permanent = stored.is_permanent or spec.written.permanent is not None
     if stored.state is ScheduleState.ACTIVE and spec.has_timing_of(stored.spec):
         return edited
@@ -314,10 +314,10 @@ class OccurrenceChanger:
         version: int | None = None,
         by: Attribution = BY_OWNER,
     ) -> StoredSchedule:
-        """Skip, move or run early a single upcoming occurrence, or revert that; repeating it is safe.
+        """Skip, move or run early a single upcoming occurrence, or undo that; repeating the call is safe.
 
         Raises:
-            FieldInvalid: it is not an upcoming occurrence of the schedule, or its new time is invalid.
+            FieldInvalid: the time is not an upcoming occurrence of the schedule, or its new time is invalid.
         """
         before = seen = self.writer.read(owner, name, version)
 
@@ -331,7 +331,7 @@ class OccurrenceChanger:
             spec = replace(seen.spec, changed_occurrences=changes)
             after = with_spec(seen, spec, self.runtime.now(), calendars)
             if not request.is_ahead_of(changes, after.updated_at):
-                # This process was suspended meanwhile.
+                # This process was suspended in the meantime.
                 raise busy(name)
             return after.after_action(ScheduleAction.UPDATED, by, after.updated_at, (CHANGED_OCCURRENCES,))
 
@@ -343,18 +343,18 @@ _MEANT = {BulkKind.PAUSE: ScheduleState.ACTIVE, BulkKind.RESUME: ScheduleState.P
 
 
 class _NotMeantError(Exception):
-    """The schedule does not match the request in its present state."""
+    """The schedule's current state does not match the request."""
 
 
 @frozen
 class FilteredSchedules:
-    """Pauses or resumes an owner's schedules; repeating a piece is safe."""
+    """Pauses or resumes an owner's schedules that match a filter; repeating a piece is safe."""
 
     manager: ScheduleManager
     clock: Clock
 
     def apply(self, owner: str, kind: BulkKind, action: FilterAction, by: Attribution) -> FilterResult:
-        """Process one piece: a page of schedules, or as many of them as the time allows.
+        """Process one piece: a page of schedules, or as many of them as time allows.
 
         Raises:
             Unavailable: the store did not answer, and nothing was done.
@@ -384,10 +384,10 @@ class FilteredSchedules:
         by: Attribution,
         refused: Counter[type[RequestError]],
     ) -> tuple[bool, bool]:
-        """Whether a schedule matches, and was paused or resumed."""
+        """Whether a schedule matches, and whether it was paused or resumed."""
 
         def check(stored: StoredSchedule) -> None:
-            # The list lags behind: the schedule may have other tags by now, or another one may have its name.
+            # The list lags behind: the schedule may have other tags by now, or another schedule may have its name.
             if stored.state is not _MEANT[kind] or not _is_named(stored, action):
                 raise _NotMeantError
 
@@ -406,6 +406,6 @@ class FilteredSchedules:
 
 
 def _is_named(stored: StoredSchedule, action: FilterAction) -> bool:
-    """Whether its tasks have all of the tags; a schedule created after the request does not match."""
+    """Whether the schedule's tasks have all the tags; a schedule created after the request does not match."""
     is_later = action.until is not None and stored.created_at > action.until
     return not is_later and action.wanted.tags.items() <= stored.spec.task.tags.items()

@@ -52,11 +52,11 @@ _NOW = ManualRun()
 
 @frozen
 class Period:
-    """The period of a backfill, [start, end], and the number of occurrences per minute.
+    """The period of a backfill, [start, end], and how many of its occurrences run per minute.
 
     Attributes:
         only_missing: whether occurrences that already have a run are skipped.
-        overlap: `ALLOW_ALL`, or `BUFFER_ALL`: each run waits for the end of the schedule's other runs.
+        overlap: `ALLOW_ALL`, or `BUFFER_ALL`, with which each run waits for the end of the schedule's other runs.
     """
 
     start: Millis
@@ -89,26 +89,26 @@ class ManualRuns:
         traceparent: str | None = None,
         wanted: ManualRun = _NOW,
     ) -> Accepted[Task]:
-        """Run a schedule's task once, with any recurrence and even if the schedule is paused.
+        """Run a schedule's task once, whatever its recurrence, and even if the schedule is paused.
 
         Args:
             owner: owner of the schedule.
             name: name of the schedule.
-            version: required version; `None` for any.
+            version: required version; `None` for any version.
             key: idempotency key of the request.
-            by: who requests it.
-            traceparent: trace of the request.
-            wanted: when, and with which payload.
+            by: who requests the run.
+            traceparent: trace context of the request.
+            wanted: when to run the task, and with which payload.
 
         Returns:
-            The task; like any occurrence, it may still be skipped because of the previous run. For a repeat, the task
-            of the first request.
+            The task, which may still be skipped because of the previous run, like any occurrence. For a repeat, the
+            task of the first request.
 
         Raises:
-            FieldInvalid: it is due more than ten years ahead, or the schedule's tasks take no other payload.
-            KeyReused: its idempotency key was used with a different request.
-            TaskDeleted: the task of its idempotency key has been deleted.
-            ScheduleVersionMismatch: it is not at the required version.
+            FieldInvalid: the run is due more than ten years ahead, or the schedule's tasks take no other payload.
+            KeyReused: the request's idempotency key was used with a different request.
+            TaskDeleted: the task that belongs to the idempotency key has been deleted.
+            ScheduleVersionMismatch: the schedule is not at the required version.
         """
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
@@ -116,19 +116,19 @@ class ManualRuns:
             if task.erased:
                 raise TaskDeleted(task.id)
             return Accepted(task, is_replay=True)
-        # A repeat was checked against that version when it first came.
+        # The first request was checked against its version, so a repeat is not.
         stored = self.writer.read(owner, name, version if known is None else None)
         at = now if known is None else known.created_at
         due = max(at, due_of(replace(stored.spec.task, due_at=wanted.due_at, delay=wanted.delay), at))
         if wanted.payload is not None and isinstance(stored.spec.task.target, TopologyTarget):
             raise FieldInvalid("payload", "is not accepted: the schedule runs a topology", FaultCode.CONFLICT)
-        # Remarks on an occurrence of the timing, such as a skip, should not affect this run.
+        # What is noted for an occurrence of the timing, such as a skip, must not affect this run.
         nominal = due + 1 if due > at and stored.means(due) else due
         # A repeat has the id of the first request, which may have crashed before its write.
         occurrence = Occurrence(nominal, due, due, f"now {self.runtime.nonce() if key is None else key.text}")
         task_id = stored.id_of(occurrence, _BY_HAND)
         if known is not None and known.task_id != task_id:
-            # The schedule that the request was sent for is deleted; this is another one of its name.
+            # The schedule for which the request was sent is deleted; this is another schedule with its name.
             raise ScheduleNotFound(name)
         if key is not None and known is None and self.repeats.remember(owner, key, task_id, now) is not None:
             return self.run(owner, name, version, key, by, traceparent, wanted)
@@ -141,7 +141,7 @@ class ManualRuns:
         occurrence_tasks = self.writer.expander.planner.occurrence_tasks
         task, is_new = occurrence_tasks.produce_once(stored, due, occurrence_tasks.task_of(stored, payload))
         with suppress(Unavailable, ScheduleNotFound):
-            # Counted before its message is sent: if the count is lost, the worker that claims the task adds it.
+            # Counted before the message is sent: if the count is lost, the worker that claims the task adds it.
             self.writer.write(stored, None, partial(with_manual_run, task=task, now=self.runtime.now(), by=by))
         self.enqueuer.send_due([task])
         if not is_new:
@@ -161,9 +161,9 @@ class ManualRuns:
 
         Raises:
             FieldInvalid: the period is empty, not past or without occurrences, or the rate is out of bounds.
-            KeyReused: its idempotency key was used with a different body.
+            KeyReused: the request's idempotency key was used with a different body.
             ScheduleStateConflict: too many backfills are running.
-            ScheduleVersionMismatch: it is not at the required version.
+            ScheduleVersionMismatch: the schedule is not at the required version.
         """
         now = self.runtime.now()
         known = self.repeats.known(owner, key, now)
@@ -178,13 +178,13 @@ class ManualRuns:
         )
         made = self._made_by(before, key, asked_at)
         if known is not None and known.task_id != made:
-            # As in `run`.
+            # The name belongs to another schedule, as in `run`.
             raise ScheduleNotFound(name)
         run_id = _id_of(made)
 
         def backfilled(stored: StoredSchedule) -> StoredSchedule:
             if _found(stored, run_id) is not None:
-                # A concurrent repeat of the same request was first: its backfill does not change.
+                # A concurrent repeat of the same request came first: its backfill does not change.
                 return stored
             if len(stored.open_backfills) >= MAX_BACKFILLS:
                 raise ScheduleStateConflict(name, f"busy with {MAX_BACKFILLS} backfills", "given another")
@@ -194,7 +194,7 @@ class ManualRuns:
             after = replace(stored.with_backfill(BackfillRun(run_id, wanted, size)), version=stored.version + 1)
             return after.after_action(ScheduleAction.BACKFILL_REQUESTED, by, now, subject=run_id)
 
-        # A rejected request uses up no key.
+        # A rejected request must not use up its key.
         backfilled(before)
         if key is not None and known is None and self.repeats.remember(owner, key, made, now) is not None:
             return self.backfill(owner, name, period, version, key, by)
@@ -202,29 +202,29 @@ class ManualRuns:
         return Accepted(_backfill_of(self.writer.expand(after), run_id))
 
     def _made_by(self, stored: StoredSchedule, key: IdempotencyKey | None, asked_at: Millis) -> TaskId:
-        """The id for a backfill request: with a key, the same for each repeat to the same schedule."""
+        """The id for a backfill request; with a key, every repeat to the same schedule has the same id."""
         if key is None:
             return TaskId.of(asked_at, 0, self.runtime.random_source.bits(_TAIL_BITS))
         digest = sha256(f"{stored.uid}\0{key.text}".encode()).digest()
         return TaskId.of(asked_at, 0, int.from_bytes(digest[: _TAIL_BITS // 8], "big"))
 
     def backfills(self, owner: str, name: str) -> Sequence[BackfillRun]:
-        """The backfills of a schedule: the running ones, and the latest finished ones."""
+        """A schedule's backfills: those still running, and the latest finished ones."""
         return self.writer.read(owner, name).backfills
 
     def get_backfill(self, owner: str, name: str, backfill_id: str) -> BackfillRun:
         """Read a backfill.
 
         Raises:
-            BackfillNotFound: the schedule has none of this id.
+            BackfillNotFound: the schedule has no backfill with this id.
         """
         return _backfill_of(self.writer.read(owner, name), backfill_id)
 
     def cancel_backfill(self, owner: str, name: str, backfill_id: str, by: Attribution = BY_OWNER) -> BackfillRun:
-        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished one does not change.
+        """Cancel a backfill; tasks already placed, a few minutes' worth, still run. A finished backfill stays.
 
         Raises:
-            BackfillNotFound: the schedule has none of this id.
+            BackfillNotFound: the schedule has no backfill with this id.
         """
 
         def cancelled(stored: StoredSchedule) -> StoredSchedule:
@@ -242,7 +242,7 @@ def _backfill_of(stored: StoredSchedule, backfill_id: str) -> BackfillRun:
     """A backfill of a schedule.
 
     Raises:
-        BackfillNotFound: the schedule has none of this id.
+        BackfillNotFound: the schedule has no backfill with this id.
     """
     run = _found(stored, backfill_id)
     if run is None:
@@ -255,5 +255,5 @@ def _found(stored: StoredSchedule, backfill_id: str) -> BackfillRun | None:
 
 
 def _id_of(made: TaskId) -> str:
-    """The id of a backfill, the same for each repeat of its request."""
+    """The id of a backfill; every repeat of its request has the same id."""
     return sha256(made.text.encode()).hexdigest()[:_ID_LENGTH]

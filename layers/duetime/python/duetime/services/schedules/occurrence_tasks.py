@@ -1,4 +1,4 @@
-"""Creates the tasks of a schedule's occurrences; creating one again changes nothing."""
+"""Creates the tasks of a schedule's occurrences; creating a task again changes nothing."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Due:
 
     Attributes:
         cause: reason for the run.
-        purpose: origin other than the recurrence, such as a backfill's id.
-        requested_in: trace of the request for a manual run.
-        is_buffered: whether it is a backfill's run, which waits for the end of the schedule's other runs.
-        calendars: calendars for computing the times before and after it.
+        purpose: what the run is for if not the recurrence, such as a backfill's id.
+        requested_in: trace context of the request for a manual run.
+        is_buffered: whether this is a backfill's run, which waits for the end of the schedule's other runs.
+        calendars: calendars for computing the times before and after the occurrence.
     """
 
     occurrence: Occurrence
@@ -66,7 +66,7 @@ class OccurrenceTasks:
         """Reject a schedule whose tasks could not run.
 
         Raises:
-            FieldInvalid: its task's target is not allowed.
+            FieldInvalid: the target of the schedule's task is not allowed.
         """
         _within_task(partial(self.rules.targets.target_of, stored.owner), stored.spec.task)
 
@@ -74,21 +74,21 @@ class OccurrenceTasks:
         """Reject a schedule's task for the same reasons as a task that is created directly.
 
         Raises:
-            FieldInvalid: its target is not allowed, or its type has no handler; also for a topology's nodes.
+            FieldInvalid: the task's target is not allowed, or its type has no handler; also for a topology's nodes.
         """
         _within_task(lambda spec: self.rules.accept(owner, self.rules.resolved(owner, spec)), task)
 
     def task_of(self, stored: StoredSchedule, payload: bytes | None = None) -> TaskSpec:
-        """The specification of the schedule's tasks, with the present defaults of their type.
+        """The specification of the schedule's tasks, with the current defaults of their type.
 
-        A definition without a version means its latest one now.
+        A definition without a version means the latest version now.
 
         Args:
             stored: the schedule.
-            payload: instead of the schedule's own, JSON text in UTF-8.
+            payload: replaces the schedule's own payload; JSON text in UTF-8.
 
         Raises:
-            ContentExpired: its payload is stored outside the schedule and has expired.
+            ContentExpired: the payload is stored outside the schedule and has expired.
             FieldInvalid: the definition does not exist, or the parameters do not fit it.
             Unavailable: the store did not answer.
         """
@@ -96,14 +96,14 @@ class OccurrenceTasks:
             payload = self.contents.fetch(stored.uid, stored.payload)
         task = replace(stored.spec.task, payload=payload)
         try:
-            # Occurrences have no unique key: the schedule's `overlap` decides.
+            # Occurrences have no unique key: the schedule's `overlap` setting decides instead.
             spec = replace(self.rules.resolved(stored.owner, task), unique=None)
         except FieldInvalid as refusal:
             raise refusal.inside("task") from None
         return spec if stored.spec.expect_duration_factor is None else self._with_usual_duration(stored, spec)
 
     def _with_usual_duration(self, stored: StoredSchedule, spec: TaskSpec) -> TaskSpec:
-        """The specification with a limit of its duration by the latest runs."""
+        """The specification with a limit on its duration, based on the latest runs."""
         # Few schedules compare their runs, so the module is imported only for them.
         from duetime.domain.schedules.runs import RUNS_COMPARED, with_usual_duration  # noqa: PLC0415 - see above
 
@@ -116,12 +116,12 @@ class OccurrenceTasks:
         """The specification for these occurrences; if the schedule has placed none yet, its payload is retained.
 
         Raises:
-            ContentExpired: its payload is stored outside the schedule and has expired.
+            ContentExpired: the payload is stored outside the schedule and has expired.
             FieldInvalid: the definition does not exist, or the parameters do not fit it.
         """
         is_new = stored.last_run is None or stored.last_run.revision != stored.revision
         if stored.payload.is_outside and is_new:
-            # Done here as well, for the trigger: the process that wrote the schedule may have crashed.
+            # The trigger does this too, because the process that wrote the schedule may have crashed.
             self.contents.retain(stored.uid, stored.payload)
         if stored.former_payload is not None and is_new:
             self.contents.expire(stored.uid, stored.former_payload, unless_referenced(stored.updated_at))
@@ -142,7 +142,7 @@ class OccurrenceTasks:
             tick: span context of the trigger's tick.
 
         Raises:
-            FieldInvalid: its target is no longer allowed.
+            FieldInvalid: the task's target is no longer allowed.
             Unavailable: the store did not answer.
         """
         return self.produce_once(stored, due, spec, tick)[0]
@@ -173,12 +173,12 @@ class OccurrenceTasks:
         is_new = self.enqueuer.produce(task)
         kept = content if is_new else self._payload_of(task)
         if kept.is_outside:
-            # Also if another process wrote the record: it may have crashed before this step.
+            # Done even if another process wrote the record: it may have crashed before this step.
             self.contents.retain(task_id, kept, expiry)
         return task, is_new
 
     def _payload_of(self, task: Task) -> Content:
-        """The payload of a record that another process wrote, perhaps from another version of the definition."""
+        """The payload of a record that another process wrote, perhaps with another version of the definition."""
         known = None if definition_of(task.target) is None else self.enqueuer.tasks.read(task.id)
         return task.payload if known is None else known.payload
 

@@ -1,4 +1,4 @@
-"""Applies a schedule's rules before an occurrence begins, and updates the schedule when it has ended."""
+"""Applies a schedule's rules before an occurrence begins, and updates the schedule after an occurrence ends."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 _TRIES = 20
 _MOST_COUNTED = 20
-"""Up to this number of runs are kept by id before ended ones are removed."""
+"""Number of run ids that are kept before those of ended runs are removed."""
 
 
 class _Again(Enum):
-    """A concurrent write came first."""
+    """Says that a concurrent write came first, so the call must be repeated."""
 
     NOW = "now"
 
@@ -68,9 +68,9 @@ _TRY_AGAIN = _Again.NOW
 
 @frozen
 class OverlapControl:
-    """Applies a schedule's present state and overlap policy to its occurrences.
+    """Applies a schedule's current state and overlap policy to its occurrences.
 
-    Every method may raise `Unavailable`: then the message comes back, and the call is repeated.
+    Every method may raise `Unavailable`: then the message is redelivered, and the call is repeated.
     """
 
     stores: Stores
@@ -82,7 +82,7 @@ class OverlapControl:
     def held(self, task: Task) -> Postponed | Skipped | None:
         """Whether the schedule lets a just-claimed task begin.
 
-        A task that has begun before runs to its end, whatever has happened to its schedule.
+        A task that began earlier runs to its end, whatever has happened to its schedule.
         """
         schedule_ref = task.schedule_ref
         if schedule_ref is None or task.state is State.ROLLING_BACK or task.attempt_history:
@@ -95,7 +95,7 @@ class OverlapControl:
                 self._remark(task, unwanted.reason, once=True)
             return unwanted
         if schedule_ref.cause is Cause.MANUAL:
-            # The process that created it may have crashed before counting it.
+            # The process that created the run may have crashed before counting it.
             self._write(task, partial(with_manual_run, task=task, now=self.runtime.now()), stored)
         stored = for_run(stored, schedule_ref)
         if may_overlap(stored) and (stored.runs_limit is None or schedule_ref.cause is Cause.BACKFILL):
@@ -106,7 +106,7 @@ class OverlapControl:
         return verdict
 
     def follow(self, task: Task) -> None:
-        """Update the schedule after the end of an occurrence; repeating it is safe."""
+        """Update the schedule after the end of an occurrence; repeating the call is safe."""
         schedule_ref = task.schedule_ref
         if schedule_ref is None:
             return
@@ -125,7 +125,7 @@ class OverlapControl:
     ) -> Postponed | Skipped | None:
         """Let occurrences begin one at a time, within the limit on runs; if runs may wait, the first in line is next.
 
-        The same write counts the start.
+        The start is counted in the same write.
         """
         for _ in range(_TRIES):
             seen = activity.of(stored.uid)
@@ -144,12 +144,12 @@ class OverlapControl:
         raise Unavailable(f"the occurrences of {stored.name!r} have too many concurrent writes")
 
     def _by_overlap(self, task: Task, stored: StoredSchedule, seen: Activity) -> Postponed | Skipped | _Again | None:
-        """The decision of the overlap policy, once it is stored; `_TRY_AGAIN` after a concurrent write."""
+        """The decision of the overlap policy, after it is stored; `_TRY_AGAIN` after a concurrent write."""
         others = self.run_queue.others(stored, task, seen)
         roomy = self.run_queue.with_room(stored, task, seen)
         decision = start_decision(stored, task, roomy, others, self.runtime.now())
         if decision.stop is not None:
-            # First: if this worker crashes now, the next one finds the run to stop, or finds it stopped.
+            # This comes first: if this worker crashes now, the next one finds the run to stop, or finds it stopped.
             self.run_queue.stop(decision.stop, task)
         after = decision.activity
         if decision.verdict is None and stored.runs_limit is not None:
@@ -159,7 +159,7 @@ class OverlapControl:
         return _TRY_AGAIN
 
     def _with_known(self, activity: Activity, former: TaskId | None) -> Activity:
-        """Keep the id of the previous latest run: it may reach its start again, or never call its target."""
+        """Keep the id of the previous latest run: it may be started again, or may never call its target."""
         known = tuple(each for each in (*activity.counted, former) if each is not None)
         activity = replace(activity, counted=known)
         if len(known) < _MOST_COUNTED:
@@ -169,7 +169,7 @@ class OverlapControl:
         return replace(activity, counted=tuple(each for each in known if each in found and is_to_begin(found[each])))
 
     def _make_room(self, task: Task, stored: StoredSchedule, activity: Activity) -> None:
-        """Start the first run that waits for this one at once, before its next check."""
+        """Start the first run that waits for this one at once, instead of at its next check."""
         seen = activity.of(stored.uid)
         if seen.active != task.id:
             return
@@ -180,7 +180,7 @@ class OverlapControl:
             self.enqueuer.move(following, Move.REPLACE, self.runtime.now(), Guard(version=following.version), {})
 
     def _go_on(self, task: Task) -> None:
-        """Continue the chain of a permanent schedule; if this is lost, the schedule's own timer repairs it."""
+        """Continue the chain of a permanent schedule; if this call is lost, the schedule's timer repairs it."""
         for _ in range(_TRIES):
             stored, _activity = self.stores.schedules.read(
                 task.owner, task.schedule_ref.schedule if task.schedule_ref else ""
@@ -193,11 +193,11 @@ class OverlapControl:
             if not stored.is_current(last):
                 return
             if last.task_id != task.id:
-                # Decided already; the process that decided it may have crashed before it created the run.
+                # The next run is already decided; the process that decided it may have crashed before creating the run.
                 if self.stores.tasks.read(last.task_id) is None:
                     self._produce(stored, last.nominal)
                 return
-            # Whether or not that run began: no other was placed.
+            # Whether or not that run began: no other run was placed.
             stored = replace(stored, remaining_runs=stored.runs_left)
             schedule = stored.schedule(self.expander.planner.known_calendars_of(stored))
             after = continued(stored, run_after(schedule, last, ended_at(task, self.runtime.now())))
@@ -212,7 +212,7 @@ class OverlapControl:
         try:
             run = occurrence_tasks.produce(stored, Due(run_of(stored, nominal)), occurrence_tasks.task_of(stored))
         except FieldInvalid:
-            # Its target is no longer allowed, or its definition has changed: the next check pauses the schedule.
+            # The task's target is no longer allowed, or its definition has changed: the next check pauses the schedule.
             return
         self.enqueuer.send_due([run])
 
@@ -235,11 +235,11 @@ class OverlapControl:
         raise Unavailable(f"the schedule {schedule_ref.schedule!r} has too many concurrent writes")
 
     def _remark(self, task: Task, reason: str, *, once: bool = False, gives_back: bool = False) -> None:
-        """Record with the schedule why an occurrence did not run, and count it; repeating it is safe.
+        """Record with the schedule why an occurrence did not run, and count it; repeating the call is safe.
 
         Args:
             task: task of the occurrence.
-            reason: the reason.
+            reason: why the occurrence did not run.
             once: whether one remark covers all occurrences with the same reason.
             gives_back: whether another occurrence may run in its place, if the number of runs is limited. It is placed
                 at once, or later by the trigger. If a run is given back twice, the additional one may not begin.
@@ -268,7 +268,7 @@ class OverlapControl:
             self.enqueuer.send_due(self.expander.expand([timer]).tasks)
 
     def _is_placed_again(self, stored: StoredSchedule, schedule_ref: ScheduleRef) -> bool:
-        """Whether an occurrence replaced by a change has or will get another task: then nothing is skipped."""
+        """Whether an occurrence that a change replaced has or will get another task: then nothing is skipped."""
         nominal = schedule_ref.nominal
         if stored.state is not ScheduleState.ACTIVE:
             return False
@@ -285,7 +285,7 @@ class OverlapControl:
         changed: Callable[[StoredSchedule], StoredSchedule],
         stored: StoredSchedule | None = None,
     ) -> StoredSchedule | None:
-        """Write a change of a task's schedule, repeated after concurrent writes; returns the schedule after it."""
+        """Write a change to a task's schedule, repeated after concurrent writes; returns the changed schedule."""
         name, mark = (task.schedule_ref.schedule, task.schedule_ref.mark) if task.schedule_ref else ("", "")
         for _ in range(_TRIES):
             if stored is None:
@@ -312,7 +312,7 @@ class RunQueue:
     clock: Clock
 
     def others(self, stored: StoredSchedule, task: Task, seen: Activity) -> OtherRuns:
-        """The other runs, seen by a run that is about to begin; reads only the runs that its turn depends on."""
+        """The other runs, as seen by a run that is about to begin; reads only the runs that its turn depends on."""
         if stored.spec.overlap not in LATEST_RUNS or stored.is_permanent:
             ahead = [] if seen.active is None else [seen.active]
             ahead += seen.waiting[: seen.waiting.index(task.id)] if task.id in seen.waiting else seen.waiting
@@ -324,18 +324,18 @@ class RunQueue:
         return OtherRuns(active if active is not None and active.finished_at is None else None, latest)
 
     def with_room(self, stored: StoredSchedule, task: Task, seen: Activity) -> Activity:
-        """The activity; drops ended runs from its waiting ones if the limit on them is reached."""
+        """The activity, without waiting runs that have ended if the limit on waiting runs is reached."""
         if task.id in seen.waiting or not 0 < waiting_limit(stored) <= len(seen.waiting):
             return seen
         found = self.tasks.read_many(list(seen.waiting), consistent=True)
         return replace(seen, waiting=tuple(each for each in seen.waiting if each in found and _is_open(found[each])))
 
     def next_in_turn(self, seen: Activity) -> Task | None:
-        """The first waiting run."""
+        """The first waiting run that has not ended."""
         return self._first_open(seen.waiting)
 
     def stop(self, run: Task, successor: Task) -> None:
-        """Ask a run to stop, or cancel it if it waits for a retry: another takes its place. Repeating it is safe."""
+        """Ask a run to stop, or cancel it if it waits for a retry, because another takes its place. May be repeated."""
         ref = successor.schedule_ref
         reason = f"the run of {to_iso(ref.nominal if ref else successor.due_at)} replaces it"
         try:
@@ -343,16 +343,16 @@ class RunQueue:
                 run.owner, run.id, None, Attribution(ActorType.SCHEDULE, reason=reason)
             )
         except (StateConflict, TaskNotFound):
-            # It has ended meanwhile.
+            # The run has ended in the meantime.
             return
         except VersionMismatch as error:
             raise Unavailable(f"the task {run.id} has too many concurrent writes") from error
         if asked.finished_at is None and isinstance(asked.target, TopologyTarget):
-            # The run finds the request at its next check.
+            # The topology's run finds the request at its next check.
             self.enqueuer.remind(asked, self.clock.now())
 
     def _first_open(self, ids: Iterable[TaskId]) -> Task | None:
-        """The first of these tasks that has not ended."""
+        """The first of these tasks that has not ended yet."""
         found = (self.tasks.read(each) for each in ids)
         return next((each for each in found if each is not None and _is_open(each)), None)
 

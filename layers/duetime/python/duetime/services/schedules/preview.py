@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 _FORECAST_PAGE = 100
 _FORECAST_TIME = 8 * SECOND
-"""Time for reading and counting the schedules of a forecast, well below the gateway's timeout of 30 s."""
+"""Time for reading and counting the schedules for a forecast, well below the gateway's timeout of 30 s."""
 _NEAR = 100
-"""Occurrences examined to find the next one that runs."""
+"""Number of occurrences examined to find the next one that runs."""
 _FEW = 3
-"""Occurrences before and after now whose tasks are read first."""
+"""Number of occurrences before and after now whose tasks are read first."""
 
 
 @frozen
@@ -50,9 +50,9 @@ class Seen:
     """An occurrence as shown to its owner.
 
     Attributes:
-        task_id: id of its task; `None` if it does not run, or is not placed yet.
-        task: its task, if it still exists.
-        note: why it does not run, or another remark.
+        task_id: id of the occurrence's task; `None` if the occurrence does not run, or is not placed yet.
+        task: the occurrence's task, if it still exists.
+        note: why the occurrence does not run, or another remark.
     """
 
     occurrence: Occurrence
@@ -62,7 +62,7 @@ class Seen:
 
 
 def seen_of(occurrence: Occurrence, task: Task) -> Seen:
-    """An occurrence that has a task: it ran if the task has begun, even if the schedule now excludes it."""
+    """An occurrence that has a task: it ran if the task has begun, even if the schedule now excludes its time."""
     if not occurrence.runs:
         occurrence = replace(occurrence, runs=True, due_at=task.due_at, note="")
     is_dropped = task.error is not None and not task.attempt_history
@@ -91,7 +91,7 @@ class SchedulePreview:
         return tuple(found)
 
     def upcoming(self, stored: StoredSchedule, count: int) -> Sequence[Occurrence]:
-        """The next occurrences, including those that do not run; none for a permanent or inactive schedule."""
+        """The next occurrences, including those that do not run; empty for a permanent or inactive schedule."""
         if stored.is_permanent or stored.state is not ScheduleState.ACTIVE:
             return []
         now = self.clock.now()
@@ -104,13 +104,13 @@ class SchedulePreview:
         remaining = schedule.remaining_runs
         if remaining is None:
             return schedule
-        # The number counts from the last placed occurrence, and some of the placed ones are still ahead.
+        # The number counts from the last placed occurrence, and some placed occurrences are still ahead.
         return replace(schedule, remaining_runs=remaining + len(coming(stored, now, calendars)))
 
     def forecast(self, owner: str, length: Millis) -> Forecast:
         """The runs that the owner's active schedules plan from now on; permanent schedules plan no times.
 
-        Schedules are read by name until a maximum, or until the time for the response is over.
+        Schedules are read in order of name, up to a maximum number, or until the time for the response is over.
         """
         now = self.clock.now()
         reading = _ForecastReading(self, owner, now)
@@ -121,7 +121,7 @@ class SchedulePreview:
         return self.statuses([stored])[0]
 
     def statuses(self, found: Sequence[StoredSchedule]) -> Sequence[ScheduleStatus]:
-        """The statuses of schedules; reads a few tasks of each, all in parallel."""
+        """The statuses of schedules; reads a few tasks of each schedule, all in parallel."""
         ids = [task_id for stored in found for task_id in self._first_read(stored)]
         tasks = self.stores.tasks.read_many(list(dict.fromkeys(ids)))
         return [self._status(stored, tasks) for stored in found]
@@ -144,7 +144,7 @@ class SchedulePreview:
         begun = [run for task in own if (run := begun_run(task)) is not None]
         counted = stored.activity.latest
         if counted is not None and counted.task_id not in tasks:
-            # Its task has been removed.
+            # The task of the latest run has been removed.
             begun.append(counted)
         if not begun and not stored.is_permanent:
             schedule = stored.schedule(self.known_calendars(stored))
@@ -163,7 +163,7 @@ class SchedulePreview:
         return max(0, stored.runs_started - len(ahead) - len(delayed))
 
     def _next_at(self, stored: StoredSchedule, tasks: Mapping[TaskId, Task]) -> Millis | None:
-        """When the schedule runs next, without occurrences that its user has stopped or run early."""
+        """When the schedule runs next, ignoring occurrences that its user has stopped or run early."""
         last = stored.last_run
         if stored.state is not ScheduleState.ACTIVE or (stored.is_permanent and last is None):
             return None
@@ -179,7 +179,7 @@ class SchedulePreview:
         for each in placed:
             task = tasks.get(stored.id_of(each))
             if task is None and each.nominal <= now:
-                # It belonged to an earlier revision, or ran at another time.
+                # The occurrence belonged to an earlier revision, or ran at another time.
                 continue
             if task is None or _is_to_come(task):
                 return each.due_at if task is None else task.due_at
@@ -187,25 +187,25 @@ class SchedulePreview:
         return next((each.due_at for each in later), None)
 
     def _placed_ahead(self, stored: StoredSchedule, count: int) -> Sequence[Occurrence]:
-        """The next occurrences that have tasks already."""
+        """The next occurrences that already have tasks."""
         ahead = (each for each in self.upcoming(stored, count) if each.nominal <= stored.done)
         return [*self._delayed(stored), *ahead]
 
     def _delayed(self, stored: StoredSchedule) -> Sequence[Occurrence]:
-        """The occurrence whose time has passed and that a calendar, jitter or spread delays, if any."""
+        """The occurrence whose time has passed but which a calendar, jitter or spread delays, if any."""
         now = self.clock.now()
         found = latest_occurrence(stored, now, self.known_calendars(stored))
         is_ahead = found is not None and found.runs and found.due_at > now and found.nominal <= stored.done
         return [found] if found is not None and is_ahead else []
 
     def occurrences(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> list[Seen]:
-        """The occurrences of the present timing in [start, end] in order, with their tasks.
+        """The occurrences of the current timing in [start, end] in order, with their tasks.
 
-        Occurrences before the last change are left out, as the timing was different. For a permanent schedule only the
+        Occurrences before the last change are left out, as the timing was different. For a permanent schedule, only the
         latest run is known.
         """
         found = list(self._found(stored, start, end, limit))
-        # Including those that a calendar excludes: it may have been replaced since they ran.
+        # Including occurrences that a calendar excludes: it may have been replaced since they ran.
         ids = {each.key: stored.id_of(each) for each in found if each.nominal <= stored.done}
         found_tasks = self.stores.tasks.read_many(list(ids.values()))
         tasks = {task_id: task for task_id, task in found_tasks.items() if not task.erased}
@@ -238,7 +238,7 @@ class SchedulePreview:
         return Seen(occurrence, None, None, note)
 
     def known_calendars(self, stored: StoredSchedule) -> tuple[Calendar, ...]:
-        """Its calendars; none if one of them has been deleted."""
+        """The schedule's calendars; empty if any of them has been deleted."""
         try:
             return self.resolve(stored.owner, stored.spec.calendars)
         except FieldInvalid:
@@ -251,7 +251,7 @@ def _is_to_come(task: Task) -> bool:
 
 
 def _latest_by_hand(stored: StoredSchedule) -> TaskId | None:
-    """The latest manual run that the schedule's remarks still contain."""
+    """The latest manual run that the schedule's remarks still mention."""
     if stored.counts_runs:
         return None
     notes = (each.note for each in reversed(stored.log) if each.note.startswith(RUN_BY_HAND))
@@ -283,13 +283,13 @@ class _ForecastReading:
 
 @frozen
 class AwaitedOccurrences:
-    """`duetime.ports.tasks.OccurrenceFinder`, by the ids that an occurrence's task can have."""
+    """`duetime.ports.tasks.OccurrenceFinder` that looks up the ids that an occurrence's task can have."""
 
     stores: Stores
     clock: Clock
 
     def find(self, owner: str, ref: OccurrenceRef) -> OccurrenceRun:
-        """Find the task of an occurrence, or the reason why there is none."""
+        """Find the task of an occurrence, or the reason why the occurrence has no task."""
         stored, _ = self.stores.schedules.read(owner, ref.schedule)
         if stored is None:
             return OccurrenceRun(reason="is of a schedule that does not exist")
@@ -307,7 +307,7 @@ class AwaitedOccurrences:
         runs = [each for each in own if not each.was_dropped]
         if runs:
             return OccurrenceRun(runs[0])
-        # A schedule stores that it is about to create a task before it does.
+        # A schedule stores that it is about to create a task before it creates the task.
         is_past = ref.nominal <= stored.done and occurrence.due_at + OCCURRENCE_PATIENCE < self.clock.now()
         if not is_past and stored.runs_left != 0 and occurrence.runs and may_mean(schedule, ref.nominal):
             return OccurrenceRun(expected_at=occurrence.due_at)

@@ -1,9 +1,9 @@
-"""Lists a schedule's runs over all its revisions, newest first.
+"""Lists a schedule's runs from all its revisions, newest first.
 
 The runs are found in the owner's list of tasks for as long as the tasks are stored, so a run needs no additional write.
-Older runs are unknown here; if there is an archive, it has their tasks, and the page says so. A page examines a bounded
-number of the owner's tasks. Occurrences without tasks are computed from the present timing, or taken from the
-schedule's remarks for earlier times.
+Older runs are unknown here; if there is an archive, it has their tasks, and the page says so. A page examines a limited
+number of the owner's tasks. Occurrences without tasks are computed from the current timing, or for earlier times taken
+from the schedule's remarks.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
     from duetime.services.tasks.read import TaskReader
 
 PLANNED = 5
-"""Planned runs on the first page."""
+"""Number of planned runs on the first page."""
 _PASSED_OVER = 5
-"""Maximum number of pages read to find one with a matching run."""
+"""Maximum number of pages read to find a page with a matching run."""
 _REQUESTED = frozenset({Cause.MANUAL, Cause.BACKFILL})
 OF_ITS_TIMING = frozenset({Cause.SCHEDULE, Cause.CATCH_UP})
 """Causes of runs that belong to a time of the schedule's timing; other runs are additional."""
 _DELAYS = ("jitter_seconds", "spread_seconds")
 _PAGES = 5
-"""Pages of an owner's tasks examined for the runs at one time."""
+"""Pages of an owner's tasks that are examined for the runs at one time."""
 _MOST_AT_ONCE = 60
-"""Occurrences whose tasks are read for one time: those of a minute."""
+"""Maximum number of occurrences whose tasks are read for one time; a time covers a minute."""
 
 
 @frozen
@@ -79,7 +79,7 @@ class RunsQuery:
     statuses: frozenset[RunStatus] = frozenset()
 
     def has(self, run: ScheduleRun) -> bool:
-        """Whether a run matches; a backfill's run, which belongs to an earlier time, is compared by its due time."""
+        """Whether a run matches; a backfill's run belongs to an earlier time, so its due time is compared."""
         if self.statuses and run.status not in self.statuses:
             return False
         at = run.task.due_at if run.task is not None and run.cause in _REQUESTED else run.nominal
@@ -88,7 +88,7 @@ class RunsQuery:
 
 @frozen
 class RunsAt:
-    """The tasks that a schedule has created for a time, in any revision.
+    """The tasks that a schedule has created for a time, in all its revisions.
 
     Attributes:
         tasks: the existing tasks, including the records left in place of deleted ones.
@@ -139,7 +139,7 @@ class ScheduleRuns:
         since = max(query.since, stored.created_at)
         top = query.after
         if top is None and query.before is not None:
-            # Its due time is later than its scheduled time by this much at most.
+            # A task's due time is later than its scheduled time by this much at most.
             delay = (stored.spec.jitter_seconds + stored.spec.spread_seconds) * SECOND
             top = TaskId.of(query.before + delay, 0, 0)
         listed = ListQuery(owner, top, limit=query.limit, since=since)
@@ -156,7 +156,7 @@ class ScheduleRuns:
         own = [each for each in page.tasks if each.schedule_ref and each.schedule_ref.mark == stored.mark]
         runs = [run_of_task(each, now) for each in own if after is None or each.id >= after]
         planned = self._planned(stored, query) if query.after is None else ()
-        # Only its tasks show when a permanent schedule ran.
+        # Only the tasks of a permanent schedule show when it ran.
         changed = max(stored.updated_at, self._kept_since(stored)) if stored.is_permanent else stored.updated_at
         found = _newest_first(run for run in (*planned, *runs, *others) if query.has(run))
         return RunPage(
@@ -166,10 +166,10 @@ class ScheduleRuns:
     def occurrences(
         self, owner: str, name: str, start: Millis, end: Millis, limit: int
     ) -> tuple[Sequence[Seen], Millis]:
-        """The occurrences in [start, end] in order, and the time from which the list is complete: the last change.
+        """The occurrences in [start, end] in order, and the time of the last change, since which the list is complete.
 
-        Earlier occurrences are known only if their tasks still exist, among the first of the owner's tasks of that
-        time.
+        Earlier occurrences are known only if their tasks still exist, and are among the first of the owner's tasks of
+        that time.
 
         Raises:
             ScheduleNotFound: no schedule has that name.
@@ -184,7 +184,7 @@ class ScheduleRuns:
         return before, stored.updated_at
 
     def _before_the_change(self, stored: StoredSchedule, start: Millis, end: Millis, limit: int) -> Sequence[Seen]:
-        """The first occurrences in [start, end] that have a task, whatever the timing was."""
+        """The first occurrences in [start, end] that have a task, whatever the timing was then."""
         found: dict[Millis, Task] = {}
         after: TaskId | None = TaskId.of(max(start, stored.created_at), 0, 0)
         until = end + _longest_delay(stored)
@@ -193,7 +193,7 @@ class ScheduleRuns:
             page = self.task_reader.list(ListQuery(stored.owner, after, descending=False, limit=MAX_PAGE), wanted)
             for task in page.tasks:
                 nominal = _nominal_of(stored, task)
-                # An occurrence that a later revision placed again counts once.
+                # An occurrence that a later revision placed again counts only once.
                 if nominal is not None and start <= nominal <= end and (nominal not in found or task.attempt_history):
                     found[nominal] = task
             after = page.after
@@ -206,11 +206,11 @@ class ScheduleRuns:
         ]
 
     def at(self, stored: StoredSchedule, first: Millis, length: Millis) -> RunsAt:
-        """The tasks that a schedule has created for the times from `first` on, over all its changes.
+        """The tasks that a schedule has created for the times from `first` on, across all its changes.
 
-        They are first looked up by the ids of its timing in its latest revisions and of the backfills that it
-        remembers. Unless that finds a run of exactly that time, the owner's tasks of that time are read, as in `list`:
-        an earlier timing may have had a run there.
+        The tasks are first looked up by the ids that the timing gives them in the latest revisions, and by those of
+        remembered backfills. Unless a run of exactly that time is found, the owner's tasks of that time are read, as in
+        `list`: an earlier timing may have had a run there.
         """
         end = first + length
         by_id = [] if stored.is_permanent else self._by_id(stored, first, end)
@@ -227,14 +227,14 @@ class ScheduleRuns:
     def _by_id(self, stored: StoredSchedule, first: Millis, end: Millis) -> Sequence[Task]:
         schedule = replace(stored.schedule(self.schedule_preview.known_calendars(stored)), remaining_runs=None)
         meant = list(between(schedule, first - 1, end - 1, _MOST_AT_ONCE))
-        # An earlier occurrence may have been delayed into that time.
+        # An earlier occurrence may have been delayed into the requested time.
         meant += preceding(schedule, first, 1)
         former = former_revisions(stored, schedule)
         ids = {task_id for each in meant for task_id in possible_ids(stored, each, former, stored.backfills)}
         return list(self.stores.tasks.read_many(sorted(ids)).values())
 
     def _listed(self, stored: StoredSchedule, since: Millis, until: Millis) -> tuple[Sequence[Task], bool]:
-        """The tasks due in [since, until) of schedules with its name, and whether all of them were found."""
+        """The tasks due in [since, until) of schedules with this name, and whether all of them were found."""
         found: list[Task] = []
         after: TaskId | None = TaskId.of(min(until, LAST_INSTANT), 0, 0)
         wanted = TaskFilter(schedule=stored.name)
@@ -255,7 +255,7 @@ class ScheduleRuns:
     def _without_tasks(
         self, stored: StoredSchedule, tasks: Sequence[Task], floor: Millis, ceiling: Millis
     ) -> tuple[Sequence[ScheduleRun], Millis]:
-        """The occurrences in [floor, ceiling) that have no task, and the instant from which they are known."""
+        """The occurrences in [floor, ceiling) that have no task, and the instant from which on they are known."""
         listed = frozenset(each.schedule_ref.nominal for each in tasks if each.schedule_ref)
         remarked = runs_remarked(stored.log, listed, floor, min(ceiling, stored.updated_at))
         if stored.is_permanent or ceiling <= stored.updated_at:
@@ -287,26 +287,26 @@ class ScheduleRuns:
 
 
 def _nominal_of(stored: StoredSchedule, task: Task) -> Millis | None:
-    """The scheduled time that a task belongs to; `None` for any other task."""
+    """The scheduled time that a task belongs to; `None` if the task is not a run of the schedule's timing."""
     ref = task.schedule_ref
     is_own = ref is not None and ref.mark == stored.mark and ref.cause in OF_ITS_TIMING
     return ref.nominal if ref is not None and is_own else None
 
 
 def _is_at(task: Task, first: Millis, end: Millis) -> bool:
-    """Whether the scheduled time of a task, or its due time, lies in [first, end)."""
+    """Whether a task's scheduled time or its due time lies in [first, end)."""
     nominal = task.due_at if task.schedule_ref is None else task.schedule_ref.nominal
     return first <= nominal < end or first <= task.due_at < end
 
 
 def _has_run(task: Task, nominal: Millis) -> bool:
-    """Whether a task has run for that time; a skipped one may have an attempt whose worker crashed."""
+    """Whether a task has run for that time; a skipped task may have an attempt whose worker crashed."""
     is_of_it = task.schedule_ref is not None and task.schedule_ref.nominal == nominal
     return is_of_it and bool(task.attempt_history) and not task.was_dropped
 
 
 def _longest_delay(stored: StoredSchedule) -> Millis:
-    """The longest possible delay of a run's due time; the maximum if its delays have changed, or may have."""
+    """The longest possible delay of a run's due time; the maximum if the delays have changed, or may have changed."""
     updates = [each for each in stored.actions.records if each.action is ScheduleAction.UPDATED]
     is_known = not stored.actions.dropped and not any({*_DELAYS} & {*each.fields} for each in updates)
     spec = stored.spec

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 @frozen
 class RepeatedRequests:
-    """Stores the object of each idempotency key."""
+    """Stores the object that each idempotency key has created."""
 
     keys: KeyStore
 
@@ -56,14 +56,14 @@ class RepeatedRequests:
         """The object of a key; `None` for the first request, or without a key.
 
         Raises:
-            KeyReused: it was used with a different request.
+            KeyReused: the key was used with a different request.
         """
         return None if key is None else _same(self.keys.find(owner, key.text, now), key)
 
     def remember(
         self, owner: str, key: IdempotencyKey, made: TaskId, now: Millis, edition: int = 0
     ) -> RememberedKey | None:
-        """Record a key's object before it is created.
+        """Record the object of a key before the object is created.
 
         Args:
             owner: owner of the key.
@@ -73,10 +73,10 @@ class RepeatedRequests:
             edition: edition of the object's name.
 
         Returns:
-            The object of the key if a concurrent request was first, else `None`.
+            The key's object if a concurrent request was first, otherwise `None`.
 
         Raises:
-            KeyReused: it was used with a different request.
+            KeyReused: the key was used with a different request.
         """
         wanted = RememberedKey(made, now, now, key.body_hash, expires_at=now + key.life, edition=edition)
         known = self.keys.remember(owner, key.text, wanted, now)
@@ -96,11 +96,11 @@ _PATIENCE = 3 * SECOND
 
 @frozen
 class ScheduleWriter:
-    """Reads and writes schedules for their owners: conditionally, and with a timer first if one is needed.
+    """Reads and writes schedules for their owners: conditionally, after setting a timer if one is needed.
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads, in milliseconds.
-        retention: how long the payload of a deleted schedule is stored: as long as any of its tasks may be.
+        retention: how long the payload of a deleted schedule is stored: as long as any of its tasks may be stored.
     """
 
     stores: Stores
@@ -115,7 +115,7 @@ class ScheduleWriter:
         return self.with_payload(self.read(owner, name))
 
     def with_payload(self, stored: StoredSchedule) -> StoredSchedule:
-        """A schedule with its payload, unless that has expired."""
+        """A schedule with its payload, unless the payload has expired."""
         payload = stored.payload
         if payload.data is None:
             with suppress(ContentExpired):
@@ -123,7 +123,7 @@ class ScheduleWriter:
         return replace(stored, payload=payload)
 
     def read(self, owner: str, name: str, version: int | None = None) -> StoredSchedule:
-        """A stored schedule without its payload; at the given version, if any."""
+        """A stored schedule without its payload; if `version` is given, it must be at that version."""
         stored, _ = self.stores.schedules.read(owner, name)
         if stored is None:
             raise ScheduleNotFound(name)
@@ -131,10 +131,10 @@ class ScheduleWriter:
         return stored
 
     def read_again(self, stored: StoredSchedule, version: int | None) -> StoredSchedule:
-        """The present state of a schedule that was read before.
+        """The current state of a schedule that was read before.
 
         Raises:
-            ScheduleNotFound: it has been deleted, even if another one has its name now.
+            ScheduleNotFound: the schedule has been deleted, even if another schedule now has its name.
         """
         found = self.read(stored.owner, stored.name)
         if found.uid != stored.uid:
@@ -143,7 +143,7 @@ class ScheduleWriter:
         return found
 
     def check(self, stored: StoredSchedule) -> None:
-        """Reject a schedule that is invalid, or that never has a run."""
+        """Reject a schedule that is invalid or would never run."""
         self.expander.planner.occurrence_tasks.check(stored)
         schedule = check(stored.schedule(self.expander.planner.calendars_of(stored)))
         if not stored.is_permanent and next_nominal(schedule, stored.done) is None:
@@ -160,13 +160,13 @@ class ScheduleWriter:
         *,
         with_timer: bool = False,
     ) -> StoredSchedule:
-        """Write a change; repeat it after concurrent writes.
+        """Write a change, and repeat it after concurrent writes.
 
         Args:
-            before: the schedule as read; another one with its name is not changed.
-            version: required version; `None` for any.
+            before: the schedule as read; another schedule with its name is not changed.
+            version: required version; `None` for any version.
             changed: makes the change.
-            with_timer: whether the trigger must expand it: then its timer comes first.
+            with_timer: whether the trigger must expand the schedule: then its timer is set first.
         """
         _check_version(before, version)
         for _ in range(TRIES):
@@ -204,14 +204,14 @@ class ScheduleWriter:
         return after
 
     def write_timer(self, stored: StoredSchedule) -> None:
-        """Set the timer for the schedule's expansion by the trigger, in a minute that has not been read yet."""
+        """Set the timer at which the trigger expands the schedule, in a minute that has not been read yet."""
         at = first_unread(self.runtime.now(), self.look_ahead)
         self.stores.tasks.add_schedule_timer(
             ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, at)
         )
 
     def expand(self, stored: StoredSchedule) -> StoredSchedule:
-        """Place occurrences that are due soon; the trigger repairs failures at the schedule's timer."""
+        """Place occurrences that are due soon; if this fails, the trigger places them at the schedule's timer."""
         now = self.runtime.now()
         with suppress(Unavailable, ScheduleNotFound):
             timer = ScheduleTimer(stored.uid, stored.owner, stored.name, stored.generation, now)
@@ -219,7 +219,7 @@ class ScheduleWriter:
             found = self.read_with_payload(stored.owner, stored.name)
             if found.uid == stored.uid:
                 return found
-        # It may have been deleted since, and its name reused: the request was still carried out.
+        # The schedule may have been deleted since, and its name reused: the request was still carried out.
         return stored
 
     def store_payload(self, uid: TaskId, data: bytes) -> Content:
@@ -229,7 +229,7 @@ class ScheduleWriter:
         return self.stores.contents.keep(uid, f"{PAYLOAD}.{self.runtime.nonce()}", data, expiry)
 
     def retain_payload(self, stored: StoredSchedule) -> None:
-        """Keep the payload of a schedule that is never checked; for any other, its first check does that."""
+        """Keep the payload of a schedule that is never checked; for others, their first check keeps it."""
         if stored.payload.is_outside and not stored.is_expandable:
             self.stores.contents.retain(stored.uid, stored.payload)
 
@@ -239,7 +239,7 @@ class ScheduleWriter:
             self.expire_payload(removed.uid, payload)
 
     def expire_payload(self, uid: TaskId, payload: Content) -> None:
-        """Expire a payload that no schedule refers to any longer; tasks may still refer to it for some time."""
+        """Expire a payload that no schedule refers to any more; tasks may still refer to it for some time."""
         if payload.is_outside:
             self.stores.contents.expire(uid, payload, after_record(self.runtime.now() + self.retention.longest))
 
@@ -250,7 +250,7 @@ def _check_version(stored: StoredSchedule, version: int | None) -> None:
 
 
 def _field(written: Written) -> str:
-    """The timing field that was given."""
+    """The timing field that the request gave."""
     names = ("cron", "rate", "interval", "dates", "permanent", "timings")
     return next((name for name in names if getattr(written, name) is not None), names[0])
 
@@ -282,17 +282,17 @@ class ScheduleCreator:
     def create(
         self, owner: str, spec: ScheduleSpec, key: IdempotencyKey | None = None, traceparent: str | None = None
     ) -> Accepted[StoredSchedule]:
-        """Create a schedule, and place the tasks due soon; a request repeated with its key creates no other.
+        """Create a schedule, and place the tasks due soon; a request repeated with its key creates no second schedule.
 
         Args:
             owner: owner of the schedule.
             spec: specification of the schedule.
             key: idempotency key of the request.
-            traceparent: trace of the request.
+            traceparent: trace context of the request.
 
         Raises:
-            FieldInvalid: a field is invalid, or the schedule never has a run.
-            KeyReused: its idempotency key was used with a different body.
+            FieldInvalid: a field is invalid, or the schedule would never run.
+            KeyReused: the request's idempotency key was used with a different body.
             ScheduleExists: the name is taken.
             ScheduleNotFound: the key's schedule has been deleted.
         """
@@ -305,11 +305,11 @@ class ScheduleCreator:
             now, self.runtime.random_source.below(self.shards.count()), self.runtime.random_source.bits(_TAIL_BITS)
         )
         name = spec.name or _generated_name(uid)
-        # The first occurrence may be at this very instant, as for a rate. Read first and named by the write: a late
-        # write must not undo a newer one.
+        # The first occurrence may be at this very instant, as for a rate. The vacancy is read first and named by the
+        # write: a late write must not undo a newer one.
         vacancy = self.stores.schedules.vacancy(owner, name)
         if vacancy is None:
-            # A concurrent repeat of the request may have created it since the key was read.
+            # A concurrent repeat of the request may have created the schedule since the key was read.
             if (known := self.repeats.known(owner, key, now)) is not None:
                 return self._made_before(owner, spec, known, traceparent)
             raise ScheduleExists(name)
@@ -324,8 +324,8 @@ class ScheduleCreator:
         """The result of an earlier request with the same key; if that request crashed before its write, write it now.
 
         Raises:
-            ScheduleExists: another schedule has its name.
-            ScheduleNotFound: it was created and has been deleted.
+            ScheduleExists: another schedule has the name.
+            ScheduleNotFound: the schedule was created and has been deleted.
         """
         name = spec.name or _generated_name(known.task_id)
         stored, _ = self.stores.schedules.read(owner, name)
@@ -353,7 +353,7 @@ class ScheduleCreator:
                 raise busy(made.name)
             if found.uid != made.uid:
                 raise ScheduleExists(made.name)
-            # A concurrent repeat of the same request was first.
+            # A concurrent repeat of the same request came first.
             return self.writer.with_payload(found)
         self.writer.retain_payload(made)
         return self.writer.expand(replace(made, incarnation=made.incarnation + 1))
@@ -372,7 +372,7 @@ class ScheduleCreator:
             done=now - 1,
             tzdata=tzdata_version(),
             incarnation=vacancy,
-            # Versions continue after those of an earlier schedule of the same name, so that none of its entity tags
+            # Versions continue after those of an earlier schedule with the same name, so that none of its entity tags
             # matches.
             version=vacancy + 1,
         )
@@ -382,5 +382,5 @@ class ScheduleCreator:
 
 
 def _generated_name(uid: TaskId) -> str:
-    """The name of a schedule created without one: the same for each repeat of its request."""
+    """The name of a schedule created without a name; every repeat of its request gets the same one."""
     return f"schedule-{sha256(uid.text.encode()).hexdigest()[:_NAME_LENGTH]}"

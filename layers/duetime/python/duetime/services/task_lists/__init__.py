@@ -1,1 +1,1 @@
-"""Keeps lists of an owner's tasks by state, type, name, tag and more, and reads them."""
+"""Keeps lists of an owner's tasks by state, type, name, tag and more, and reads these lists."""

@@ -1,4 +1,4 @@
-"""Finds the tasks of a list: in the kept lists of an owner with many tasks, or by reading all of an owner's tasks."""
+"""Finds the tasks of a list: in the lists kept for an owner with many tasks, or among all the owner's tasks."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from duetime.ports.tasks import ListQuery
 
     Place: TypeAlias = tuple[TaskId, TaskId]
-    """The place of a task in a list, and its id."""
+    """The place of a task in a list, and the task's id."""
     Source: TypeAlias = Callable[[TaskId | None, int], Sequence[Place]]
-    """Reads the next places after one, up to a number; fewer only at the end."""
+    """Reads up to a number of places after a given place; returns fewer only at the end."""
 
 _MOST_MOVED = 1_000
-"""Tasks with a changed due time that are read for a range of due times."""
+"""Maximum number of tasks with a changed due time that are read for a range of due times."""
 
 
 @frozen
 class Listed:
-    """The candidates of a list, in its order.
+    """The candidates for a list, in the order of the list.
 
     Attributes:
-        sources: where to find them; together they have every task that matches the filter.
+        sources: where to find the candidates; together they have every task that matches the filter.
         executor: reads the sources in parallel.
-        changed_at: when the lists followed a change last; `None` if they are not read.
+        changed_at: when the kept lists last followed a change; `None` if they are not read.
     """
 
     query: ListQuery
@@ -51,7 +51,7 @@ class Listed:
     changed_at: Millis | None = None
 
     def after(self, after: TaskId | None, limit: int) -> list[Place]:
-        """The next candidates after a place, some of them twice; fewer than the limit only at the end."""
+        """The next candidates after a place, some of them repeated; fewer than the limit only at the end."""
         found = self.executor.map(lambda source: source(after, limit), self.sources)
         return list(islice(heapq.merge(*found, reverse=self.query.descending), limit))
 
@@ -65,7 +65,7 @@ class TaskFinder:
     executor: Executor
 
     def listed(self, query: ListQuery, wanted: TaskFilter) -> Listed:
-        """The candidates of a list: all of an owner's tasks if they are few, or if no kept list helps."""
+        """The candidates for a list: all of an owner's tasks if they are few, or if no kept list helps."""
         sources, changed_at = self._sources(query, wanted)
         return Listed(query, sources, self.executor, changed_at)
 
@@ -123,16 +123,16 @@ class TaskFinder:
         return sources
 
     def _in_states(self, query: ListQuery, wanted: TaskFilter, head: ListHead) -> list[Source]:
-        """Scheduled and succeeded tasks are found by the times in their ids; those of other times have lists."""
+        """Find scheduled and succeeded tasks by the times in their ids; those with other due times have lists."""
         bounds = _bounds(query, wanted)
         if State.SUCCEEDED not in wanted.states:
             bounds = _narrowed(_narrowed(bounds, Range(after=head.swept_to.home)), wanted.due)
-            # Those of other due times, and nodes, have entries.
+            # Tasks with other due times, and nodes, have entries in lists.
             by_id = self._all(replace(query, with_nodes=False), bounds)
             return [*self._in_listed_states(query, wanted, wanted.states), *by_id]
         if State.SCHEDULED in wanted.states:
             return self._due(query, wanted.due, bounds)
-        # The clocks of writers differ from this one by less.
+        # The clocks of writers differ from this clock by less than `LIST_LATE`.
         present = self.clock.now() + LIST_LATE
         sources = self._in_listed_states(query, wanted, set(wanted.states) - {State.SUCCEEDED, State.FAILED})
         if wanted.due.before is None or wanted.due.before > present:
@@ -140,18 +140,18 @@ class TaskFinder:
         return [*sources, *self._due(query, wanted.due, _narrowed(bounds, Range(before=present)))]
 
     def _failed(self, query: ListQuery, wanted: TaskFilter) -> list[Source]:
-        """Failed tasks: their index follows them at once."""
+        """Find failed tasks through their index, which is updated at once."""
         return self._all(replace(query, failed_only=True), _bounds(query, wanted))
 
     def _due(self, query: ListQuery, due: Range, bounds: Range) -> list[Source]:
-        """Tasks due in a range: by the times in their ids, and those with a changed due time."""
+        """Find tasks due in a range by the times in their ids, plus tasks with a changed due time."""
         moved = self._moved(query, due)
         if moved is None:
             return self._all(query, bounds)
         return [*self._all(query, _narrowed(bounds, due)), moved]
 
     def _all(self, query: ListQuery, bounds: Range) -> list[Source]:
-        """All of an owner's tasks with ids in a range of time, in parts."""
+        """Find all of an owner's tasks with ids in a range of times, in parts."""
 
         def read(part: ListQuery, after: TaskId | None, limit: int) -> list[Place]:
             asked = replace(part, after=_start(after, bounds, descending=query.descending), limit=limit)
@@ -177,7 +177,7 @@ class TaskFinder:
         return read
 
     def _moved(self, query: ListQuery, due: Range) -> Source | None:
-        """Tasks due in a range that their ids do not show; `None` if there are too many of them."""
+        """Tasks that are due in a range although their ids show another time; `None` if there are too many."""
         if due == Range():
             return None
         first = None if due.after is None else _first_at(due.after)
@@ -189,7 +189,7 @@ class TaskFinder:
         return _of_places(sorted(places, reverse=query.descending), descending=query.descending)
 
     def _ended_of_all(self, query: ListQuery) -> Source:
-        """The ended tasks of an owner with few tasks, in the order of their ends."""
+        """The ended tasks of an owner with few tasks, ordered by the times of their ends."""
         asked = replace(query, after=None, limit=LIST_EXAMINED)
         found = self.stores.tasks.read_many(self.stores.tasks.list_ids(asked)).values()
         places = [
@@ -201,24 +201,24 @@ class TaskFinder:
 
 
 def _is_of_few(wanted: TaskFilter) -> bool:
-    """Whether the list of a condition is likely to be shorter than that of failed tasks."""
+    """Whether a condition's list is likely to be shorter than the list of failed tasks."""
     return wanted.is_topology or any(kind not in _LARGE for kind, _ in _facets(wanted))
 
 
 def _helps(wanted: TaskFilter) -> bool:
-    """Whether kept lists help to find the tasks of a filter."""
+    """Whether kept lists help to find the tasks that match a filter."""
     by_what_they_are = (wanted.type, wanted.name, wanted.tags, wanted.schedule, wanted.parent, wanted.definition)
     return any(by_what_they_are) or bool(wanted.states) or wanted.is_topology or wanted.due != Range()
 
 
 _LISTED_STATES = ENTRY_STATES | TOPOLOGY_STATES
-"""States whose tasks are found without the owner's list."""
+"""States whose tasks are found without reading the owner's whole list."""
 _LARGE = frozenset({ListKind.TAG, ListKind.TYPE, ListKind.TOPOLOGY})
-"""Lists that are likely to be longer than that of any state that tasks leave again."""
+"""Lists that are likely to be longer than the list of any state that tasks leave again."""
 
 
 def _facets(wanted: TaskFilter) -> Iterator[tuple[ListKind, str]]:
-    """The lists for a filter, the one that is likely to be the shortest first."""
+    """The lists for a filter, beginning with the list that is likely to be the shortest."""
     if wanted.parent is not None:
         yield ListKind.PARENT, wanted.parent.text
     if wanted.schedule is not None:
@@ -239,7 +239,7 @@ _ALWAYS_NODES = frozenset({ListKind.PARENT})
 
 
 def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
-    """The lists of a kind: of nodes, too, if they are listed."""
+    """The lists of a kind, including those of nodes if nodes are listed."""
     if kind in _ALWAYS_NODES:
         return [ListName(query.owner, kind, value, of_nodes=True)]
     kinds = (False, True) if query.with_nodes else (False,)
@@ -247,7 +247,7 @@ def _names(query: ListQuery, kind: ListKind, value: str) -> list[ListName]:
 
 
 def _bounds(query: ListQuery, wanted: TaskFilter) -> Range:
-    """The times of ids that may match: no task is created after the time in its id."""
+    """The range of times that matching ids may have: no task is created after the time in its id."""
     return _narrowed(Range(after=query.since), Range(after=wanted.created.after))
 
 
@@ -258,7 +258,7 @@ def _narrowed(first: Range, second: Range) -> Range:
 
 
 def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId | None:
-    """The place after which to read: that of the query, or the bound in its direction."""
+    """The place after which to read: the query's, or the bound in the query's direction."""
     bound = bounds.before if descending else bounds.after
     if bound is None:
         return after
@@ -269,12 +269,12 @@ def _start(after: TaskId | None, bounds: Range, *, descending: bool) -> TaskId |
 
 
 def _first_at(at: Millis) -> TaskId:
-    """The smallest id of a time, or of the nearest time that ids can have."""
+    """The smallest id of a time, or of the nearest time that an id can have."""
     return TaskId.of(max(0, min(at, LAST_INSTANT)), 0, 0)
 
 
 def _within(read: Source, bounds: Range) -> Source:
-    """A source that ends at the bound in its direction."""
+    """A source that ends at the bound in its reading direction."""
 
     def bounded(after: TaskId | None, limit: int) -> list[Place]:
         return [each for each in read(after, limit) if bounds.holds(each[0].home)]

@@ -42,7 +42,7 @@ class TaskListUpdater:
         lists: store of the lists.
         runtime: clock; updates several owners in parallel.
         retention: how long an ended task is kept.
-        begin_at: number of tasks in a partition of an owner's list at which lists are begun.
+        begin_at: number of tasks in a partition of an owner's list from which on lists are kept.
     """
 
     name = "lists"
@@ -61,13 +61,13 @@ class TaskListUpdater:
         self._runtime = runtime
         self._retention = retention
         self._without: dict[str, Millis] = {}
-        """Owners without lists, and when that was read."""
+        """Owners without lists, and when that was found."""
 
     def consume(self, changes: ChangeBatch) -> None:
         """Update the lists of every owner in a batch.
 
         Raises:
-            Unavailable: the store fails; a repeat of the batch updates the lists.
+            Unavailable: the store did not answer; a repeat of the batch updates the lists.
         """
         by_owner: dict[str, list[TaskChange]] = defaultdict(list)
         for change in changes.tasks:
@@ -80,13 +80,13 @@ class TaskListUpdater:
         if head is None:
             return
         now = self._runtime.now()
-        # The stream keeps changes for a day: some may have been lost.
+        # The stream keeps changes for a day, so some changes may have been lost.
         lacks_changes = changes[0].at < now - SUMMARY_GAP
         try:
             if writes := writes_of(changes, self._retention):
                 self._lists.write(writes)
         except Unavailable:
-            # An owner whose changes come faster than the lists can follow must not delay other owners.
+            # An owner whose changes come faster than its lists can follow must not delay other owners.
             lacks_changes = True
         if lacks_changes:
             self._begin_anew(head, now)
@@ -96,7 +96,7 @@ class TaskListUpdater:
             self._sweep(head, end)
 
     def _begin_anew(self, head: ListHead, now: Millis) -> None:
-        """Begin the lists again, because they lack changes.
+        """Begin an owner's lists again, because they lack changes.
 
         Raises:
             Unavailable: other processes kept storing their progress; a repeat of the batch may begin them.
@@ -110,7 +110,7 @@ class TaskListUpdater:
         raise Unavailable(f"the lists of {head.owner} could not be restarted")
 
     def _head(self, owner: str) -> ListHead | None:
-        """The progress of an owner's lists; they are begun if the owner has many tasks now."""
+        """The progress of an owner's lists; begins the lists if the owner has many tasks by now."""
         now = self._runtime.now()
         if now - self._without.get(owner, -LIST_KNOWN) < LIST_KNOWN:
             return None
@@ -125,7 +125,7 @@ class TaskListUpdater:
         return head
 
     def _build(self, head: ListHead, now: Millis) -> None:
-        """Add some of the tasks that existed before the lists; one of several processes stores its progress."""
+        """Add some of the tasks that existed before the lists; of several processes, only one stores its progress."""
         query = ListQuery(head.owner, head.built_to, descending=False, limit=LIST_BUILD_TASKS)
         ids = self._tasks.list_ids(query)
         tasks = [task_snapshot(each) for each in self._tasks.read_many(ids).values()]
@@ -146,7 +146,7 @@ class TaskListUpdater:
         self._lists.save_head(head.after_sweep(swept_to, now), self._runtime.nonce())
 
     def _write_checked(self, writes: ListWrites) -> None:
-        """Write, and remove the entries of tasks whose state has changed: the stream may have reported that before."""
+        """Write, and remove the entries of tasks whose state has changed: the stream may have reported this before."""
         if not writes:
             return
         self._lists.write(writes)

@@ -1,1 +1,1 @@
-"""Use cases of clients with tasks."""
+"""What clients do with tasks."""

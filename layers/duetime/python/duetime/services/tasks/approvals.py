@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _TRIES = 5
 _CHECK_PAUSE = 100
-"""Milliseconds before a task that a worker is checking is read again: a check takes two writes."""
+"""Milliseconds before a task that a worker is checking is read again; a check takes two writes."""
 _REPEATED = {Action.APPROVED: "with another payload", Action.REJECTED: "for another reason"}
 """How a decision can differ from an earlier one on the same task."""
 
@@ -43,7 +43,7 @@ class Decision:
     """A person's decision.
 
     Attributes:
-        payload: for an approval, the result of the task: JSON text in UTF-8.
+        payload: for an approval, the result of the task, as JSON text in UTF-8.
     """
 
     approve: bool
@@ -52,7 +52,7 @@ class Decision:
 
 @frozen
 class Approvals:
-    """Records decisions: each is one write, which applies only while the task waits for it.
+    """Records decisions: each decision is one write, which applies only while the task waits for a decision.
 
     Attributes:
         retention: how long a finished task is kept.
@@ -68,10 +68,10 @@ class Approvals:
         """Approve or reject a task; repeating the same decision changes nothing.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner.
-            StateConflict: it does not wait for an approval, or has another decision or payload.
-            VersionMismatch: it is not at the required version.
-            Unavailable: a worker has held it longer than a check takes, or a store did not answer; send it again.
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            StateConflict: the task does not wait for an approval, or has another decision or payload.
+            VersionMismatch: the task is not at the required version.
+            Unavailable: a worker held the task longer than a check takes, or a store did not answer; send it again.
         """
         action = Action.APPROVED if decision.approve else Action.REJECTED
         for _ in range(_TRIES):
@@ -81,7 +81,7 @@ class Approvals:
                 continue
             if not is_awaited(task, now):
                 if self._is_repeated(task, action, decision, by):
-                    # The process that recorded it may have crashed before it did so.
+                    # The process that recorded the decision may have crashed before retaining the result.
                     retain_result(self.stores.tasks, self.stores.contents, task)
                     return task
                 raise StateConflict(task, f"{action}: {_obstacle(task, action, now)}")
@@ -94,7 +94,7 @@ class Approvals:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _is_repeated(self, task: Task, action: Action, decision: Decision, by: Attribution) -> bool:
-        """Whether a task has ended by the same decision."""
+        """Whether the same decision has already ended a task."""
         if not task.is_terminal or _decided(task) is not action:
             return False
         if not decision.approve:
@@ -108,10 +108,10 @@ class Approvals:
         return _canonical(stored) == _canonical(decision.payload)
 
     def _written(self, task: Task, decision: Decision, sets: TaskChanges, by: Attribution) -> WriteResult:
-        """Write the outcome; a worker does the steps after it."""
+        """Write the outcome; a worker runs the steps after it."""
         now, is_node = self.runtime.now(), task.node_ref is not None
         expires = now + self.retention.of(task.type)
-        # A node is kept as long as its topology, whose end sets the node's expiry.
+        # A node is kept as long as its topology; the end of the topology sets the node's expiry.
         sets |= {"finished_at": None, "expires_at": None if is_node else expires, "waiting_for": None}
         guard = Guard(version=task.version)
         if not decision.approve:
@@ -126,13 +126,13 @@ class Approvals:
 
 
 def _decided(task: Task) -> Action | None:
-    """The decision on a task, if that is its latest action."""
+    """The decision on a task, if the decision is its latest action."""
     last = task.actions.records[-1:]
     return last[0].action if last and last[0].action in _REPEATED else None
 
 
 def _obstacle(task: Task, action: Action, now: Millis) -> str:
-    """Why a task cannot be decided."""
+    """Why a task cannot be decided now."""
     decided = _decided(task) if task.is_terminal else None
     if decided is None:
         is_early = isinstance(task.target, ApprovalTarget) and task.state in STARTABLE and task.due_at > now

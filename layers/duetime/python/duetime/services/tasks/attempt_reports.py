@@ -1,4 +1,4 @@
-"""Reports of attempts: of asynchronous targets, and of handlers in packages of their own while they run."""
+"""Reports on attempts: from asynchronous targets, and from running handlers in packages of their own."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class AttemptReports:
     def notify(self, owner: str, task_id: TaskId, fence: int, ending: Ending) -> Task:
         """Record the end of an attempt as reported by its target.
 
-        An equal repeat changes nothing and gets the same response.
+        An identical repeat changes nothing and gets the same response.
 
         Raises:
             FenceMismatch: the fence is not the running attempt's, or its deadline has passed.
-            NotifiedOtherwise: a different end was reported before.
-            StateConflict: AWS runs a job for it, and only the end of that job ends the attempt.
+            NotifiedOtherwise: a different end was reported earlier.
+            StateConflict: AWS runs a job for the task, and only the end of that job ends the attempt.
         """
         task = self.task_reader.record(owner, task_id)
         if is_job(task.target):
@@ -70,12 +70,12 @@ class AttemptReports:
         return self.end(task, fence, ending)
 
     def end(self, task: Task, fence: int, ending: Ending) -> Task:
-        """End an attempt, as `notify` does, but also one that AWS runs a job for.
+        """End an attempt, as `notify` does, but also an attempt that AWS runs a job for.
 
         Args:
             task: the record, just read.
             fence: fence of the attempt.
-            ending: how it ended.
+            ending: how the attempt ended.
 
         Raises:
             FenceMismatch: as in `notify`.
@@ -92,7 +92,7 @@ class AttemptReports:
         scopes = set(LockScope)
         if end.task.is_terminal and end.task.finished_at is None:
             self.completion.close(end.task)
-            # The worker that does the cleanup takes over the lock of the whole task.
+            # The worker that cleans up takes over the lock for the whole task.
             scopes = {LockScope.RUN}
         for claim in self.lock_manager.claims(task, scopes):
             self.lock_manager.give_back(task, claim)
@@ -116,13 +116,13 @@ class AttemptReports:
         guard = Guard(owner=owner, fence=fence)
         if task.awaiting_notification:
             deadline = deferred_until(task, now)
-            # One check for all heartbeats within a minute.
+            # One check serves all heartbeats within a minute.
             at = on_the_minute(deadline + LEASE_RETURN_MARGIN, now, self.enqueuer.look_ahead)
             self.enqueuer.remind(task, at)
             if not all(self.lock_manager.renew(task, claim, deadline) for claim in self.lock_manager.claims(task)):
                 raise LockLost(task)
             sets["lease_expires_at"] = deadline
-            # A late heartbeat must not shorten the deadline of a later one.
+            # A delayed heartbeat must not shorten the deadline that a later one has set.
             guard = replace(guard, leased_until_before=deadline)
         result = self.stores.tasks.apply(Write(task_id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
         if result.task is None or result.task.fence != fence or result.task.state not in LEASED:
@@ -130,7 +130,7 @@ class AttemptReports:
         return result.task
 
     def _repeated(self, task: Task, fence: int, ending: Ending) -> Task:
-        """Handle a report on an attempt that has ended; accepted if it equals the last attempt's end."""
+        """Handle a report on an attempt that has ended; accepted if it equals the recorded end of the last attempt."""
         if not task.attempt_history or task.attempt_history[-1].fence != fence:
             raise FenceMismatch(task)
         if says_the_same(self.stores.contents, task, ending):
@@ -139,7 +139,7 @@ class AttemptReports:
 
 
 def _offered(task: Task) -> frozenset[Phase]:
-    """The rollback that its target offers; for a handler only a worker knows, which skips a missing rollback."""
+    """The rollback that a target may offer; only a worker knows a handler's phases, and skips a missing rollback."""
     match task.target:
         case HttpTarget(phases=phases):
             return phases
@@ -151,7 +151,7 @@ def _offered(task: Task) -> frozenset[Phase]:
 
 @frozen
 class PackagedAttempts:
-    """Processes the reports of attempts; their leases are renewed by the workers that wait for them.
+    """Processes reports from attempts; the workers that wait for the attempts renew their leases.
 
     Attributes:
         attempt_steps: creates the store for the steps of an attempt's phase.
@@ -163,12 +163,12 @@ class PackagedAttempts:
     runtime: Runtime
 
     def task_of(self, token: AttemptToken) -> Task | None:
-        """The task of an attempt, unless another attempt has it or it has ended."""
+        """The task of an attempt, unless the attempt has ended or another one has the task."""
         task = self.tasks.read(token.task_id)
         return task if task is not None and token.is_of(task) else None
 
     def report(self, task: Task, progress: Progress | None) -> Task | None:
-        """Store the progress; returns the record, with the request to the attempt, or `None` if the attempt is lost."""
+        """Store the progress; returns the record, with any request to the attempt, or `None` if the attempt is lost."""
         if progress is None or task.is_terminal:
             return task
         sets: TaskChanges = {"progress": progress}

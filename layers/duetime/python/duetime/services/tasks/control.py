@@ -1,4 +1,4 @@
-"""Control of tasks that exist: pause, resume, stop, run now, retry and roll back."""
+"""Controls existing tasks: pause, resume, stop, run now, retry and roll back."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ _TRIES = 5
 class TaskControl:
     """Controls tasks: each call makes one legal move, or raises an error with the reason.
 
-    Each action is recorded with the task: `by` names who does it, and why. Every method raises `TaskNotFound` if the
-    task does not exist or belongs to another owner, `StateConflict` if the task's state does not allow the action, and
+    Each action is recorded with the task: `by` names who acts, and why. Every method raises `TaskNotFound` if the task
+    does not exist or belongs to another owner, `StateConflict` if the task's state does not allow the action, and
     `VersionMismatch` if concurrent writes keep changing the record, or if it is not at the required `version`.
     """
 
@@ -72,14 +72,14 @@ class TaskControl:
     reopener: TaskReopener
 
     def pause(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Pause a task that has not started; ask a running one to pause, which it does when it can.
+        """Pause a task that has not started, or ask a running task to pause as soon as it can.
 
-        A paused task does not change, at any version: the response to the first request may have been lost.
+        A paused task does not change, whatever its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         if task.state is State.PAUSED:
             return task
-        # A blocked node is paused with its topology.
+        # A blocked node is paused by pausing its topology.
         if task.state in LEGAL[Move.PAUSE].sources and not (task.state is State.BLOCKED and task.after is None):
             require_version(task, version)
             paused = self._moved(task, Move.PAUSE, ControlRequest(Action.PAUSED, version, by, self._pausing))
@@ -88,11 +88,11 @@ class TaskControl:
         return self._ask(task, RequestedAction.PAUSE, version, by)
 
     def stop(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Ask a running task to stop, which it does when it can."""
+        """Ask a running task to stop as soon as it can."""
         return self._ask(self._read(owner, task_id), RequestedAction.CANCEL, version, by)
 
     def cancel_by_force(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
-        """Cancel a task that has not started, or ask a running one to stop; its state may change meanwhile."""
+        """Cancel a task that has not started, or ask a running task to stop, even if the task starts in between."""
         for _ in range(_TRIES):
             try:
                 return self.task_updater.cancel(owner, task_id, version, by)
@@ -106,14 +106,14 @@ class TaskControl:
         raise VersionMismatch(self._read(owner, task_id))
 
     def resume(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
-        """Resume a paused task: at its due time if that is still ahead, else now.
+        """Resume a paused task: at its due time if that is still ahead, otherwise now.
 
         A task that waited for a lock has left the line, so it is checked again at once. A task that is not paused does
-        not change, at any version: the response to the first request may have been lost.
+        not change, whatever its version: the response to the first request may have been lost.
         """
         task = self._read(owner, task_id)
         is_held = task.state is State.PAUSED or task.requested_action is RequestedAction.PAUSE
-        # For a topology, its nodes would have to be resumed as well.
+        # For a topology, the nodes would have to be resumed too.
         if not is_held and task.state in GOING_ON and not isinstance(task.target, TopologyTarget):
             return task
         require_version(task, version)
@@ -123,7 +123,7 @@ class TaskControl:
                 return self._placed(task, Move.BLOCK, lambda _task: self.runtime.now(), request)
             return self._placed(task, Move.RESUME, resumes_at, request)
         if is_held:
-            # The attempt that was asked to pause may have failed since: then the request is removed from its retry.
+            # The attempt that was asked to pause may have failed since: then the request is removed from the retry.
             move = Move.CHANGE if task.state in LEGAL[Move.CHANGE].sources else Move.REQUEST_STOP
             return self._moved(task, move, ControlRequest(Action.RESUMED, version, by, pause_taken_back))
         raise StateConflict(task, "resumed")
@@ -131,7 +131,8 @@ class TaskControl:
     def run_now(self, owner: str, task_id: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM) -> Task:
         """Run a task that has not started now; a running task does not change.
 
-        The same holds if an earlier copy of this request, with the same version, has run it; and for `retry`.
+        A task also does not change if an earlier copy of this request, with the same version, has run it; so for
+        `retry`.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.RUN_REQUESTED, version, by):
@@ -151,18 +152,18 @@ class TaskControl:
         by: Attribution = BY_SYSTEM,
         nodes: tuple[str, ...] = (),
     ) -> Task:
-        """Retry a failed task from its first attempt on; a task that is being retried already does not change.
+        """Retry a failed task from its first attempt on; a task that is already being retried does not change.
 
         Args:
             owner: owner of the task.
-            task_id: its id.
-            version: required version; `None` for any.
-            by: who requests it, and why.
-            nodes: nodes of a topology to run again, with their dependents, even if the topology has succeeded.
+            task_id: id of the task.
+            version: required version; `None` for any version.
+            by: who requests the retry, and why.
+            nodes: topology nodes to run again, with their dependents, even if the topology has succeeded.
 
         Raises:
-            ContentExpired: its payload has expired.
-            UniqueKeyHeld: another task now holds its unique key.
+            ContentExpired: the task's payload has expired.
+            UniqueKeyHeld: another task now holds the task's unique key.
         """
         for _ in range(_TRIES if version is None else 1):
             task = self._read(owner, task_id)
@@ -179,7 +180,7 @@ class TaskControl:
             if task.was_never_let_start:
                 move, sets["after"] = Move.BLOCK, task.after and task.after.forgotten
             with suppress(VersionMismatch):
-                # The changes belong to this version: another one has another attempt history and fence.
+                # The changes belong to this version: another version has a different attempt history and fence.
                 return self.reopener.reopen(replace(task, result=None), move, sets, task.version, by)
         raise VersionMismatch(self._read(owner, task_id))
 
@@ -187,9 +188,9 @@ class TaskControl:
         """Roll back an ended task with its target's `rollback`.
 
         Raises:
-            StateConflict: also if the target is known to offer no rollback.
-            ContentExpired: its payload has expired.
-            UniqueKeyHeld: another task now holds its unique key.
+            StateConflict: also raised if the target is known to offer no rollback.
+            ContentExpired: the task's payload has expired.
+            UniqueKeyHeld: another task now holds the task's unique key.
         """
         task = self._read(owner, task_id)
         if is_repeated(task, Action.ROLLBACK_REQUESTED, version, by):
@@ -198,7 +199,7 @@ class TaskControl:
         lacking = isinstance(task.target, HttpTarget) and Phase.ROLLBACK not in task.target.phases
         if lacking or isinstance(task.target, PullTarget | AwsTarget | TopologyTarget):
             raise StateConflict(task, "rolled back: its target does not support rollback")
-        # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
+        # The attempt history keeps the last attempt's error; the rollback has an error of its own.
         sets: TaskChanges = {"attempt_history": reported_history(task)}
         return self.reopener.reopen(task, Move.REQUEST_ROLLBACK, sets, version, by)
 
@@ -228,13 +229,13 @@ class TaskControl:
         if task.state not in LEGAL[Move.REQUEST_STOP].sources:
             raise StateConflict(task, refused)
         if task.requested_action in (requested_action, RequestedAction.CANCEL):
-            # A task that is to stop for good need not pause.
+            # A task that is to stop for good need not pause first.
             return self._hurried(task)
         request = ControlRequest(action, version, by, partial(stronger, requested_action))
         return self._hurried(self._moved(task, Move.REQUEST_STOP, request))
 
     def _hurried(self, task: Task) -> Task:
-        """Let a worker stop the job that AWS runs at once, if a stop is requested, instead of at its next check."""
+        """If a stop is requested, have a worker stop the task's AWS job at once instead of at its next check."""
         if task.requested_action is RequestedAction.CANCEL and is_job(task.target) and task.awaiting_notification:
             self.enqueuer.remind(task, self.runtime.now())
         return task
@@ -254,7 +255,7 @@ class TaskControl:
         return request.after_rejection(task)
 
     def _placed(self, task: Task, move: Move, at_of: Callable[[Task], Millis], request: ControlRequest) -> Task:
-        """Make a move that sets a new check; repeated as in `_moved`, at the time that the new record requires."""
+        """Make a move that sets a new check; repeated as in `_moved`, for the time that the record requires."""
         for _ in range(_TRIES if request.version is None else 1):
             require_legal(task, move)
             changes = request.changes(task, self.runtime.now())
@@ -280,24 +281,24 @@ class TaskReopener:
     runtime: Runtime
 
     def reopen(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Reopen a task: remove its end and expiry and its contents' expiry, and take its unique key again.
+        """Reopen a task: remove its end, its expiry and its contents' expiry, and take its unique key again.
 
         Args:
             task: the record as read.
             move: `REOPEN`, `RERUN` or `REQUEST_ROLLBACK`.
             sets: other fields to change.
-            version: required version; `None` for any.
-            by: who requests it, and why.
+            version: required version; `None` for any version.
+            by: who requests the reopening, and why.
 
         Raises:
-            StateConflict: its state does not allow it.
+            StateConflict: the task's state does not allow the move.
             VersionMismatch: concurrent writes keep changing the record, or it is not at the required version.
-            ContentExpired: its payload or its checkpoint has expired.
-            UniqueKeyHeld: another task now holds its unique key.
+            ContentExpired: the task's payload or checkpoint has expired.
+            UniqueKeyHeld: another task now holds the task's unique key.
         """
         require_legal(task, move)
         if move is Move.RERUN and task.node_ref is not None and task.state is State.SUCCEEDED:
-            # Its children have begun with its result.
+            # The node's children have begun with its result.
             raise StateConflict(task, f"{DONE[move]} on its own: name its node in a retry of its topology")
         if task.finished_at is None:
             raise StateConflict(task, f"{DONE[move]} before its follow-ups are done")
@@ -308,7 +309,7 @@ class TaskReopener:
         return reopened
 
     def _moved(self, task: Task, move: Move, sets: TaskChanges, version: int | None, by: Attribution) -> Task:
-        """Make the move; repeat it if the record is written, or its key taken and released, concurrently."""
+        """Make the move; repeat it if the record is written, or its key is taken or released, concurrently."""
         opened: TaskChanges = {
             "attempt": 0,
             "finished_at": None,
@@ -336,7 +337,7 @@ class TaskReopener:
         return request.after_rejection(task)
 
     def _taking(self, task: Task, move: Move) -> KeyTaking | None:
-        """The write by which the task takes its unique key with the move; `None` if it holds none."""
+        """The write with which the task takes its unique key during the move; `None` if it has no unique key."""
         if unique_of(task.unique, task.debounce) is None:
             return None
         return reopened_key(self.stores, replace(task, state=LEGAL[move].to or task.state))

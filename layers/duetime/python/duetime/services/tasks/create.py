@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound="Accepted[Task] | Draft")
 _TAIL_BITS = 64
 _TRIES = 5
-"""Attempts of a creation whose unique key is taken, or whose holder changes, concurrently."""
+"""How often a creation is tried if its unique key is taken, or the key's holder changes, concurrently."""
 E = TypeVar("E", bound=Exception)
 _BY_CREATION = Attribution(reason="a creation with its unique key")
 
@@ -96,10 +96,10 @@ class TaskCreator:
         """Create one task, and return whether it was created before.
 
         Raises:
-            FieldInvalid: it is due more than ten years ahead, or its target is not allowed.
-            KeyReused: its idempotency key was used with a different body.
-            TaskDeleted: the task of its idempotency key has been deleted.
-            UniqueKeyHeld: another task holds its unique key, and is neither to be kept nor can be replaced.
+            FieldInvalid: the task is due more than ten years ahead, or its target is not allowed.
+            KeyReused: the request's idempotency key was used with a different body.
+            TaskDeleted: the task that belongs to the idempotency key has been deleted.
+            UniqueKeyHeld: another task holds the unique key, and can neither be kept nor replaced.
             Unavailable: the store did not answer; nothing may have been accepted.
         """
         accepted = self._traced(order, partial(self._write, owner))
@@ -117,10 +117,10 @@ class TaskCreator:
         return self._traced(order, partial(self._draft, owner))
 
     def resolved(self, owner: str, order: Order) -> TaskSpec:
-        """The requested task with the defaults of its type and the graphs that it names; nothing is written.
+        """The requested task with its type's defaults and the graphs that it names; nothing is written.
 
         Raises:
-            FieldInvalid: its parent, a task in its `after`, or a definition that it names, does not exist.
+            FieldInvalid: the task's parent, a task in its `after`, or a definition that it names, does not exist.
             Unavailable: the store did not answer.
         """
         self._check_parent(owner, order.spec.parent_task_id)
@@ -134,12 +134,12 @@ class TaskCreator:
         return made
 
     def _write(self, owner: str, order: Order) -> Accepted[Task]:
-        """Write the record; returns whether this call wrote it."""
+        """Write the record; returns the task, and whether this call wrote its record."""
         made = self._draft(owner, order)
         return self.finish(made, is_new=self.enqueuer.create(made.task)) if isinstance(made, Draft) else made
 
     def _draft(self, owner: str, order: Order) -> Accepted[Task] | Draft:
-        """Do all steps before the record is written; all of creation if the record exists or has a unique key."""
+        """Do all steps before the record is written, or the whole creation if the record exists or has a unique key."""
         try:
             spec = self.resolved(owner, order)
         except FieldInvalid:
@@ -149,7 +149,7 @@ class TaskCreator:
                 raise
             return repeated
         if order.completes is not None:
-            # A default of its type must not replace it by another task.
+            # A type's default must not replace this task by another.
             spec = replace(spec, unique=None)
         order = replace(order, spec=replace(spec, target=self.rules.accept(owner, spec, order.graph)))
         identity = self._identity(order)
@@ -165,7 +165,7 @@ class TaskCreator:
         try:
             return Draft(order, self._new_record(owner, order, identity), identity)
         except UploadMissing:
-            # A concurrent copy of the request may have used the upload.
+            # A concurrent copy of the request may have used up the upload.
             if order.key is None or (known := self._existing(identity)) is None:
                 raise
             return known
@@ -177,7 +177,7 @@ class TaskCreator:
             self._retained(task, made.identity)
             if order.spec.upload is not None:
                 with suppress(Unavailable):
-                    # If it stays, it expires.
+                    # If the upload is not removed, it expires.
                     self.stores.uploads.remove(Upload(task.owner, order.spec.upload))
                 return Accepted(task)
             return Accepted(replace(task, payload=replace(task.payload, data=order.spec.payload)))
@@ -198,7 +198,7 @@ class TaskCreator:
             if status.holder is not None:
                 wanted = None if order.key is None else (order.key.text, identity.task_id)
                 settled = self.key_conflicts.settle(status.holder, order.spec, unique, wanted)
-            # Read after the key: a repeat of this request may have replaced a task that has ended since.
+            # Read after the key: a repeat of this request may have replaced a task that has since ended.
             if settled is None and status.nonce is not None:
                 settled = self._answered(owner, order, identity.task_id)
             if settled is not None:
@@ -211,12 +211,12 @@ class TaskCreator:
         raise Unavailable(f"the unique key {unique.key!r} has too many concurrent takers")
 
     def _existing(self, identity: Identity) -> Accepted[Task] | None:
-        """The existing task of the same request or event; `None` if there is none."""
+        """The existing task of the same request or event, or `None`."""
         known = self.stores.tasks.read(identity.task_id)
         return None if known is None else Accepted(self._retained(known, identity), is_replay=True)
 
     def _answered(self, owner: str, order: Order, wanted: TaskId | None = None) -> Accepted[Task] | None:
-        """The result of an earlier or concurrent copy of the request, in place of a new task."""
+        """The response of an earlier or concurrent copy of the request, instead of a new task."""
         key = order.key
         known = self.stores.keys.find(owner, key.text, self.runtime.now()) if key else None
         if key is None or known is None or known.task_id == wanted or known.body_hash != key.body_hash:
@@ -244,10 +244,10 @@ class TaskCreator:
         task = new_task(
             identity.task_id, order.spec, owner, identity.due_at, identity.created_at, payload, self.runtime.epoch
         )
-        # A repeat may come long after the first request: the trigger no longer reads its home minute.
+        # A repeat may come long after the first request, when the trigger no longer reads the id's home minute.
         next_at = max(task.next_at, self.runtime.now())
         if order.spec.after is not None:
-            # A worker checks its dependencies at once, even if it is due later.
+            # A worker checks the dependencies at once, even if the task is due later.
             task, next_at = replace(task, state=State.BLOCKED, after=order.spec.after), self.runtime.now()
         return replace(
             task,
@@ -260,7 +260,7 @@ class TaskCreator:
         )
 
     def _stored_payload(self, owner: str, order: Order, identity: Identity) -> Content:
-        """Store the payload, or the part of it that the record has no room for."""
+        """Store the payload, or the part that does not fit into the record."""
         spec = order.spec
         if spec.upload is None:
             return self.stores.contents.keep(identity.task_id, payload_name(spec.target), spec.payload, identity.expiry)
@@ -286,7 +286,7 @@ class TaskCreator:
         return replace(spec, after=self.dependency_reader().accepted(owner, spec.after))
 
     def _retained(self, task: Task, accepted: Identity) -> Task:
-        """An open task, its payload retained for as long as its record, even if the record's writer has crashed."""
+        """An open task whose payload is kept as long as its record, even if the record's writer has crashed."""
         if task.payload.is_outside and not task.is_terminal:
             retain_open(self.stores.tasks, self.stores.contents, task, accepted.expiry)
         return task
@@ -302,7 +302,7 @@ class TaskCreator:
         return Identity(order.origin.task_id(due, self.shards.at(order.origin.at)), due, now)
 
     def _is_costly(self, order: Order) -> bool:
-        """Whether a repeated delivery would write anything in addition to the record that it finds, or be refused."""
+        """Whether a repeated delivery would write more than the record that it finds, or be rejected."""
         at = None if order.origin is None else order.origin.at
         writes_more = len(order.spec.payload) > INLINE_CONTENT_BYTES or order.spec.group is not None
         return at is not None and (writes_more or at < self.runtime.now() - MINUTE)
@@ -330,14 +330,14 @@ class BatchCreator:
         return self._create_each(owner, orders, refusals)
 
     def create_each(self, owner: str, orders: Sequence[Order]) -> list[Task | Exception]:
-        """A task for each order, or the error, in order; one order's failure does not affect the others."""
+        """A task for each order, or the error, in order; no order's failure affects the others."""
         ends = self._create_each(owner, orders, (Exception,))
         return [end.value if isinstance(end, Accepted) else end for end in ends]
 
     def _create_each(
         self, owner: str, orders: Sequence[Order], refusals: tuple[type[E], ...]
     ) -> list[Accepted[Task] | E]:
-        """Prepare all records and write them with few requests, then create the remaining ones one by one."""
+        """Prepare all records and write them with few requests, then create the others one by one."""
         creator, executor = self.task_creator, self.task_creator.runtime.executor
 
         def draft(order: Order | E) -> Accepted[Task] | Draft | E:
@@ -358,7 +358,7 @@ class BatchCreator:
 
         creator.shards.prepare()
         with suppress(Unavailable):
-            # Read once before parallel calls need them; each call reports a failure.
+            # Read once before parallel calls need the defaults; if that fails, each call reports the failure.
             creator.rules.types.look(owner)
         drafts = executor.map(draft, self._numbered(owner, orders, refusals))
         written = self._insert([each.task for each in drafts if isinstance(each, Draft)], refusals)
@@ -371,7 +371,7 @@ class BatchCreator:
         counts = Counter(order.spec.order.key for order in orders if order.spec.order is not None)
         if not counts:
             return orders
-        # Few tasks have such a key, so the module is not imported at start.
+        # Few tasks have an ordered key, so the module is not imported at start.
         from duetime.domain.order_lines import LineName  # noqa: PLC0415 - see the line above
 
         lines, now = self.task_creator.enqueuer.order_lines(), self.task_creator.runtime.now()
@@ -390,7 +390,7 @@ class BatchCreator:
         return numbered
 
     def _insert(self, tasks: Sequence[Task], refusals: tuple[type[Exception], ...]) -> Collection[str]:
-        """Write records with few requests; a defect in one must not affect the others."""
+        """Write records with few requests; an error in this step must not keep the records from being written."""
         try:
             return self.task_creator.enqueuer.insert(tasks)
         except refusals as defect:
@@ -401,7 +401,7 @@ class BatchCreator:
 
 @frozen
 class KeyConflicts:
-    """Decides on a creation whose unique key is taken."""
+    """Resolves a creation whose unique key is taken."""
 
     task_updater: Callable[[], TaskUpdater]
     keys: KeyStore
@@ -410,19 +410,19 @@ class KeyConflicts:
     def settle(
         self, holder: Task, spec: TaskSpec, unique: Unique, wanted: tuple[str, TaskId] | None
     ) -> Accepted[Task] | None:
-        """Keep the task that holds the key, or apply the fields of the creation to it.
+        """Keep the task that holds the key, or apply the new task's fields to it.
 
         Args:
             holder: the task that holds the key, as read.
             spec: specification of the new task.
             unique: unique key of the new task.
-            wanted: its idempotency key, and the key's task; `None` without a key.
+            wanted: the new task's idempotency key, and the key's task; `None` without a key.
 
         Returns:
-            The task that holds the key, and the result; `None` if it has changed since: read the holder again.
+            The task that holds the key, and the result; `None` if the task has changed since: read the holder again.
 
         Raises:
-            UniqueKeyHeld: the creation is to be rejected, or the task cannot be replaced.
+            UniqueKeyHeld: the creation must be rejected, or the task cannot be replaced.
             FieldInvalid: a field of the creation is invalid.
             Unavailable: the store did not answer; nothing may have been changed.
         """

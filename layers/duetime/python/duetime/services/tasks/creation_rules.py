@@ -1,4 +1,4 @@
-"""Rules for accepting tasks: target, type and, for a topology, those of its nodes; and the defaults of types."""
+"""Rules for accepting tasks: their target, their type and, for a topology, its nodes; and defaults of types."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DefinitionReader(Protocol):
     """Creates runs of topology definitions."""
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Turn a task that names a definition into the task of a run, with a version's graph; leave others as they are.
+        """Turn a task that names a definition into a run of it, with a version's graph; leave other tasks unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.
@@ -67,8 +67,8 @@ class DefinitionReader(Protocol):
 def payload_name(target: Target | None) -> str:
     """Name of a new task's payload if it is stored outside the record.
 
-    For a run of a definition, it contains the version: if two processes create the same run while the definition
-    changes, neither may overwrite the other's graph, as the record will name one of them.
+    For a run of a definition, the name contains the version: if two processes create the same run while the definition
+    changes, neither may overwrite the other's graph, because the record will name one of them.
     """
     ref = definition_of(target)
     return PAYLOAD if ref is None else f"{PAYLOAD}.{ref.version}"
@@ -91,15 +91,15 @@ class CreationRules:
     types: TypeDefaults
 
     def resolved(self, owner: str, spec: TaskSpec, place: str = f"{PAYLOAD}.") -> TaskSpec:
-        """Add the defaults of its type to a task, and the graphs of definitions if it names one, or its nodes do.
+        """Add to a task its type's defaults, and the graphs of definitions that the task or its nodes name.
 
         Args:
             owner: owner of the task and of the definitions.
             spec: the task.
-            place: location of its graph in the request.
+            place: where the request has the task's graph.
 
         Raises:
-            FieldInvalid: a definition or version does not exist, or its parameters do not fit.
+            FieldInvalid: a definition or version does not exist, or the parameters do not fit it.
             Unavailable: the store did not answer.
         """
         return self._with_definitions(owner, self.types.completed(owner, spec), place)
@@ -115,7 +115,7 @@ class CreationRules:
             raise FieldInvalid(f"{place}{refusal.field}", refusal.reason, refusal.code) from None
 
     def resolved_update(self, task: Task, wanted: TaskUpdate) -> TaskUpdate:
-        """Add the graph to a change of a task that names another run of a definition.
+        """Add the graph to a change that names a different run of a definition.
 
         Raises:
             FieldInvalid: the run does not exist, or the graph is replaced and the definition is not.
@@ -145,14 +145,14 @@ class CreationRules:
         Args:
             owner: owner of the task.
             spec: the task.
-            graph: graph of a topology, if the request gave it in separate fields and not as a payload.
+            graph: graph of a topology, if the request gave it in separate fields instead of a payload.
 
         Raises:
-            FieldInvalid: its target is not allowed, or its type has no handler; also for each node.
+            FieldInvalid: the target is not allowed, or the type has no handler; the same holds for each node.
         """
         target = self.targets.accept(owner, spec)
         if graph is not None:
-            # If its nodes name definitions, the request did not contain the whole graph.
+            # If nodes name definitions, the request did not contain the whole graph.
             self.accept_nodes(owner, self.read_graph(spec.payload, ()) if names_definitions(spec.payload) else graph)
         elif isinstance(target, TopologyTarget):
             self.graph_of(owner, spec.payload, target)
@@ -196,10 +196,10 @@ class CreationRules:
 
 @frozen
 class _Known:
-    """The defaults of an owner as read.
+    """An owner's defaults as read.
 
     Attributes:
-        asked_at: when they were last asked for, even if there was no answer.
+        asked_at: when they were last requested from the store, even if it did not answer.
     """
 
     types: OwnerTypes
@@ -209,13 +209,13 @@ class _Known:
 
 @frozen
 class TypeDefaults:
-    """Gives tasks the defaults of their types. Each owner's are read at most every `TYPE_DEFAULTS_LIFE`.
+    """Gives tasks the defaults of their types. Each owner's defaults are read at most every `TYPE_DEFAULTS_LIFE`.
 
-    If a read fails, the last defaults stay in force for `TYPE_DEFAULTS_TRUST`; after that, no task is created.
+    If a read fails, the last known defaults stay in effect for `TYPE_DEFAULTS_TRUST`; after that, no task is created.
 
     Attributes:
         handlers: the handlers of the deployment, by type.
-        shards: knows whether there are any defaults, so that none are read otherwise.
+        shards: knows whether any defaults exist; otherwise the store is not read.
     """
 
     store: TypeDefaultsStore
@@ -225,7 +225,7 @@ class TypeDefaults:
     _known: dict[str, _Known] = field(default_factory=dict, init=False)
 
     def completed(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """A task with the defaults of its type: those of the owner take precedence over those of the handler.
+        """A task with the defaults of its type: the owner's take precedence over the handler's.
 
         Raises:
             Unavailable: the store did not answer.
@@ -235,7 +235,7 @@ class TypeDefaults:
         return with_defaults(spec, merged(handler.defaults, {} if own is None else own.options))
 
     def look(self, owner: str) -> OwnerTypes:
-        """The defaults of an owner as of a moment ago.
+        """The defaults of an owner, at most `TYPE_DEFAULTS_LIFE` old.
 
         Raises:
             Unavailable: the store did not answer.
@@ -246,7 +246,7 @@ class TypeDefaults:
         if known is not None and now - known.asked_at < TYPE_DEFAULTS_LIFE:
             return known.types
         if known is not None:
-            # Set before the read: other threads continue with the known defaults.
+            # Set before the read, so that other threads continue with the known defaults.
             self._known[owner] = replace(known, asked_at=now)
         try:
             found = self.store.read(owner, consistent=False)
@@ -280,7 +280,7 @@ class TypeAdmin:
     runtime: Runtime
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[TypeStatus]:
-        """The types with a handler, with pull workers or with defaults of the owner, by name.
+        """The types that have a handler, pull workers or defaults set by the owner, by name.
 
         Types that are reserved for other owners are not listed.
         """
@@ -294,7 +294,8 @@ class TypeAdmin:
         """One type.
 
         Raises:
-            TypeNotFound: it has no handler, no pull workers and no defaults of the owner, or is reserved for others.
+            TypeNotFound: the type has no handler, no pull workers and no defaults of the owner, or is reserved for
+                others.
         """
         found = self._status(name, self.types.store.read(owner, consistent=True))
         is_known = found.has_handler or found.handler or found.is_pulled or found.own
@@ -303,10 +304,10 @@ class TypeAdmin:
         return found
 
     def put(self, owner: str, name: str, options: Options) -> TypeStatus:
-        """Set the defaults of the owner's tasks of a type; they replace earlier ones as a whole.
+        """Set the defaults for the owner's tasks of a type, replacing all earlier defaults.
 
         Raises:
-            FieldInvalid: the settings do not allow them.
+            FieldInvalid: the settings do not allow these defaults.
             TypesFull: too many types have defaults.
             Unavailable: too many concurrent writes, or the store did not answer.
         """
@@ -318,15 +319,15 @@ class TypeAdmin:
                 raise TypesFull(MAX_TYPES_WITH_DEFAULTS)
             return replace(types, by_type={**types.by_type, name: wanted})
 
-        # First: an announcement without defaults is harmless, defaults without one are not seen.
+        # This comes first: an announcement without defaults is harmless, but defaults without one are not seen.
         self.types.shards.announce_type_defaults()
         return self._status(name, self._change(owner, change)[1])
 
     def delete(self, owner: str, name: str) -> TypeStatus:
-        """Delete the defaults that the owner gives a type, and return it as it was.
+        """Delete the defaults that the owner has set for a type; returns the type with the deleted defaults.
 
         Raises:
-            TypeNotFound: it has none.
+            TypeNotFound: the type has no defaults set by the owner.
             Unavailable: too many concurrent writes, or the store did not answer.
         """
 
@@ -338,7 +339,7 @@ class TypeAdmin:
         return self._status(name, self._change(owner, change)[0])
 
     def _change(self, owner: str, change: Callable[[OwnerTypes], OwnerTypes]) -> tuple[OwnerTypes, OwnerTypes]:
-        """Apply a change to the present defaults of an owner; returns those before and after it."""
+        """Apply a change to an owner's current defaults; returns the defaults before and after the change."""
         for _ in range(_TRIES):
             before = self.types.store.read(owner, consistent=True)
             after = change(before)

@@ -1,8 +1,8 @@
 """Erases tasks before their retention ends.
 
-The record of an erased task stays without its user's data and without its attempts' reports; readers see a task that
-has ended, as before. So nothing can create the task again: neither a repeat of its request or event, nor its schedule,
-nor a late attempt. The record expires when the task would have.
+The record of an erased task stays, without its user's data and its attempts' reports; readers see it as a task that has
+ended, as before. So nothing can create the task again: neither a repeat of its request or event, nor its schedule, nor
+a late attempt. The record expires when the task would have expired.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 5
-"""How often a change is repeated after a concurrent write between its read and its write."""
+"""How often a change is repeated if a concurrent write comes between its read and its write."""
 
 
 @frozen
@@ -44,18 +44,18 @@ class TaskEraser:
         """Erase a task; a task that has not started is cancelled first.
 
         Args:
-            owner: owner who requests it.
+            owner: owner who requests the erasure.
             task_id: id of the task.
-            version: required version; any if `None`.
+            version: required version; `None` for any version.
             prepare: called with the ended task before each attempt to erase it; its errors are passed on.
 
         Returns:
             The task before it was erased.
 
         Raises:
-            TaskNotFound: it does not exist, belongs to another owner, or was erased before.
-            StateConflict: it is running, or the steps after its outcome are not done.
-            VersionMismatch: it is not at the required version.
+            TaskNotFound: the task does not exist, belongs to another owner, or was erased before.
+            StateConflict: the task is running, or the steps after its outcome are not done.
+            VersionMismatch: the task is not at the required version.
             Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         for _ in range(_TRIES):
@@ -69,7 +69,7 @@ class TaskEraser:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def erase_record(self, task: Task, more: TaskChanges) -> bool:
-        """Erase an ended task, just read, with further changes; returns whether it still had this version."""
+        """Erase an ended task just read, and write more changes with it; returns whether its version was current."""
         sets: TaskChanges = {**NOTHING_LEFT, **more}
         write = Write(task.id, Move.ERASE, self.runtime.nonce(), Guard(version=task.version), sets)
         if not isinstance(self.stores.tasks.apply(write), Applied):
@@ -83,8 +83,8 @@ class TaskEraser:
     def _read(self, owner: str, task_id: TaskId, version: int | None) -> Task:
         task = self.stores.tasks.read(task_id)
         if task is not None and task.erased and task.owner == owner:
-            # The process that erased it may have crashed before erasing its contents; the names of those in S3 are
-            # lost, so they expire.
+            # The process that erased the record may have crashed before erasing its contents; the names of contents in
+            # S3 are lost, so these expire by themselves.
             self.stores.contents.erase(task_id, ())
         if task is None or not task.exists_for(owner):
             raise TaskNotFound(task_id)
@@ -93,7 +93,7 @@ class TaskEraser:
         return task
 
     def _finish(self, task: Task) -> TaskChanges:
-        """Changes that finish the task together with its erasure, if it is not finished yet."""
+        """Changes that finish the task together with its erasure, unless it is finished already."""
         if task.finished_at is not None:
             return {}
         now = self.runtime.now()
@@ -103,7 +103,7 @@ class TaskEraser:
 def _check(task: Task) -> None:
     if not task.is_terminal:
         raise StateConflict(task, "deleted: cancel it first")
-    # A worker finishes a cancelled topology; if it never began, no worker is needed.
+    # A worker finishes a cancelled topology; no worker is needed if the topology never began.
     never_began = isinstance(task.target, TopologyTarget) and not task.claims
     has_followers = task.callback_url is not None or task.schedule_ref is not None or task.has_dependents
     if task.finished_at is None and (has_followers or not never_began):

@@ -35,7 +35,7 @@ class UniqueKeyReader:
     task_reader: TaskReader
 
     def list(self, owner: str, after: TaskId | None, limit: int) -> tuple[Sequence[Task], TaskId | None]:
-        """A page of tasks that hold keys, by due time, and the id after which the next page begins, if there is one."""
+        """A page of tasks that hold keys, by due time, and the id after which the next page begins, if any."""
         query = ListQuery(owner, after, descending=False, limit=limit)
         found: list[Task] = []
         for _ in range(_MOST_PAGES):
@@ -50,7 +50,7 @@ class UniqueKeyReader:
         """The task that holds a key.
 
         Raises:
-            UniqueKeyNotFound: no task of the owner holds it.
+            UniqueKeyNotFound: no task of the owner holds the key.
         """
         holder = key_status(self.stores, owner, key).holder
         if holder is None or not holder.exists_for(owner):

@@ -1,4 +1,4 @@
-"""Reads tasks: one, many, waiting for an outcome, and queries to an endpoint about its progress."""
+"""Reads one or many tasks, waits for outcomes, and queries endpoints about their progress."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Page:
     Attributes:
         after: id after which the next page begins; `None` on the last page.
         examined: number of tasks read for the page.
-        changed_at: when the lists that it was read from followed a change last; `None` if it was read from records.
-        by_end: whether it is in the order of ends.
+        changed_at: when the lists used for the page last followed a change; `None` if it was read from records.
+        by_end: whether the page is in the order of the tasks' ends.
     """
 
     tasks: Sequence[Task]
@@ -57,7 +57,7 @@ class ArchiveAge:
     Attributes:
         clock: the clock.
         retention: how long a task stays in the table after its end.
-        archived: how long the archive keeps it after that, by its type.
+        archived: how long the archive then keeps the task, by its type.
     """
 
     clock: Clock
@@ -71,7 +71,7 @@ class ArchiveAge:
 
 @frozen
 class TaskReader:
-    """Reads an owner's tasks; those of other owners count as missing.
+    """Reads an owner's tasks; tasks of other owners count as missing.
 
     Attributes:
         archive: age from which a missing task may be archived; `None` if there is no archive.
@@ -87,15 +87,15 @@ class TaskReader:
         """Read one task with its payload and result.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner; `TaskArchived` if the archive may have it.
+            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if it may be archived.
         """
         return self.with_contents(self.record(owner, task_id))
 
     def record(self, owner: str, task_id: TaskId) -> Task:
-        """Read the record of a task; a payload or result stored outside it is not fetched.
+        """Read the record of a task, without a payload or result stored outside it.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner; `TaskArchived` if the archive may have it.
+            TaskNotFound: the task does not exist, or belongs to another owner; `TaskArchived` if it may be archived.
         """
         task = self.stores.tasks.read(task_id)
         if task is not None and task.exists_for(owner):
@@ -107,13 +107,13 @@ class TaskReader:
         raise TaskNotFound(task_id)
 
     def with_contents(self, task: Task, fields: Collection[str] = ("payload", "result")) -> Task:
-        """A task with its payload and result, also if stored outside the record; expired ones are left out."""
+        """A task with its payload and result, wherever they are stored; expired contents are left out."""
         found = {name: getattr(task, name) for name in fields}
         fetched: Any = {name: each and self._fetched(task.id, each) for name, each in found.items()}
         return replace(task, **fetched)
 
     def get_many(self, owner: str, task_ids: Sequence[TaskId], *, consistent: bool = False) -> list[Task]:
-        """Read many tasks in the requested order; unknown ones are left out.
+        """Read many tasks in the requested order; unknown tasks are left out.
 
         Args:
             owner: owner of the tasks.
@@ -124,7 +124,7 @@ class TaskReader:
         return [task for task_id in task_ids if (task := found.get(task_id)) and task.exists_for(owner)]
 
     def list(self, query: ListQuery, wanted: TaskFilter) -> Page:
-        """Read a page of an owner's list, from the kept lists of an owner with many tasks.
+        """Read a page of an owner's list; if the owner has many tasks, from the lists kept for it.
 
         A page ends when it is full or when it has examined `MAX_EXAMINED` tasks, so it can be shorter than its limit,
         or empty, and still have a next page.
@@ -158,7 +158,7 @@ class TaskReader:
         return MatchCount(len(page.tasks), page.after is None, total_of(map(cost_of, page.tasks)))
 
     def expanded(self, page: Page, fields: Collection[str]) -> Page:
-        """A page with the payloads or results of its tasks; it ends before they become too large for a response.
+        """A page with its tasks' payloads or results; it ends before they become too large for a response.
 
         Args:
             page: page of a list.
@@ -184,7 +184,7 @@ class TaskReader:
 
 
 def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Sequence[tuple[TaskId, TaskId]]]:
-    """Splits places for reading: first as many as are wanted, then more at a time, as few of them may match."""
+    """Split places for reading: first as many as are wanted, then more at a time, because few may match."""
     start = 0
     while start < len(places):
         yield places[start : start + size]
@@ -192,12 +192,12 @@ def _growing(places: Sequence[tuple[TaskId, TaskId]], size: int) -> Iterator[Seq
 
 
 def _is_listed(task: Task, place: TaskId, query: ListQuery) -> bool:
-    """Whether a list shows a task at a place: it may also have an earlier end of the task, or nodes."""
+    """Whether a list shows a task at a place: it may also contain an earlier end of the task, or nodes."""
     return place == _place(task, by_end=query.by_end) and (query.with_nodes or task.node_ref is None)
 
 
 def _place(task: Task, *, by_end: bool) -> TaskId | None:
-    """The place of a task in a list; `None` if the list is by ends and the task is not finished."""
+    """The place of a task in a list; `None` if the list is ordered by ends and the task is not finished."""
     if not by_end:
         return task.id
     return None if task.finished_at is None else place_of(task.finished_at, task.id)
@@ -205,7 +205,7 @@ def _place(task: Task, *, by_end: bool) -> TaskId | None:
 
 FIRST_PAUSE: Millis = 100
 LONGEST_PAUSE: Millis = SECOND
-"""Each read of the record costs money: pauses double from the first to the longest."""
+"""Each read of the record costs money, so pauses double from the first to the longest."""
 
 
 @frozen
@@ -219,14 +219,14 @@ class OutcomeWaiter:
     def wait(self, task: Task, limit: Millis) -> Task:
         """Read a task repeatedly until it has an outcome, or the given number of milliseconds has passed.
 
-        It does not wait if the maximum number of requests is waiting already.
+        If the maximum number of requests is already waiting, the task is returned at once.
 
         Returns:
             The task as last read, with or without an outcome.
 
         Raises:
-            QuotaExceeded: as many requests of the owner wait as may.
-            TaskNotFound: it was deleted during the wait.
+            QuotaExceeded: as many of the owner's requests wait as its quota allows.
+            TaskNotFound: the task was deleted during the wait.
         """
         if task.is_terminal:
             return task
@@ -257,11 +257,11 @@ class TargetQueryService:
         """Send a query to the target of a task.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner.
-            QueryNotOffered: its target is not an endpoint that answers queries.
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            QueryNotOffered: the task's target is not an endpoint that answers this query.
             TargetSilent: the endpoint did not answer in time.
             TargetUnreachable: the endpoint's answer cannot be passed on.
-            Unavailable: the endpoint could not be called now.
+            Unavailable: the endpoint could not be called.
         """
         task = self.task_reader.record(owner, task_id)
         if not isinstance(task.target, HttpTarget) or query not in task.target.queries:

@@ -50,17 +50,17 @@ if TYPE_CHECKING:
 _BY_TARGET = frozenset({"target", "rollback_on_failure", "timeout_seconds", "callback_url", "notify_on"})
 """Fields whose values depend on the task's target, and on the targets that the settings allow."""
 _TRIES = 5
-"""How often a change is repeated after a concurrent write between its read and its write."""
+"""How often a change is repeated if a concurrent write comes between its read and its write."""
 
 
 @frozen
 class TaskUpdater:
-    """Changes and cancels tasks; until a worker's claim, a change or cancellation wins.
+    """Changes and cancels tasks; a change or cancellation takes effect until a worker claims the task.
 
     Attributes:
         retention: how long a finished task is kept.
         rules: rules for accepting tasks.
-        occurrence_listener: notified when an occurrence of a schedule has been cancelled.
+        occurrence_listener: notified when a schedule occurrence has been cancelled.
         order_lines: lets in the next task of an ordered key.
     """
 
@@ -79,19 +79,19 @@ class TaskUpdater:
         """Change a task that has not started.
 
         Args:
-            owner: owner who requests it.
+            owner: owner who requests the change.
             task_id: id of the task.
             wanted: the changes.
-            version: required version; `None` for any.
-            by: who changes it, and why.
+            version: required version; `None` for any version.
+            by: who changes the task, and why.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner.
-            StateConflict: it has started, or is a topology that has started and would get another graph.
-            VersionMismatch: it is not at the required version.
-            FieldInvalid: it would be due more than ten years ahead, its target is not allowed, it would be a
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            StateConflict: the task has started, or is a topology that has started and would get another graph.
+            VersionMismatch: the task is not at the required version.
+            FieldInvalid: the task would be due more than ten years ahead, its target is not allowed, it would be a
                 topology whose payload is not a valid graph, or a field merged with the change would not be valid.
-            Unavailable: every attempt met a concurrent write.
+            Unavailable: every try met a concurrent write.
         """
         task = self.stores.tasks.read(task_id)
         for _ in range(_TRIES):
@@ -104,12 +104,12 @@ class TaskUpdater:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def cancel(self, owner: str, task_id: TaskId, version: int | None, by: Attribution = BY_SYSTEM) -> Task:
-        """Cancel a task that has not started; cancelling it again changes nothing.
+        """Cancel a task that has not started; cancelling a task again changes nothing.
 
         Raises:
-            TaskNotFound: it does not exist, or belongs to another owner.
-            StateConflict: it has started or ended.
-            VersionMismatch: it is not at the required version.
+            TaskNotFound: the task does not exist, or belongs to another owner.
+            StateConflict: the task has started or ended.
+            VersionMismatch: the task is not at the required version.
         """
         if self.retention.is_by_type:
             return self._cancelled(owner, task_id, self.stores.tasks.read(task_id), version, by)
@@ -126,7 +126,7 @@ class TaskUpdater:
         return self._cancelled(owner, task_id, result.task, version, by)
 
     def _cancelled(self, owner: str, task_id: TaskId, task: Task | None, version: int | None, by: Attribution) -> Task:
-        """Cancel a task that must be read first; a cancelled task does not change."""
+        """Cancel a task that must be read first; a task that is already cancelled does not change."""
         for _ in range(_TRIES):
             if task is not None and task.exists_for(owner) and task.state is State.CANCELLED:
                 return task
@@ -137,12 +137,12 @@ class TaskUpdater:
         raise Unavailable(f"the task {task_id} has too many concurrent writes")
 
     def _cancel(self, task: Task, by: Attribution) -> WriteResult:
-        """A worker does the steps after the end of a topology, a node, or a task that others wait for."""
+        """Cancel a task; a worker runs the steps after it for topologies, nodes, and tasks that others wait for."""
         now, guard = self.runtime.now(), Guard(version=task.version)
         expires = now + self.retention.of(task.type)
         cancellation = ActionRecord(Action.CANCELLED, now, by, task.version + 1)
         if task.node_ref is not None or task.has_dependents or isinstance(task.target, TopologyTarget):
-            # A node is kept as long as its topology, whose end sets the node's expiry.
+            # A node is kept as long as its topology; the end of the topology sets the node's expiry.
             sets: TaskChanges = {"finished_at": None, "expires_at": None if task.node_ref is not None else expires}
             sets["cancellation"] = cancellation
             result = self.enqueuer.move(task, Move.CANCEL, now, guard, sets)
@@ -156,7 +156,7 @@ class TaskUpdater:
         return result
 
     def _follow(self, cancelled: Task, expires: Millis) -> None:
-        """Do the steps after a cancellation; if this is lost, tasks that wait for it are checked later anyway."""
+        """Run the steps after a cancellation; if they are lost, tasks that wait for it are checked later anyway."""
         let_expire(self.stores.contents, cancelled, expires)
         note_end(self.stores, self.enqueuer, self.runtime, cancelled)
         self.lock_manager.release_reservation(cancelled)
@@ -173,7 +173,7 @@ class TaskUpdater:
             )
 
     def _apply(self, task: Task, wanted: TaskUpdate, by: Attribution) -> WriteResult:
-        """Make a change once; of the old and the new payload, the one that the task does not refer to expires."""
+        """Make a change once; of the old and the new payload, the unused one expires."""
         by_type = self.rules.targets.default_target(task.type)
         wanted = self.rules.resolved_update(task, wanted.merged_into(task, by_type))
         fields: TaskChanges = {**self._of_its_graph(task, wanted), **wanted.fields}
@@ -188,13 +188,13 @@ class TaskUpdater:
         return replace_content(stores, task, task.payload, kept, expiry, partial(self._write, task, wanted, sets, by))
 
     def _of_its_graph(self, task: Task, wanted: TaskUpdate) -> TaskChanges:
-        """Further changes of a topology's task with a new graph, which is checked as at its creation."""
+        """Further changes to a topology's task that gets a new graph, which is checked as at creation."""
         target = wanted.fields.get("target", task.target)
         is_topology = isinstance(target, TopologyTarget)
         if wanted.payload is None and is_topology == isinstance(task.target, TopologyTarget):
             return {}
         if task.claims and isinstance(task.target, TopologyTarget):
-            # Its nodes may already have tasks, with the ids and edges of the first graph.
+            # The nodes may already have tasks, with the ids and edges of the first graph.
             raise StateConflict(task, "given another graph: an attempt at it has begun")
         if not is_topology:
             return {}
@@ -243,11 +243,11 @@ class TaskUpdater:
             at = task.next_at if task.waiting_for is None else task.due_at
             result = self.enqueuer.move(task, Move.CHANGE, at, guard, sets)
         else:
-            # It waits as before, and uses its reservations.
+            # The task waits as before, and uses its reservations.
             self.enqueuer.watch_change(task, Move.CHANGE, sets)
             return self.stores.tasks.apply(Write(task.id, Move.CHANGE, self.runtime.nonce(), guard, sets))
         if isinstance(result, Applied) and (claims_of(result.task) != claims_of(task) or result.task.next_at > now):
-            # It does not use a possible reservation.
+            # The task will not use a reservation that it may have.
             self.lock_manager.release_reservation(replace(result.task, lock=task.lock, locks=task.locks))
         return result
 

@@ -1,1 +1,1 @@
-"""Runs graphs of tasks: the end of a node, the run's progress, and requests of users."""
+"""Runs graphs of tasks: ends of nodes, progress of runs, and user requests."""

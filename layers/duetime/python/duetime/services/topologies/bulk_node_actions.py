@@ -1,7 +1,7 @@
-"""Steps of bulk operations on a topology: they bring its nodes to the state requested of the run.
+"""Steps of bulk operations on a topology, which bring its nodes to the state requested for the run.
 
 Only the amount of work done is stored between two steps. Each step reads the nodes' states, so another executor can
-take over, and nodes that became ready meanwhile are found as well.
+take over, and nodes that became ready in the meantime are found too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from duetime.services.topologies.repository import TopologyRepository, TopologyRun
 
 STOP_REQUESTS = {kind: requested_action for requested_action, kind in KINDS.items()}
-"""The request on the topology's task for which an operation still applies."""
+"""For each kind of operation, the request on the topology's task for which it still applies."""
 
 
 @frozen
@@ -35,7 +35,7 @@ class TopologySteps:
     node_eraser: NodeEraser
 
     def step(self, operation: BulkOperation, until: Millis) -> BulkProgress:
-        """Do as much as fits before `until`.
+        """Do as much work as fits before `until`.
 
         Raises:
             Replaced: a later request on the topology has replaced the operation.
@@ -61,7 +61,7 @@ class TopologySteps:
         )
 
     def _hold(self, topology_run: TopologyRun, until: Millis) -> bool:
-        """Hold nodes that a concurrent process may be about to release; returns whether there was time for all."""
+        """Hold nodes that a concurrent process may be about to release; returns whether time sufficed for all."""
         holds = self.reconciler.holds(topology_run)
         return self.reconciler.do(holds, until) == len(holds) and self.reconciler.runtime.now() < until
 

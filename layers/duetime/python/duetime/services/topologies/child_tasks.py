@@ -1,4 +1,4 @@
-"""Cancels the tasks that a task started, and those that they started."""
+"""Cancels the tasks that a task started, and the tasks that these started in turn."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _ENDED, _CANCELLED, _STOPPING, _RUNNING = "ended", "cancelled", "stopping", "run
 
 @frozen
 class CancelledChildren:
-    """The results of one request for the children of a task.
+    """The results of one request to cancel the children of a task.
 
     Attributes:
-        cancelled: number of tasks that it has cancelled.
-        stopping: number of running tasks that are asked to stop.
-        running: number of running tasks that it has left alone.
-        has_more: whether the request must be repeated, because it could not examine all of them.
+        cancelled: number of tasks that the request has cancelled.
+        stopping: number of running tasks that were asked to stop.
+        running: number of running tasks that were left alone.
+        has_more: whether the request must be repeated, because it could not examine all children.
     """
 
     cancelled: int = 0
@@ -47,9 +47,9 @@ class CancelledChildren:
 
 @frozen
 class ChildCanceller:
-    """Cancels the descendants of a task, some hundreds in one request.
+    """Cancels the descendants of a task, some hundreds per request.
 
-    It keeps no progress: a repeated request skips cancelled ones and continues with the rest, also after a crash.
+    No progress is stored: a repeated request, even after a crash, skips cancelled tasks and continues with the others.
     """
 
     tasks: TaskStore
@@ -82,7 +82,7 @@ class ChildCanceller:
             after = ids[-1]
 
     def _cancelled(self, by: Attribution, force: bool, task: Task) -> str:  # noqa: FBT001 - given by `partial`
-        """Cancel one task; returns the result."""
+        """Cancel one task; returns what became of the task."""
         if task.is_terminal:
             return _ENDED
         try:

@@ -1,4 +1,4 @@
-"""Topology definitions: stores their versions, and creates runs of them."""
+"""Topology definitions: stores their versions, and creates their runs."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Precondition:
         """Reject a write whose condition does not hold.
 
         Raises:
-            DefinitionExists: the definition exists and must not.
-            DefinitionVersionMismatch: the definition has another version, or does not exist.
+            DefinitionExists: the definition exists, but must not exist.
+            DefinitionVersionMismatch: the definition has a different version, or does not exist.
         """
         if self.absent and found is not None:
             raise DefinitionExists(name)
@@ -63,7 +63,7 @@ class StoredDefinition:
     """A stored definition.
 
     Attributes:
-        is_new: whether the write created it.
+        is_new: whether the write created the definition.
     """
 
     definition: Definition
@@ -82,19 +82,19 @@ class TopologyDefinitions:
         return self.stores.definitions
 
     def put(self, owner: str, name: str, content: bytes, by: str, condition: Precondition) -> StoredDefinition:
-        """Store a version; content equal to the latest version creates no other.
+        """Store a version; content equal to the latest version creates no new version.
 
         Args:
             owner: owner of the definition.
             name: name of the definition.
             content: validated JSON.
-            by: who stores it, if that is not the owner.
-            condition: condition of the write.
+            by: who stores the version, if not the owner.
+            condition: condition for the write.
 
         Raises:
-            DefinitionExists: the definition exists and must not.
+            DefinitionExists: the definition exists, but must not exist.
             DefinitionVersionMismatch: the definition is not at the required version.
-            FieldInvalid: it is too large.
+            FieldInvalid: the definition is too large.
             Unavailable: too many concurrent writes.
         """
         for _ in range(_TRIES):
@@ -116,14 +116,14 @@ class TopologyDefinitions:
         """Read a version, or the latest one.
 
         Raises:
-            DefinitionNotFound: no definition has that name, or it does not have that version.
+            DefinitionNotFound: no definition has that name, or the definition does not have that version.
         """
         latest, incarnation = self._store.read(owner, name)
         if latest is None:
             raise DefinitionNotFound(name)
         if version in (None, latest.version):
             return latest
-        # Older versions belonged to a deleted definition of the same name.
+        # Older versions belonged to a deleted definition with the same name.
         is_own = version is not None and incarnation.created <= version < latest.version
         found = self._store.read_earlier(owner, name, version) if is_own and version is not None else None
         if found is None:
@@ -143,18 +143,18 @@ class TopologyDefinitions:
         return [latest.info, *(each for each in earlier if incarnation.created <= each.version < latest.version)]
 
     def list(self, owner: str, after: str, limit: int) -> Sequence[Definition]:
-        """The latest versions by name, eventually consistent; the list continues after `after`."""
+        """The latest version of each definition by name, eventually consistent; the list continues after `after`."""
         return self._store.list_after(owner, after, limit)
 
     def delete(self, owner: str, name: str, version: int | None = None) -> Definition:
-        """Delete a definition with all its versions, and return its former state; its runs have their own graphs.
+        """Delete a definition with all its versions, and return its last state; its runs have their own graphs.
 
-        A repeat removes versions left by an interrupted deletion.
+        A repeat removes versions that an interrupted deletion has left.
 
         Raises:
             DefinitionNotFound: no definition has that name.
             DefinitionVersionMismatch: the definition is not at the required version.
-            DefinitionUsed: a schedule uses it.
+            DefinitionUsed: a schedule uses the definition.
             Unavailable: too many concurrent writes.
         """
         before, incarnation = self._store.read(owner, name)
@@ -170,13 +170,13 @@ class TopologyDefinitions:
                 return before
             present, found = self._store.read(owner, name)
             if present is None or found.created != incarnation.created:
-                # A concurrent request has deleted it; the name now belongs to another definition.
+                # A concurrent request has deleted the definition; the name now belongs to another one.
                 return before
             before, incarnation = present, found
         raise _busy(name)
 
     def _forget_up_to(self, owner: str, name: str, last: int) -> None:
-        """Remove the versions of a deleted definition; a later one with its name has higher versions."""
+        """Remove the versions of a deleted definition; a later definition with its name has higher versions."""
         for info in self._store.list_earlier(owner, name):
             if info.version <= last:
                 self._store.forget_earlier(owner, name, info.version)
@@ -191,7 +191,7 @@ class TopologyDefinitions:
             after = page[-1].name
 
     def resolved(self, owner: str, spec: TaskSpec) -> TaskSpec:
-        """Turn a task that names a definition into the task of a run, with a version's graph; leave others as they are.
+        """Turn a task that names a definition into a run of it, with a version's graph; leave other tasks unchanged.
 
         Raises:
             FieldInvalid: the definition or version does not exist, or the parameters do not fit.

@@ -1,8 +1,8 @@
-"""Retention of topologies and their nodes, and their deletion before it ends.
+"""Retention of topologies and their nodes, and their deletion before the retention ends.
 
-An ended node has no expiry while its topology may still need it: as the parent of a node that reads its result, for the
-state of the run, or for a rollback. The end of the run sets the expiry of all its nodes; for a topology within another,
-the end of the outermost one does. A retry removes the expiry of the nodes that it keeps.
+An ended node has no expiry while its topology may still need the node: as the parent of a node that reads its result,
+for the state of the run, or for a rollback. The end of the run sets the expiry of all its nodes; if a topology is a
+node of another, the end of the outermost topology does so. A retry removes the expiry of the nodes that it keeps.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class NodeEraser:
     policy: RetentionPolicy
 
     def remember(self, task: Task) -> None:
-        """Store the names of a topology's nodes, to find them after its graph is erased.
+        """Store the names of a topology's nodes, so that they can be found after its graph is erased.
 
         Raises:
-            StateConflict: some of them have not ended.
+            StateConflict: some nodes have not ended.
         """
         topology_run = self.topology_repository.read(task.id)
         if topology_run is not None:
@@ -84,7 +84,7 @@ class NodeEraser:
         )
 
     def erase(self, topology: TaskId, until: Millis) -> bool:
-        """Erase as many nodes as there is time for; returns whether none is left.
+        """Erase as many nodes as time allows; returns whether no node is left.
 
         A node that is retried concurrently runs to its end, and expires like any task.
         """
@@ -106,7 +106,7 @@ class NodeEraser:
         return True
 
     def _erase_inner(self, node: Task, until: Millis) -> bool:
-        """Erase the inner nodes of a node that is a topology, before its record no longer shows that it is one."""
+        """Erase the inner nodes of a topology node, while its record still shows that it is a topology."""
         if not node.is_topology or node.erased or not node.is_terminal:
             return True
         if (topology_run := self.topology_repository.read(node.id)) is not None:
@@ -132,16 +132,16 @@ class TopologyEraser:
         """Erase a task; a task that has not started is cancelled first. A bulk operation does long work.
 
         Args:
-            owner: owner who requests it.
+            owner: owner who requests the erasure.
             task_id: id of the task.
-            version: required version; any if `None`.
-            contents_first: erase its contents before its record, so that a crash between leaves none of them; a task
-                that is retried at that moment fails, because its payload is gone.
+            version: required version; `None` for any version.
+            contents_first: erase the task's contents before its record, so that a crash in between leaves no contents;
+                a     task that is retried at that moment fails, because its payload is gone.
 
         Raises:
-            TaskNotFound: it does not exist, belongs to another owner, or was erased before.
-            StateConflict: it is running, the steps after its outcome are not done, or it is a node of a kept topology.
-            VersionMismatch: it is not at the required version.
+            TaskNotFound: the task does not exist, belongs to another owner, or was erased before.
+            StateConflict: the task is running, has steps left after its outcome, or is a node of a kept topology.
+            VersionMismatch: the task is not at the required version.
             Unavailable: a store failed, or concurrent writes kept changing the task.
         """
         try:
@@ -151,7 +151,7 @@ class TopologyEraser:
         except TaskNotFound:
             record = self.stores.tasks.read(task_id)
             if record is not None and record.owner == owner and record.erased:
-                # The process that erased it may have crashed before erasing its nodes.
+                # The process that erased the topology may have crashed before erasing its nodes.
                 self._erase_nodes(owner, task_id)
             raise
         if isinstance(task.target, TopologyTarget):
@@ -172,7 +172,7 @@ class TopologyEraser:
         if task.node_ref is not None:
             topology = self.stores.tasks.read(task.node_ref.topology)
             if topology is not None and not topology.erased:
-                # Its topology may be retried or shown, and needs it then.
+                # The topology may be retried or shown, and then needs this node.
                 raise StateConflict(task, "deleted on its own: delete its topology, which deletes all of its nodes")
         if isinstance(task.target, TopologyTarget):
             self.node_eraser.remember(task)
@@ -189,7 +189,7 @@ class TopologyEraser:
 
 
 def _task_ids(run_state: RunState) -> Iterator[TaskId]:
-    """The ids of a topology's nodes in all its runs; not every node ran in each run."""
+    """The ids of a topology's nodes in all its runs; not every node took part in each run."""
     for number, begun in enumerate(run_state.runs, 1):
         run = Run(run_state.topology, number, begun.at, begun.shards)
         yield from (run.task_id(key) for key in run_state.ran)
@@ -200,7 +200,7 @@ _TRIES = 5
 
 @frozen
 class Retention:
-    """Keeps nodes, and lets them expire. Each call may be repeated.
+    """Keeps nodes, or lets them expire. Each call may be repeated.
 
     Attributes:
         policy: how long a finished task is kept.
@@ -212,15 +212,16 @@ class Retention:
     policy: RetentionPolicy
 
     def keep(self, topology_run: TopologyRun, statuses: Statuses) -> None:
-        """Remove the expiry of the nodes of a running run, if any has one, like those that a retry keeps."""
+        """Remove the expiry from a running run's nodes, which those that a retry keeps may have."""
         ids = [topology_run.run_state.task_id(key) for key, status in statuses.items() if status.expires_at is not None]
         if ids:
             for key, status in statuses.items():
                 if status.is_topology and status.expires_at is not None:
-                    # The order matters: as long as the node itself has an expiry, this is repeated after a crash.
+                    # The order matters: as long as the node itself has an expiry, a crash is followed by a repeat of
+                    # these steps.
                     self._keep_inner(topology_run.run_state.task_id(key))
             self._set(ids, None)
-            # If it has ended meanwhile, the expiry that its end set may just have been removed.
+            # If the topology has ended in the meantime, this may just have removed the expiry that its end set.
             self.let_expire(topology_run.task.id)
 
     def _keep_inner(self, topology: TaskId) -> None:
@@ -237,17 +238,17 @@ class Retention:
             self._let_expire(topology_run, self.expiry_of(topology_run))
 
     def is_needed(self, topology_run: TopologyRun) -> bool:
-        """Whether a topology may still need its nodes: it is running, or is a node of a running one."""
+        """Whether a topology may still need its nodes: it is running, or is a node of a running topology."""
         if not topology_run.task.is_terminal:
             return True
         outer = self._outer(topology_run)
         return outer is not None and outer.is_present and self.is_needed(outer)
 
     def expiry_of(self, topology_run: TopologyRun) -> Millis:
-        """When an ended topology expires, if it is finished now: after the topology that it is a node of.
+        """When an ended topology that finishes now expires: after the topology that it is a node of.
 
-        An unfinished topology may have an expiry from its outer topology. If finishing takes days, it gets a later one,
-        so that expiry does not count.
+        An unfinished topology may have an expiry from its outer topology. If finishing takes days, it gets a later
+        expiry, so the earlier one does not count.
         """
         task = topology_run.task
         if task.finished_at is not None and task.expires_at is not None:
@@ -261,7 +262,7 @@ class Retention:
         return self.expiry_of(topology_run) + NODE_MARGIN
 
     def _outer(self, topology_run: TopologyRun) -> TopologyRun | None:
-        """The topology that this one is a node of."""
+        """The topology that this topology is a node of, if any."""
         node_ref = topology_run.task.node_ref
         outer = None if node_ref is None else self.topology_repository.read(node_ref.topology)
         if node_ref is None or outer is None:
@@ -289,7 +290,7 @@ class Retention:
                 retain(self.stores.contents, task)
             else:
                 let_expire(self.stores.contents, task, expires_at)
-            # Guarded by the version: a node written meanwhile is checked again.
+            # Guarded by the version: a node written in the meantime is checked again.
             guard = Guard(version=task.version)
             sets: TaskChanges = {"expires_at": expires_at}
             end = self.stores.tasks.apply(Write(task.id, Move.RETAIN, self.runtime.nonce(), guard, sets))
@@ -300,7 +301,7 @@ class Retention:
 
 
 def _is_kept(present: Millis | None, wanted: Millis | None) -> bool:
-    """Whether a node's expiry can stay. A difference of less than half the margin is not worth a write."""
+    """Whether a node's expiry can stay: a difference of less than half the margin is not worth a write."""
     if present is None or wanted is None:
         return present is wanted
     return present >= wanted - NODE_MARGIN // 2

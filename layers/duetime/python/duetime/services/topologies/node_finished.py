@@ -1,6 +1,6 @@
-"""Handles the end of a node: counts it at its children, advances the run, and completes its wait.
+"""Handles the end of a node: counts it for the node's children, advances the run, and completes the wait.
 
-It also handles the end of a topology's task: no node is left waiting.
+Also handles the end of a topology's task, so that no node is left waiting.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 100
-"""Children processed together: the first of many start before the last are processed."""
+"""Children processed together: of many children, the first start before the last are processed."""
 _FEW = 10
-"""Last nodes that are read when one of them ends: each read costs a fifth of a write."""
+"""Highest number of last nodes that are read when one of them ends: each read costs a fifth of a write."""
 
 
 @frozen
 class NodeFinished:
-    """Does the steps after the end of a node or a topology.
+    """Runs the steps after the end of a node or a topology.
 
-    Repeating them is safe, and all of them are repeated after a crash.
+    The steps may be repeated, and all of them are repeated after a crash.
     """
 
     topology_repository: TopologyRepository
@@ -61,7 +61,7 @@ class NodeFinished:
         """Process the end of a node for its topology, or the end of a topology for its nodes.
 
         Returns:
-            When it may expire; `None` for a node of a running topology.
+            When the node or topology may expire; `None` for a node of a running topology.
 
         Raises:
             Unavailable: a store did not answer; the call must be repeated.
@@ -73,7 +73,7 @@ class NodeFinished:
         if task.node_ref is None or (topology_run := self._whole_of(task.id, task.node_ref)) is None:
             return 0
         self._tell_all(task, task.node_ref, topology_run)
-        # Read after the node had ended: if the topology ends later, its own follow-up finds the node.
+        # Read after the node has ended: if the topology ends later, its own follow-up finds the node.
         retention = self.reconciler.retention
         return None if retention.is_needed(topology_run) else retention.expiry_of_nodes(topology_run)
 
@@ -82,13 +82,13 @@ class NodeFinished:
         if topology_run is None or status.outcome is None:
             return
         if _concerns_all(topology_run, status):
-            # First: a stop must be known before a child of this node may start.
+            # This comes first: a stop must be known before a child of this node may start.
             if self.reconciler.is_large(topology_run):
                 self.reconciler.hand_over(topology_run, status)
             else:
                 found, _ = self.reconciler.reconcile(topology_run, {key: status})
                 if found.is_over and topology_run.task.state is State.RUNNING:
-                    # Nothing is left to do; the execution would notice that only at its next check.
+                    # Nothing is left to do, which the execution would notice only at its next check.
                     self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
             topology_run = self._whole_of(task.id, node_ref)
             if topology_run is None:
@@ -105,10 +105,10 @@ class NodeFinished:
                 self.machine.answer(token)
 
     def _end_with_last(self, topology_run: TopologyRun, key: str, status: NodeStatus) -> None:
-        """End the run if its last node has ended, without waiting for the functions of its execution.
+        """End the run if its last node has ended, without waiting for the functions of the run's execution.
 
-        Of several last nodes, only the one that ended last does it: concurrent attempts would pay for rejected writes.
-        A large run, or one of many last nodes, is left to its execution, which also ends a run that no node ends.
+        Of several last nodes, only the one that ended last does so: concurrent attempts would pay for rejected writes.
+        A large run, or a run with many last nodes, is left to its execution, which also ends a run that no node ends.
         """
         graph, ran = topology_run.graph, topology_run.run_state.ran
         if topology_run.task.state is not State.RUNNING or self.reconciler.is_large(topology_run):
@@ -123,7 +123,7 @@ class NodeFinished:
             self.state_machine_steps.finish(topology_run.task.id, topology_run.task.fence)
 
     def _whole_of(self, task_id: TaskId, node_ref: NodeRef) -> TopologyRun | None:
-        """The run that a node belongs to; `None` if another run is active, or about to be."""
+        """The run that a node belongs to; `None` if another run is active, or about to become active."""
         topology_run = self.topology_repository.read(node_ref.topology)
         is_its = (
             topology_run is not None
@@ -135,7 +135,7 @@ class NodeFinished:
 
 def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
     """Whether the run needs more than updates of the node's children."""
-    # Also while it waits for another execution, because its nodes continue.
+    # This also holds while the topology waits for another execution, because its nodes continue.
     if topology_run.task.state not in {State.RUNNING, State.WAITING}:
         return False
     is_failure = status.is_failure and topology_run.graph.on_failure is not OnFailure.CONTINUE
@@ -144,7 +144,7 @@ def _concerns_all(topology_run: TopologyRun, status: NodeStatus) -> bool:
 
 @frozen
 class Joins:
-    """Starts children of an ended node that wait for no other parent. Repeating it is safe."""
+    """Starts the children of an ended node that wait for no other parent. Each call may be repeated."""
 
     topology_repository: TopologyRepository
     nodes: NodeActions
@@ -152,7 +152,7 @@ class Joins:
     executor: Executor
 
     def follow(self, topology_run: TopologyRun, key: str, ended: Task, edges: Sequence[Edge]) -> None:
-        """Process the end of a node for some of its children, and send their messages together.
+        """Process the end of a node for some of its children, and send the children's messages together.
 
         Args:
             topology_run: the run, read after the node had ended.
@@ -167,8 +167,8 @@ class Joins:
         nodes = {edge: topology_run.graph.by_key[edge.child] for edge in edges}
         near = {parent for edge, node in nodes.items() for parent in group_around(node, edge.position, size).values()}
         children = dict.fromkeys(edge.child for edge in edges)
-        # Read after the node's own end was written: of the parents in a group, the last one to end sees all others
-        # ended.
+        # Read after the node's own end was written: of the parents in a group, the last one to end sees that all
+        # others have ended.
         tasks = self.topology_repository.read_nodes(topology_run, children | dict.fromkeys(sorted(near - {key})))
         ran = topology_run.run_state.ran
         seen = {**tasks, key: ended}
@@ -190,7 +190,7 @@ class Joins:
         return self.nodes.decide(topology_run, key, found, tasks[key])
 
     def _verdict(self, topology_run: TopologyRun, tasks: Mapping[str, Task], statuses: Statuses, edge: Edge) -> Verdict:
-        """The present verdict of a child's rule."""
+        """The current verdict of a child's rule."""
         task = tasks.get(edge.child)
         if task is None:
             raise Unavailable(f"the task of the node {edge.child} is not there yet")
@@ -200,7 +200,7 @@ class Joins:
         return verdict(rule, self._counts(topology_run, statuses, edge))
 
     def _counts(self, topology_run: TopologyRun, statuses: Statuses, edge: Edge) -> Counts:
-        """Counts of a child's parents: from their records, or from stored counts if there are many."""
+        """Counts of a child's parents: from the parents' records, or from stored counts if there are many parents."""
         node, size = topology_run.graph.by_key[edge.child], topology_run.run_state.join_group
         if not is_counted(node, size):
             return counts_for(node, statuses)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @frozen
 class NodeTasks:
-    """Creates the tasks of nodes. Creating one again changes nothing.
+    """Creates the tasks of nodes. Creating a task again changes nothing.
 
     Attributes:
         definitions: reads whole graphs, with the templates of their nodes' tasks.
@@ -54,7 +54,7 @@ class NodeTasks:
     types: TypeDefaults
 
     def make(self, topology_run: TopologyRun) -> None:
-        """Create the tasks of all nodes of this run that wait for others; `start` creates the rest.
+        """Create the tasks of all nodes of this run that wait for other nodes; `start` creates the others.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -62,15 +62,16 @@ class NodeTasks:
         self._make_all(topology_run, self._keys(topology_run, waits=True), self._target_rule(topology_run))
 
     def start(self, topology_run: TopologyRun) -> tuple[Collection[str], TopologyRun]:
-        """Create the tasks of nodes that wait for no other, due at once, and send their messages together.
+        """Create the tasks of nodes that wait for no other node, due at once, and send their messages together.
 
         Args:
-            topology_run: the run, read after all other nodes had their tasks. If it lets no node start, they wait.
+            topology_run: the run, read after all other nodes had their tasks. If it lets no node start, these nodes
+                wait.
 
         Returns:
-            The started nodes, and the present run. If that no longer lets nodes start, the started nodes must be
-            reconciled: no message was sent. Nodes with tasks from an interrupted plan may still have to be
-            released.
+            The started nodes, and the current run. If the current run no longer lets nodes start, the started nodes
+            must be reconciled, because no message was sent. Nodes with tasks from an interrupted plan may still have to
+            be released.
 
         Raises:
             FieldInvalid: the settings no longer allow a node's target.
@@ -84,7 +85,7 @@ class NodeTasks:
         inserted = self.enqueuer.insert(tasks)
         is_new = self.runtime.executor.map(lambda task: task.nonce in inserted or self.enqueuer.create(task), tasks)
         started = {key: task for key, task, new in zip(keys, tasks, is_new, strict=True) if new}
-        # Creating thousands takes a while: the run may have been paused since, or an existing task may have failed.
+        # Creating thousands of tasks takes a while: the run may have been paused since, or a task may have failed.
         present = self.definitions.read(topology_run.task.id) or topology_run
         if present.starts_nodes:
             self.enqueuer.send_due(list(started.values()))
@@ -93,7 +94,7 @@ class NodeTasks:
     def complete(self, topology: TaskId) -> None:
         """Create the tasks that an interrupted plan of an ended topology left out, so that all can be cancelled.
 
-        If the plan is still running unnoticed, it creates nothing more, as every task exists.
+        If the plan is still running unnoticed, it creates nothing more, because every task exists.
         """
         task, run_state = self.stores.tasks.read(topology), self.stores.topologies.read(topology)
         if task is None or run_state is None or not task.is_terminal or task.erased:
@@ -104,17 +105,17 @@ class NodeTasks:
             self._make_all(topology_run, keys, lambda spec: spec.target or HandlerTarget())
 
     def _keys(self, topology_run: TopologyRun, *, waits: bool) -> Sequence[str]:
-        """The nodes of this run that wait for others, or those that do not; children before parents."""
+        """The nodes of this run that wait for other nodes, or those that do not; children before parents."""
         graph = topology_run.graph
         again = graph.by_key.keys() - topology_run.run_state.ran.keys()
         return [key for key in creation_order(graph, again) if starts_at_once(graph.by_key[key]) is not waits]
 
     def _target_rule(self, topology_run: TopologyRun) -> Callable[[TaskSpec], Target]:
-        """Returns the targets of the run's tasks, if the settings still allow them."""
+        """A function that returns the target of a task of the run, if the settings still allow it."""
         return partial(self.rules.target_of, topology_run.task.owner)
 
     def _make_all(self, topology_run: TopologyRun, keys: Sequence[str], target: Callable[[TaskSpec], Target]) -> None:
-        # Once, before parallel calls need it.
+        # Read once, before parallel calls need the defaults.
         self.types.look(topology_run.task.owner)
         tasks = self.runtime.executor.map(partial(self._blocked, topology_run, target), keys)
         inserted = self.stores.tasks.insert(tasks)
@@ -122,12 +123,12 @@ class NodeTasks:
         self.runtime.executor.map(self.stores.tasks.create, [task for task in tasks if task.id not in present])
 
     def _due(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
-        """The task of a node that waits for no other, due at once."""
+        """The task of a node that waits for no other node, due at once."""
         due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
         return replace(self._blocked(topology_run, target, key), state=State.SCHEDULED, due_at=due, next_at=due)
 
     def _blocked(self, topology_run: TopologyRun, target: Callable[[TaskSpec], Target], key: str) -> Task:
-        """The task of a node that waits for others; a large payload is already stored outside the record."""
+        """The task of a node that waits for other nodes; a large payload is already stored outside the record."""
         node, begun = topology_run.graph.by_key[key], topology_run.run_state.begun_at
         spec = _map_spec(node.spec, node.map) if node.map is not None else self._spec(topology_run, node, target)
         task_id = topology_run.run_state.task_id(key)
@@ -153,7 +154,7 @@ class NodeTasks:
 
 
 def _map_spec(item: TaskSpec, node_map: NodeMap) -> TaskSpec:
-    """The task of a map whose items are not known yet; the other options belong to the task of each item."""
+    """The task of a map whose items are not known yet; its other options belong to the tasks of the items."""
     spec = TaskSpec(
         item.type,
         name=item.name,
@@ -173,12 +174,12 @@ class NodeInputs:
     stores: Stores
 
     def inputs_of(self, task: Task) -> bytes | None:
-        """The results of a task's parents that it needs, as one JSON object in UTF-8; `None` if it needs none.
+        """The parents' results that a task needs, as one JSON object in UTF-8; `None` if it needs no results.
 
-        For a task that runs after the members of a group, it describes the group.
+        For a task that runs after the members of a group, the object describes the group.
 
         Raises:
-            InputsTooLarge: they are too large together; a retry does not help.
+            InputsTooLarge: the results are too large together; a retry does not help.
         """
         if task.completes is not None:
             # Few tasks run after a group, so the module is imported only for them.
@@ -198,14 +199,14 @@ class NodeInputs:
 
 
 def results_of(stores: Stores, wanted: Sequence[Reference]) -> Iterator[tuple[str, bytes | None]]:
-    """The results of nodes by their names, fetched one after the other; `None` for a node without one."""
+    """The results of nodes by name, fetched one after another; `None` for a node without a result."""
     found = stores.tasks.read_many([reference.task_id for reference in wanted], consistent=True)
     for reference in wanted:
         yield reference.name, result_of(stores, found.get(reference.task_id))
 
 
 def result_of(stores: Stores, parent: Task | None) -> bytes | None:
-    """The result that a parent passes to its children; `None` if it has none."""
+    """The result that a parent passes to its children; `None` if the parent has no result."""
     if parent is None or parent.state is not State.SUCCEEDED or parent.result is None:
         return None
     return stores.contents.fetch(parent.id, parent.result)

@@ -1,4 +1,4 @@
-"""Transitions of a node: count an edge, start it, or cancel it. Each may be repeated."""
+"""Transitions of a node: count an edge, start the node, or cancel it. Each may be repeated."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class NodeActions:
     """Acts on nodes.
 
     Attributes:
-        retention: how long counts are kept beyond the longest deadline: as long as any topology.
+        retention: how long counts are kept beyond the longest deadline: as long as any topology is kept.
     """
 
     topology_repository: TopologyRepository
@@ -68,9 +68,9 @@ class NodeActions:
     retention: RetentionPolicy
 
     def count(self, topology_run: TopologyRun, key: str, arrived: Mapping[int, Outcome]) -> Counts:
-        """Count edges of one chunk at a node, and return the present counts of its parents.
+        """Count edges of one chunk at a node, and return the current counts of the node's parents.
 
-        If the stored counts have expired, the topology's watchdog decides by its nodes' states instead.
+        If the stored counts have expired, the topology's watchdog decides by the nodes' states instead.
         """
         node, task_id = topology_run.graph.by_key[key], topology_run.run_state.task_id(key)
         edges, expires = (
@@ -93,12 +93,12 @@ class NodeActions:
             self.enqueuer.send_due([] if released is None else [released])
 
     def decide(self, topology_run: TopologyRun, key: str, verdict: Verdict, task: Task) -> Task | None:
-        """Apply a node's rule, as `act` does, but send nothing.
+        """Apply a node's rule, as `act` does, but send no message.
 
         Args:
-            topology_run: the run, read after the node's task; a pause holds nodes that may start after its write.
+            topology_run: the run, read after the node's task; a pause written later holds the node.
             key: key of the node.
-            verdict: verdict of its rule.
+            verdict: verdict of the node's rule.
             task: the node's task as read.
 
         Returns:
@@ -113,7 +113,7 @@ class NodeActions:
     def dismiss(
         self, topology_run: TopologyRun, key: str, reason: Reason, among: Collection[State] = NOT_STARTED
     ) -> None:
-        """Cancel a node that has not started; a worker does the steps after its end."""
+        """Cancel a node that has not started; a worker runs the steps after its end."""
 
         def sets(task: Task) -> TaskChanges:
             node_ref = task.node_ref and replace(task.node_ref, note=reason.value)
@@ -122,10 +122,10 @@ class NodeActions:
         self._end(topology_run, key, Move.DISMISS, among, sets)
 
     def hold(self, topology_run: TopologyRun, key: str) -> bool:
-        """Make any release fail that was decided before the topology was paused, however late it is written.
+        """Make any release fail that was decided before the topology was paused, even if it is written much later.
 
         Returns:
-            Whether the node still waits; otherwise it was released.
+            Whether the node still waits; `False` if it was released.
         """
         task: Task | None = self._read(topology_run.run_state.task_id(key))
         for _ in range(_TRIES):
@@ -143,7 +143,7 @@ class NodeActions:
         task = self._read(topology_run.run_state.task_id(key))
         if task.state not in LEGAL[Move.REQUEST_ROLLBACK].sources or task.finished_at is None:
             return
-        # The attempt history keeps the error of the last attempt; the rollback's error is a separate one.
+        # The attempt history keeps the last attempt's error; the rollback has an error of its own.
         sets: TaskChanges = {"attempt": 0, "finished_at": None, "expires_at": None, "requested_action": None}
         sets |= {"lease_expires_at": None, "attempt_history": reported_history(task)}
         sets |= fence_raised(task, self.runtime.epoch)
@@ -151,14 +151,14 @@ class NodeActions:
         sets |= recorded(task, Action.ROLLBACK_REQUESTED, Attribution(ActorType.TOPOLOGY), now)
         expiry = unless_referenced(now)
         with suppress(ContentExpired):
-            # If its payload has expired, the worker reports that, as for any node that cannot be rolled back.
+            # If the payload has expired, the worker reports the node as one that cannot be rolled back.
             extend(self.stores.contents, task, expiry)
         result = self.enqueuer.move(task, Move.REQUEST_ROLLBACK, now, Guard(version=task.version), sets)
         if isinstance(result, Applied):
             retain_open(self.stores.tasks, self.stores.contents, result.task, expiry)
 
     def _start(self, topology_run: TopologyRun, key: str, task: Task) -> Task | None:
-        """Start a node whose rule holds, if its condition does too; returns its task if it was released."""
+        """Start a node whose rule holds, if its condition holds too; returns the task if it was released."""
         if task.state is not State.BLOCKED or not topology_run.starts_nodes:
             return None
         try:
@@ -182,7 +182,7 @@ class NodeActions:
         among: Collection[State],
         sets: Callable[[Task], TaskChanges],
     ) -> None:
-        """End a node that has not started; a worker does the steps after its end."""
+        """End a node that has not started; a worker runs the steps after its end."""
         for _ in range(_TRIES):
             task = self._read(topology_run.run_state.task_id(key))
             if task.state not in among or task.state not in LEGAL[move].sources:
@@ -208,7 +208,7 @@ class NodeActions:
                 return None
             due = self.runtime.now() + (topology_run.graph.by_key[key].spec.delay or 0)
             if task.due_at != task.created_at:
-                # Its user has set another time while it was blocked.
+                # A user has set a different time while the node was blocked.
                 due = max(due, task.due_at)
             sets: TaskChanges = {"due_at": due} if payload is None else {"due_at": due, "payload": payload}
             write = partial(self.enqueuer.write, task, Move.RELEASE, due, Guard(version=task.version), sets)
@@ -219,7 +219,7 @@ class NodeActions:
                 result = replace_content(stores, task, task.payload, payload, expiry, write)
             if isinstance(result, Applied):
                 return result.task
-            # A concurrent write has released, paused, cancelled or changed it.
+            # A concurrent write has released, paused, cancelled or changed the node.
             task = result.task
             if task is not None and task.state is State.BLOCKED:
                 topology_run = self.topology_repository.refreshed(topology_run)
@@ -234,7 +234,7 @@ class NodeActions:
 
 @frozen
 class Conditions:
-    """Evaluates conditions. A parent's outcome does not change, so repeating an evaluation gives the same result."""
+    """Evaluates conditions. A parent's outcome does not change, so a repeated evaluation gives the same result."""
 
     topology_repository: TopologyRepository
     stores: Stores
@@ -247,7 +247,7 @@ class Conditions:
             node: a node whose rule holds.
 
         Raises:
-            ConditionFailed: its condition is neither true nor false.
+            ConditionFailed: the condition is neither true nor false.
             Unavailable: a store did not answer; the call must be repeated.
         """
         if node.when is None:
@@ -257,10 +257,10 @@ class Conditions:
         return holds(node.when, self._parents(topology_run, node, node.when), parameters)
 
     def map_payload(self, topology_run: TopologyRun, node: Node) -> bytes | None:
-        """The payload of a map's task, now that its items are known; `None` for any other node.
+        """The payload of a map's task, once the map's items are known; `None` for any other node.
 
         Raises:
-            ConditionFailed: the results that it refers to are too large together, or have expired.
+            ConditionFailed: the results that the map refers to are too large together, or have expired.
             MapFailed: the items are not a list, or too large.
             Unavailable: a store did not answer; the call must be repeated.
         """

@@ -1,4 +1,4 @@
-"""Brings a topology's nodes to the state that its run requires, at every check and at the request of users."""
+"""Brings a topology's nodes to the state that its run requires, at every check and on user requests."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 
 KINDS = {None: BulkKind.RESUME, RequestedAction.PAUSE: BulkKind.PAUSE, RequestedAction.CANCEL: BulkKind.CANCEL}
-"""The operation on the nodes for each request on the topology's task."""
+"""For each request on the topology's task, the kind of operation on its nodes."""
 
 
 @frozen
 class NodeRequests:
-    """Sends requests to nodes on behalf of their topology; drops those that a node's state no longer allows."""
+    """Sends requests to nodes on behalf of their topology; drops requests that a node's state no longer allows."""
 
     task_control: TaskControl
     bulk_operations: BulkOperations
@@ -66,7 +66,7 @@ class NodeRequests:
             return status.state is State.PAUSED
         if status.is_pausing or status.state not in LEASED:
             return status.is_pausing
-        # The process that resumed it may have crashed before passing the request on.
+        # The process that resumed the topology may have crashed before passing the request on.
         return self.bulk_operations.is_last_pause(topology_run.run_state.task_id(key))
 
     def _resumed(self, owner: str, task_id: TaskId, version: int | None, by: Attribution) -> Task:
@@ -97,7 +97,7 @@ class NodeRequests:
             self._pass_on(task)
 
     def _pass_on(self, task: Task) -> None:
-        """Start a bulk operation that passes a request on to the nodes of a topology, however many there are."""
+        """Start a bulk operation that passes a request on to a topology's nodes, however many there are."""
         kind = KINDS[task.requested_action]
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is None or not earlier.is_running:
@@ -105,17 +105,17 @@ class NodeRequests:
 
 
 _AT_ONCE = 48
-"""Actions done between two checks of the remaining time."""
+"""Number of actions done between two checks of the remaining time."""
 Work: TypeAlias = "Sequence[Callable[[], object]]"
 """Actions on nodes, in order; each may be repeated."""
 
 
 @frozen
 class TopologyReconciler:
-    """Acts on nodes as the state of the run requires. It keeps no state: after a crash it is called again.
+    """Acts on nodes as the state of the run requires. No state is kept: after a crash, the method is called again.
 
     Attributes:
-        bulk_operations: end the remaining nodes of a large topology.
+        bulk_operations: ends the nodes that are left of a large topology.
     """
 
     topology_repository: TopologyRepository
@@ -128,7 +128,7 @@ class TopologyReconciler:
     def reconcile(
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
-        """Determine the state of the run, and do the necessary actions; a large number is done in the background.
+        """Determine the state of the run, and do the necessary actions; many actions are done in the background.
 
         Args:
             topology_run: the run, just read.
@@ -140,7 +140,7 @@ class TopologyReconciler:
         return found, statuses
 
     def work(self, topology_run: TopologyRun) -> Work:
-        """The actions needed on its nodes; none has been done."""
+        """The actions that a topology's nodes need now; they are returned, not done."""
         found, statuses = self._next_action(topology_run)
         return self._work(topology_run, found, statuses) if statuses else ()
 
@@ -150,11 +150,11 @@ class TopologyReconciler:
         return [*self._work(topology_run, found, statuses), *self._holds(topology_run, found, statuses)]
 
     def holds(self, topology_run: TopologyRun) -> Work:
-        """Actions that make earlier releases fail after a pause. Computed again even when done."""
+        """Actions after a pause that make earlier releases fail. They are returned even if already done."""
         return self._holds(topology_run, *self._next_action(topology_run))
 
     def resumption(self, topology_run: TopologyRun) -> Work:
-        """The actions on nodes paused with the run, so that they continue."""
+        """The actions that let nodes continue which were paused with the run."""
         found, statuses = self._next_action(topology_run)
         if not statuses:
             return ()
@@ -166,7 +166,7 @@ class TopologyReconciler:
         ]
 
     def do(self, work: Work, until: Millis | None = None) -> int:
-        """Do the actions, several in parallel, while there is time; returns how many were begun."""
+        """Do the actions, several in parallel, while time is left; returns how many were begun."""
         done = 0
         while done < len(work) and (until is None or self.runtime.now() < until):
             self.runtime.executor.map(partial(self._do, until), work[done : done + _AT_ONCE])
@@ -174,13 +174,13 @@ class TopologyReconciler:
         return done
 
     def dissolve(self, task: Task) -> bool:
-        """Cancel the remaining nodes of a topology whose task has ended before its run did.
+        """Cancel the nodes that are left of a topology whose task has ended before its run.
 
         Args:
             task: the topology's ended task; if it has been retried since, nothing is cancelled.
 
         Returns:
-            Whether a bulk operation cancels them, and lets them expire afterwards.
+            Whether a bulk operation cancels the nodes, and lets them expire afterwards.
         """
         topology_run = self.topology_repository.read(task.id)
         if topology_run is None:
@@ -188,7 +188,7 @@ class TopologyReconciler:
         if not topology_run.task.is_terminal:
             return False
         if not topology_run.run_state.ended:
-            # Before any node is cancelled: a node that ends meanwhile must not start others.
+            # Before any node is cancelled: a node that ends in the meantime must not start others.
             self.topology_repository.save(
                 topology_run.run_state, lambda run_state: replace(run_state, stopped=True, dissolved=True)
             )
@@ -200,27 +200,27 @@ class TopologyReconciler:
         return False
 
     def _mark_ended(self, task: Task) -> bool:
-        """Make a plan that was begun, and has not created its run yet, find that the topology has ended."""
+        """Make a plan that has begun, but not created its run yet, find that the topology has ended."""
         if task.claims:
             begun = Begun(self.runtime.now(), 1)
             over = RunState(task.id, (begun,), task.fence, stopped=True, dissolved=True)
-            # If that plan is first, its run is found here, and cancelled.
+            # If the plan was faster, its run is found here, and cancelled.
             if not self.topology_repository.save(over, lambda known: known).dissolved:
                 return self.dissolve(task)
         return False
 
     def is_large(self, topology_run: TopologyRun) -> bool:
-        """Whether its nodes may need so many actions that a bulk operation does them."""
+        """Whether a topology's nodes may need so many actions that a bulk operation does them."""
         return len(topology_run.graph.nodes) > BULK_INLINE_NODES
 
     def hand_over(self, topology_run: TopologyRun, status: NodeStatus) -> None:
-        """Let a bulk operation process the consequences of a node's end in a large topology."""
+        """Let a bulk operation handle the consequences of a node's end in a large topology."""
         stops_at_once = topology_run.graph.on_failure is not OnFailure.CONTINUE
         if status.is_failure and stops_at_once and not topology_run.graph.tolerated_failures:
-            # First: a stop must be known before a child of this node may start.
+            # This comes first: a stop must be known before a child of this node may start.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
-        # A node that was only stopped with the others changes nothing; nor does an end under a pause, which has its own
-        # operation.
+        # A node that was only stopped with the others changes nothing; neither does an end during a pause, which has
+        # its own operation.
         is_news = (
             status.reason is not Reason.STOPPED and topology_run.task.requested_action is not RequestedAction.PAUSE
         )
@@ -230,20 +230,20 @@ class TopologyReconciler:
     def repair(self, topology_run: TopologyRun) -> tuple[NextAction, Statuses]:
         """Reconcile, and complete actions that crashes may have interrupted.
 
-        Nodes that no longer wait for a parent are decided; nodes held by a pause that has ended are resumed.
+        Nodes that no longer wait for a parent are decided; nodes that a past pause still holds are resumed.
         """
         found, statuses = self.reconcile(topology_run)
         if not topology_run.task.is_terminal:
-            # Kept by a retry whose plan was interrupted.
+            # A retry whose plan was interrupted keeps these nodes.
             self.retention.keep(topology_run, statuses)
         self.do([*self._repairs(topology_run, found, statuses), *self._releases(topology_run, found, statuses)])
         return found, statuses
 
     def roll_back(self, topology_run: TopologyRun, until: Millis | None = None) -> tuple[NextAction, Statuses]:
-        """Roll back the nodes that are ready for it, in a topology that is rolled back as a node of another."""
+        """Roll back the nodes that are ready, in a topology that is rolled back as a node of another topology."""
         statuses = self.topology_repository.statuses(topology_run)
         if topology_run.run_state.dissolved:
-            # Its worker may have been lost before it created them.
+            # The topology's worker may have been lost before it created these nodes.
             statuses = never_begun(statuses)
         found = rollback_action(topology_run.graph, statuses)
         self.do(self._undone(topology_run, found, statuses), until)
@@ -253,11 +253,11 @@ class TopologyReconciler:
         self, topology_run: TopologyRun, known: Mapping[str, NodeStatus] | None = None
     ) -> tuple[NextAction, Statuses]:
         if not topology_run.is_present:
-            # It was retried: the next run's plan decides about the last run's nodes.
+            # The topology was retried: the next run's plan decides about the last run's nodes.
             return NextAction(State.RUNNING), {}
         statuses = self.topology_repository.statuses(topology_run, known)
         overdue = topology_run.overdue_at is not None and topology_run.overdue_at <= self.runtime.now()
-        # The remaining nodes of a topology whose task has ended are cancelled, after any earlier request.
+        # If the topology's task has ended, the nodes left are cancelled, whatever was requested before.
         requested_action = (
             RequestedAction.CANCEL if topology_run.task.is_terminal else topology_run.task.requested_action
         )
@@ -271,7 +271,7 @@ class TopologyReconciler:
 
     def _work(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         if found.cancel or found.stop or is_stopped(topology_run.graph, statuses):
-            # Before any node is cancelled: a node that ends meanwhile must not start others.
+            # Before any node is cancelled: a node that ends in the meantime must not start others.
             self.topology_repository.save(topology_run.run_state, lambda run_state: replace(run_state, stopped=True))
         return [
             *(partial(self.nodes.dismiss, topology_run, key, Reason.STOPPED) for key in found.cancel),
@@ -281,7 +281,7 @@ class TopologyReconciler:
         ]
 
     def _undone(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
-        # For the others, some steps after their ends are still to be done.
+        # The other nodes still have steps to run after their ends.
         ready = (key for key in found.undo if statuses[key].finished_at is not None)
         return [partial(self.nodes.undo, topology_run, key) for key in ready]
 
@@ -299,14 +299,14 @@ class TopologyReconciler:
     def _releases(self, topology_run: TopologyRun, found: NextAction, statuses: Statuses) -> Work:
         """Actions for nodes that the topology still holds although it is running.
 
-        A node may be paused after the resume that followed, and a resume may find no running attempt.
+        A node may be paused after the resume that followed the pause, and a resume may find no running attempt.
         """
         held = [key for key, status in statuses.items() if status.is_held_by_topology]
         if found.state is not State.RUNNING or not held:
             return ()
-        # If there are many, the next check continues, unless a bulk operation has done the rest by then.
+        # If there are many nodes, the next check continues, unless a bulk operation has done the rest by then.
         tasks = self.topology_repository.read_nodes(topology_run, held[:BULK_INLINE_NODES])
-        # Read after the nodes: a pause that has held one of these nodes is seen here.
+        # Read after the nodes, so that a pause that has held one of these nodes is seen here.
         if not self.topology_repository.refreshed(topology_run).starts_nodes:
             return ()
         return [
@@ -328,7 +328,7 @@ class TopologyReconciler:
             self.node_requests.pause(topology_run, key)
 
     def _do(self, until: Millis | None, part: Callable[[], object]) -> None:
-        # Checked for each: a suspended process must not do later what was needed before.
+        # Checked for each action: a process that was suspended must not act on outdated decisions.
         if until is None or self.runtime.now() < until:
             part()
 
@@ -338,15 +338,15 @@ _GOES_ON = "its nodes are being rolled back"
 
 @frozen
 class TopologyRollback:
-    """`duetime.ports.topologies.TopologyRollback`. It keeps no state: each step reads the nodes' states."""
+    """`duetime.ports.topologies.TopologyRollback`. No state is kept: each step reads the nodes' states."""
 
     reconciler: TopologyReconciler
 
     def step(self, task: Task, until: Millis) -> Ending:
-        """Roll back the nodes that are ready for it, and return the rollback's progress."""
+        """Roll back the nodes that are ready, and return the rollback's progress."""
         topology_run = self.reconciler.topology_repository.read(task.id)
         if topology_run is None:
-            # Its run never began.
+            # The topology's run never began.
             return Succeeded(b"null")
         found, statuses = self.reconciler.roll_back(topology_run, until)
         if found.state is State.ROLLED_BACK:

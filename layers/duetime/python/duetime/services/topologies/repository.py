@@ -1,4 +1,4 @@
-"""A topology as a run: its task, its graph, its progress, and its nodes' states."""
+"""A topology as a run: its task, its graph, its run state, and its nodes' states."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duetime.ports.topologies import GraphReader
 
 _KNOWN = 8
-"""Graphs that a process caches: reading a large one takes a second."""
+"""Number of graphs that a process caches: reading a large graph takes a second."""
 _TRIES = 20
 _PAGE = 100
 """Nodes read in one request (Source: DynamoDB API Reference, BatchGetItem)."""
@@ -46,18 +46,18 @@ class TopologyRun:
 
     @property
     def is_present(self) -> bool:
-        """Whether it is the present run of the topology's task, not one before a retry."""
+        """Whether this is the current run of the topology's task, not a run before a retry."""
         return is_of_present_run(self.run_state, self.task)
 
     @property
     def starts_nodes(self) -> bool:
-        """Whether its nodes may start: it is running, and neither paused nor stopped."""
+        """Whether the run's nodes may start: it is running, and neither paused nor stopped."""
         is_running = self.task.state is State.RUNNING and self.task.requested_action is None
         return is_running and not self.run_state.stopped
 
     @property
     def overdue_at(self) -> Millis | None:
-        """When it times out; `None` without a timeout."""
+        """When the run times out; `None` without a timeout."""
         seconds = self.graph.timeout_seconds
         return None if seconds is None else self.run_state.begun_at + seconds * SECOND
 
@@ -67,7 +67,7 @@ class TopologyRepository:
     """Reads topologies.
 
     Attributes:
-        read_graph: parses a payload that was validated when it was accepted.
+        read_graph: parses a payload that was validated on acceptance.
     """
 
     stores: Stores
@@ -77,21 +77,21 @@ class TopologyRepository:
     _mutex: Lock = field(default_factory=Lock)
 
     def read(self, topology: TaskId) -> TopologyRun | None:
-        """Read a topology that has begun, in its present state; `None` if there is none."""
+        """Read a topology that has begun, in its current state; `None` if there is no such topology."""
         task, run_state = self.stores.topologies.read_with_task(topology)
         if task is None or run_state is None or not isinstance(task.target, TopologyTarget):
             return None
         return TopologyRun(task, self.graph_of(task), run_state)
 
     def refreshed(self, topology_run: TopologyRun) -> TopologyRun:
-        """The same run, with the present requests of its user."""
+        """The same run, with its user's current requests."""
         return replace(topology_run, task=self.stores.tasks.read(topology_run.task.id) or topology_run.task)
 
     def graph_of(self, task: Task) -> Graph:
         """The graph of a topology's task.
 
         Raises:
-            FieldInvalid: its payload is not a graph; accepted topologies have one.
+            FieldInvalid: the payload is not a graph; accepted topologies have a valid one.
         """
         content = task.payload
         if not content.is_outside:
@@ -118,7 +118,7 @@ class TopologyRepository:
         }
 
     def read_nodes(self, topology_run: TopologyRun, keys: Iterable[str]) -> Mapping[str, Task]:
-        """The tasks of some nodes, read consistently; missing ones are left out."""
+        """The tasks of some nodes, read consistently; missing tasks are left out."""
         ids = {key: topology_run.run_state.task_id(key) for key in keys}
         found = self._read_all(list(ids.values()))
         return {key: found[task_id] for key, task_id in ids.items() if task_id in found}
@@ -132,9 +132,9 @@ class TopologyRepository:
         return {task_id: task for found in self.runtime.executor.map(read, pages) for task_id, task in found.items()}
 
     def save(self, run_state: RunState, change: Callable[[RunState], RunState]) -> RunState:
-        """Change the progress of a topology's run; repeated after concurrent changes.
+        """Change the state of a topology's run; repeated after concurrent changes.
 
-        A later run begun meanwhile does not change: the change belongs to the earlier run.
+        If another run has begun since, it is not changed: the change belongs to the earlier run.
 
         Raises:
             Unavailable: every attempt met a concurrent change.
@@ -152,5 +152,5 @@ class TopologyRepository:
         raise Unavailable(f"the topology {run_state.topology} has too many concurrent writes")
 
     def _expires_at(self, run_state: RunState) -> Millis | None:
-        """When the progress of a topology expires: not while its run is active."""
+        """When the state of a topology's run expires; `None` while the run is active."""
         return self.runtime.now() + RUN_STATE_LIFE if run_state.ended or run_state.dissolved else None

@@ -1,4 +1,4 @@
-"""Requests of users on topologies."""
+"""User requests on topologies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ControlResult:
 
     Attributes:
         task: the topology's task.
-        operation: bulk operation that continues with its nodes after the response; `None` if all are done.
+        operation: bulk operation that continues with the nodes after the response; `None` if all are done.
     """
 
     task: Task
@@ -56,7 +56,7 @@ class ControlResult:
 class TopologyService:
     """Reads and controls topologies; each method raises `TaskNotFound` unless the owner has such a topology.
 
-    With a version, an action is rejected if the topology's task has another one. `by` names who acts, and why.
+    With a version, an action is rejected if the topology's task has a different one. `by` names who acts, and why.
     """
 
     topology_repository: TopologyRepository
@@ -84,7 +84,7 @@ class TopologyService:
         )
 
     def nodes(self, owner: str, topology: TaskId, first: int, limit: int) -> View:
-        """Read the given number of nodes from a position in the graph's order on; no others are read."""
+        """Read the given number of nodes, from a position in the graph's order on; no other nodes are read."""
         task = self._task(owner, topology)
         topology_run = self.topology_repository.read(topology)
         graph = self.topology_repository.graph_of(task) if topology_run is None else topology_run.graph
@@ -103,17 +103,17 @@ class TopologyService:
         by: Attribution = BY_SYSTEM,
         nodes: Collection[str] = (),
     ) -> Task:
-        """Retry a failed topology and keep its succeeded nodes; without effect if it has not failed since a retry.
+        """Retry a failed topology, keeping its succeeded nodes; no effect unless it has failed since the last retry.
 
         Args:
             owner: owner of the topology.
             topology: id of the topology.
-            version: required version of its task; `None` for any.
-            by: who requests it, and why.
+            version: required version of the topology's task; `None` for any version.
+            by: who requests the retry, and why.
             nodes: nodes to run again, with all dependents, even if the topology has succeeded.
 
         Raises:
-            FieldInvalid: it has no node with a given name.
+            FieldInvalid: the topology has no node with a given name.
         """
         task = self._task(owner, topology)
         wanted = tuple(sorted(nodes))
@@ -129,21 +129,21 @@ class TopologyService:
     def cancel(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Cancel nodes that have not started, and ask running ones to stop."""
+        """Cancel nodes that have not started, and ask running nodes to stop."""
         self._task(owner, topology)
         return self.apply_gate(self.task_control.cancel_by_force(owner, topology, version, by))
 
     def pause(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Pause nodes that have not started; running ones run to their end."""
+        """Pause nodes that have not started; running nodes run to their end."""
         self._task(owner, topology)
         return self.apply_gate(self.task_control.pause(owner, topology, version, by))
 
     def resume(
         self, owner: str, topology: TaskId, version: int | None = None, by: Attribution = BY_SYSTEM
     ) -> ControlResult:
-        """Resume a paused topology with all its nodes; even one that is running may have paused nodes."""
+        """Resume a paused topology with all its nodes; even a running topology may have paused nodes."""
         self._task(owner, topology)
         try:
             task = self.task_control.resume(owner, topology, version, by)
@@ -154,9 +154,9 @@ class TopologyService:
         return self.apply_gate(task)
 
     def apply_gate(self, task: Task) -> ControlResult:
-        """Apply a request on a topology's task to its nodes; other tasks have none.
+        """Apply a request on a topology's task to its nodes; other tasks have no nodes.
 
-        Short work is done at once; a bulk operation does the rest.
+        A small amount of work is done at once; a bulk operation does the rest.
         """
         if not isinstance(task.target, TopologyTarget) or task.state not in LEASED:
             return ControlResult(task)
@@ -165,14 +165,14 @@ class TopologyService:
         earlier = self.bulk_operations.replace_other(task.id, kind)
         if earlier is not None and earlier.is_running:
             return ControlResult(task, earlier)
-        # Reading the graph of a very large topology takes too long, and reading its nodes even longer.
+        # Reading the graph of a huge topology takes too long, and reading its nodes even longer.
         is_huge = task.payload.place is ContentPlace.OBJECT
         if earlier is None and not is_huge and self._is_done(task, kind, until):
             return ControlResult(task)
         return ControlResult(task, self.bulk_operations.start_on(task.owner, task.id, kind, earlier))
 
     def _is_done(self, task: Task, kind: BulkKind, until: Millis) -> bool:
-        """Apply the request to the nodes here, unless that takes too long; returns whether all of them are done."""
+        """Apply the request to the nodes here, unless that takes too long; returns whether all nodes are done."""
         reconciler = self.reconciler
         topology_run = reconciler.topology_repository.read(task.id)
         if topology_run is None:

@@ -1,4 +1,4 @@
-"""The states of the state machine: plan, wait for each node, finish."""
+"""The states of the state machine: plan a run, wait for each node, finish the run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TopologyCheck:
 
     Attributes:
         state: state of the run.
-        over: whether nothing is left to do for this run.
+        over: whether nothing is left to do for the run.
         again_after: seconds until the next check, if work is left.
     """
 
@@ -93,11 +93,11 @@ class TopologyCheck:
 
 @frozen
 class StateMachineSteps:
-    """Runs topologies, state by state. Each state may be entered again; all raise `Unavailable`.
+    """Runs topologies, state by state. Each state may be entered again; all methods may raise `Unavailable`.
 
     Attributes:
         topology_repository: reads outlines of graphs, which are enough for waiting and finishing.
-        definitions: reads whole graphs, with the templates of their nodes' tasks.
+        definitions: reads whole graphs, with the templates for their nodes' tasks.
         shards: how many shards ids are spread over.
     """
 
@@ -113,7 +113,7 @@ class StateMachineSteps:
     shards: Shards
 
     def plan(self, topology: TaskId, fence: int) -> Plan:
-        """Begin a run, or continue one: create every node's task, and start those that may start."""
+        """Begin or continue a run: create every node's task, and start the nodes that may start."""
         task = self._current(topology, fence)
         if task is None:
             return Plan([[]])
@@ -133,10 +133,10 @@ class StateMachineSteps:
         return Plan([numbers[first : first + WAITS_AT_ONCE] for first in range(0, len(numbers), WAITS_AT_ONCE)] or [[]])
 
     def wait(self, topology: TaskId, fence: int, number: int, token: str) -> None:
-        """Store the token that reports a node's end; if the node has ended already, report it at once.
+        """Store the token that reports a node's end; if the node has already ended, report its end at once.
 
-        The token is stored before the check. The end of a node comes first on the other side, so at least one of the
-        two sees both.
+        The token is stored before the node is checked. The other side writes the node's end before it looks for a
+        token, so at least one of the two sees both.
         """
         topology_run = self.topology_repository.read(topology)
         if (
@@ -155,10 +155,10 @@ class StateMachineSteps:
     def finish(self, topology: TaskId, fence: int, looks: int = 0) -> TopologyCheck:
         """End the attempt at the topology's task if the run has ended; otherwise advance the run.
 
-        A run that is not planned yet has not ended, whatever happened to the previous run.
+        A run that is not planned yet has not ended, whatever the state of the previous run.
 
         Args:
-            topology: id of its task.
+            topology: id of the topology's task.
             fence: fence of the attempt.
             looks: number of earlier checks by this execution.
         """
@@ -179,7 +179,7 @@ class StateMachineSteps:
         return TopologyCheck(found.state, over=True, again_after=0)
 
     def break_off(self, topology: TaskId, fence: int, reason: str) -> None:
-        """Fail the attempt at the topology's task because its execution failed; the next attempt continues the run."""
+        """Fail an attempt at the topology's task because its execution failed; the next attempt continues the run."""
         if (task := self._current(topology, fence)) is not None:
             self._notify(task, failure("StateMachineFailed", reason))
 
@@ -194,7 +194,7 @@ class StateMachineSteps:
         return task if task is not None and task.fence == fence and task.state is State.RUNNING else None
 
     def _begun(self, task: Task) -> TopologyRun | None:
-        """The topology's present run, begun and with all its nodes created; `None` if it may not begin, or not yet."""
+        """The topology's current run, with all its nodes created; `None` if the run may not begin, or not yet."""
         graph = self.definitions.graph_of(task)
         run_state = self._head(task, graph)
         if run_state is None:
@@ -205,7 +205,7 @@ class StateMachineSteps:
             return None
         if not (run_state.opened or run_state.dissolved):
             self.node_tasks.make(TopologyRun(task, graph, run_state))
-        # Creating thousands takes a while: the run may have been stopped since, ended, and even retried.
+        # Creating thousands of tasks takes a while: the run may have been stopped since, ended, and even retried.
         topology_run = self.definitions.read(task.id)
         is_same = (
             topology_run is not None
@@ -215,10 +215,10 @@ class StateMachineSteps:
         return topology_run if is_same and topology_run is not None and not topology_run.run_state.dissolved else None
 
     def _head(self, task: Task, graph: Graph) -> RunState | None:
-        """The progress of the run; stored first for a first run, or one after a retry.
+        """The state of the run; stored first if this is the first run, or the first after a retry.
 
         Returns:
-            `None` while nodes of the last run have not ended, for example after a user retried one of them.
+            `None` while nodes of the last run have not ended, for example because a user retried one of them.
         """
         begun = Begun(self.runtime.now(), self.shards.count())
         run_state = self.stores.topologies.read(task.id)
@@ -235,7 +235,7 @@ class StateMachineSteps:
         return self.topology_repository.save(run_state, lambda known: replace(further, version=known.version))
 
     def _open(self, topology_run: TopologyRun) -> None:
-        """Start the nodes of this run that nothing postpones; all have their tasks."""
+        """Start the nodes of this run that nothing delays; all nodes have their tasks."""
         again = [key for key in topology_run.graph.by_key if key not in topology_run.run_state.ran]
         kept = self._kept(topology_run)
         self.reconciler.retention.keep(topology_run, kept)
@@ -270,7 +270,7 @@ def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses:
         topology_run: the run; all its nodes have ended.
         state: terminal state of the run.
         statuses: statuses of all nodes.
-        now: the time.
+        now: the current time.
 
     Raises:
         Unavailable: a result could not be read.
@@ -289,7 +289,7 @@ def ending_of(stores: Stores, topology_run: TopologyRun, state: State, statuses:
 
 
 def _results_in_order(stores: Stores, items: Sequence[Reference]) -> Ending:
-    """The result of a map: the results of its items in order, null for an item without one."""
+    """The result of a map: its items' results in order, null for an item without a result."""
     found, size = [], len(b"[]")
     for _, result in results_of(stores, items):
         found.append(result or b"null")
@@ -304,7 +304,7 @@ EXECUTION_LOST = "its state machine's execution was lost"
 
 @frozen
 class TopologyWatchdog:
-    """Watches topologies. Each check sets the next one first, so a crash cannot end the checks."""
+    """Watches topologies. Each check sets the next check first, so a crash cannot end the checks."""
 
     topology_repository: TopologyRepository
     state_machine_steps: StateMachineSteps
@@ -315,10 +315,10 @@ class TopologyWatchdog:
     runtime: Runtime
 
     def check_topology(self, task: Task) -> None:
-        """Advance a topology, and end it if its run has ended; start another execution if its execution is lost.
+        """Advance a topology, and end it if its run has ended; start a new execution if its execution is lost.
 
         If a person aborted the execution, the topology is cancelled. Otherwise the attempt is not counted, and the next
-        one continues the run.
+        attempt continues the run.
 
         Args:
             task: the topology's task, just read, with its running attempt.
@@ -339,16 +339,16 @@ class TopologyWatchdog:
         if self.machine.was_aborted(task.id, task.fence):
             self._cancel(task, is_planned=is_planned)
         else:
-            # Guarded by the fence: rejected if the attempt has ended meanwhile, perhaps by that execution.
+            # Guarded by the fence: rejected if the attempt has ended in the meantime, perhaps by that execution.
             self.outcome_writer.postpone(task, Postponed(now, EXECUTION_LOST))
             self.runtime.telemetry.count("topology_executions_lost")
             self.runtime.telemetry.note("a topology's execution is gone; another begins", task=task.id.text)
 
     def _cancel(self, task: Task, *, is_planned: bool) -> None:
-        """Cancel a topology whose execution a person has aborted, as that is the intent."""
+        """Cancel a topology whose execution a person has aborted, because the abort is meant to stop it."""
         if task.requested_action is not RequestedAction.CANCEL:
             self.runtime.telemetry.note("a topology's execution was aborted, which cancels it", task=task.id.text)
-            # Ended nodes need a moment for their steps; the ordinary checks handle nodes that still run.
+            # Ended nodes need a moment for their steps; regular checks handle nodes that still run.
             self.enqueuer.remind(task, self.runtime.now() + MINUTE)
             with suppress(RequestError):
                 self.task_control.cancel_by_force(task.owner, task.id, None)
@@ -359,7 +359,7 @@ class TopologyWatchdog:
 
 
 def _state_of_ended(topology_run: TopologyRun | None, fence: int) -> State:
-    """The outcome of a run that its last node has ended; cancelled if there is another run, or none."""
+    """The final state of a run whose last node ended it; cancelled if the attempt is no longer the task's."""
     if topology_run is None or topology_run.task.fence != fence or not topology_run.task.is_terminal:
         return State.CANCELLED
     return topology_run.task.state

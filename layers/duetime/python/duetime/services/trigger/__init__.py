@@ -1,1 +1,1 @@
-"""The trigger: sends due tasks to queues, and recovers lost ones."""
+"""The trigger: sends due tasks to queues, and recovers lost tasks."""

@@ -1,6 +1,6 @@
 """The trigger: reads minutes, puts due tasks on queues, and scans past minutes for lost tasks.
 
-Each queue is sent to separately; due schedules and bulk operations are handled, too. Operators are shown its progress.
+Each queue is served separately; due schedules and bulk operations are handled too. Operators can see the progress.
 """
 
 from __future__ import annotations
@@ -78,17 +78,17 @@ if TYPE_CHECKING:
     from duetime.services.schedules.expander import ScheduleExpander
 
 _SAVES = 5
-"""Attempts to store progress while other invocations store theirs."""
+"""How often storing progress is tried while other invocations store theirs."""
 
 
 @frozen
 class DueMessages:
-    """The common part of the first reading and the recovery scans.
+    """What the first reading and the recovery scans have in common.
 
     Attributes:
-        expander: creates the occurrences of schedules whose timers are met.
+        expander: creates the occurrences of schedules whose timers are read.
         tasks: store of tasks that may be late.
-        bulk_operations: starts the bulk operations whose timers are met.
+        bulk_operations: starts the bulk operations whose timers are read.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         precision: how the wait is split between the queue and the worker.
         pace: delays the messages of owners with a quota; `None` if there are no quotas.
@@ -104,7 +104,7 @@ class DueMessages:
     pace: MessagePace | None
 
     def send(self, messages: Sequence[Message]) -> Served:
-        """Send messages; returns the queues that did not acknowledge all of theirs as rejected."""
+        """Send messages; returns the counts by queue, and the queues that did not acknowledge all their messages."""
         if not messages:
             return Served({}, frozenset())
         with self.runtime.tracer.span(dispatch_span(messages)):
@@ -116,7 +116,7 @@ class DueMessages:
         return Served(sent, frozenset(queue_of(each.message) for each in unsent))
 
     def _send_in_time(self, group: SendGroup) -> Sequence[Outgoing]:
-        """Send messages together at their time; returns those that were not acknowledged."""
+        """Send messages together at their time; returns the messages that were not acknowledged."""
         self.runtime.clock.sleep_until(group.at)
         now = self.runtime.now()
         since = group.at if now <= group.at + LATEST_SEND else now
@@ -124,15 +124,15 @@ class DueMessages:
 
     def _delay(self, message: Message, since: Millis) -> int:
         seconds = delay_seconds(message.due, since, self.precision)
-        # Pull workers take no more than they can run.
+        # Pull workers take no more tasks than they can run.
         if self.pace is None or message.pull_queue:
             return seconds
         return self.pace.delay_seconds(message.owner, seconds)
 
     def follow_timers(self, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> frozenset[str]:
-        """Handle the schedules, bulk operations and late tasks whose timers are among the items; returns rejected ones.
+        """Handle the schedule, bulk operation and lateness timers among the items; returns the kinds that failed.
 
-        If the queue rejects a schedule's task, the first recovery scan finds it, as with every new task.
+        If the queue rejects a schedule's task, the first recovery scan finds it, like every new task.
         """
         schedule_timers = [item for item in items if isinstance(item, ScheduleTimer)]
         timers = [item for item in items if isinstance(item, BulkTimer)]
@@ -147,7 +147,7 @@ class DueMessages:
         return frozenset(refused)
 
     def _check_lateness(self, timers: Sequence[LateTimer]) -> bool:
-        """Let a worker send notices for late tasks and long runs; most tasks are neither, and need no message."""
+        """Let a worker send notices for late tasks and long runs; other tasks, which are most, need no message."""
         now = self.runtime.now()
         tasks = self.tasks.read_many(sorted({timer.task_id for timer in timers}))
         late = [
@@ -189,16 +189,16 @@ class FirstReading:
 class Dispatcher:
     """Reads the minutes of shard groups.
 
-    A group's cursors move past a task only after its queue acknowledged the message, so the next tick makes up for a
-    missed or interrupted one. Overlapping ticks are harmless: one invocation at a time holds a group, and even two
+    A group's cursors move past a task only after its queue has acknowledged the message, so the next tick makes up for
+    a missed or interrupted tick. Overlapping ticks are harmless: one invocation at a time holds a group, and even two
     would only send duplicates, which claims reject. The progress of both counts.
 
     Attributes:
-        shards: announced numbers of shards that a minute is split into.
+        shards: announced numbers of shards over which a minute is spread.
         look_ahead: how far ahead of the clock minutes are read, in milliseconds.
         due_messages: sends messages of due tasks.
-        early_scan: sends messages again that were lost in the last minute.
-        heartbeat: notifies an external monitor after each tick that reads the first group without a failure.
+        early_scan: sends messages again that were lost within the last minute.
+        heartbeat: notifies an external monitor after each tick that reads the first group without failures.
     """
 
     stores: Stores
@@ -212,10 +212,10 @@ class Dispatcher:
     heartbeat: Heartbeat
 
     def tick(self, holder: str) -> None:
-        """Read every group: here if there is only one, else each in its own invocation.
+        """Read every group: here if there is only one, otherwise each in its own invocation.
 
         Raises:
-            MinutesUnread: for a single group; see `read_group`.
+            MinutesUnread: only for a single group; see `read_group`.
         """
         history = self.shards.announced()
         groups = groups_of(history.number)
@@ -225,15 +225,15 @@ class Dispatcher:
             self.fan_out.read_groups(groups)
 
     def read_group(self, group: int, holder: str) -> None:
-        """Read one group as far as the time of the tick allows.
+        """Read one group, for as long as the tick lasts.
 
         Args:
             group: number of the group.
             holder: unique id of the invocation.
 
         Raises:
-            MinutesUnread: some minutes could not be read or served. The rest was done and stored; it is raised for
-                Lambda to count an error, as late tasks would otherwise go unnoticed.
+            MinutesUnread: some minutes could not be read or served. The others were read and stored; the error makes
+                Lambda count a failure, as late tasks would otherwise go unnoticed.
         """
         self._read_group(group, holder, self.shards.announced())
 
@@ -247,14 +247,14 @@ class Dispatcher:
         try:
             taken = self.stores.cursors.take(group, holder, now, now + GROUP_HOLD, first)
         except ClockWrong as error:
-            # If read too early, minutes would count as read while tasks are still placed in them.
+            # If the clock is ahead, minutes would count as read while tasks are still placed in them.
             self.runtime.telemetry.count("clock_wrong")
             self.runtime.telemetry.note("nothing was read", group=group, error=str(error))
             return
         if taken is None:
             self.runtime.telemetry.count("shard_groups_held")
             return
-        # A minute is read ahead of its time: the minute of the last pass is known.
+        # Minutes are read ahead of time, so the last minute read shows when the last pass was.
         last_pass = start_of(taken.floors[DISPATCH]) - self.look_ahead
         self.runtime.telemetry.measure("tick_age", max(0, now - last_pass))
         reader = GroupReader(
@@ -273,7 +273,7 @@ class Dispatcher:
         if reader.failures:
             raise MinutesUnread(group, len(reader.failures), reader.failures[0])
         if group == 0:
-            # Last: due tasks are on their queues, and the progress is stored.
+            # This comes last: due tasks are on their queues, and the progress is stored.
             self.heartbeat.send(holder)
 
     def _readings(self) -> list[FirstReading | RecoveryScan]:
@@ -292,7 +292,7 @@ class Dispatcher:
         return [FirstReading(messages, self.runtime.telemetry), *scans]
 
     def _read_on(self, reader: GroupReader, now: Millis) -> bool:
-        """Read until the time is up, and store the progress repeatedly; returns whether the group was kept."""
+        """Read until the time is up, storing progress repeatedly; returns whether the invocation kept the group."""
         saved_at = now
         for _ in reader.steps(now + TICK_BUDGET):
             if self.runtime.now() >= saved_at + CURSOR_SAVE_INTERVAL:
@@ -302,7 +302,7 @@ class Dispatcher:
         return self._save(reader, 0)
 
     def _keep(self, reader: GroupReader, now: Millis) -> bool:
-        """Store the progress and renew the hold; if the table does not answer, the next attempt will do."""
+        """Store the progress and renew the hold; if the table does not answer, the next call stores it."""
         try:
             return self._save(reader, now + GROUP_HOLD)
         except Unavailable as error:
@@ -310,7 +310,7 @@ class Dispatcher:
             return True
 
     def _save(self, reader: GroupReader, until: Millis) -> bool:
-        """Store the progress, for any holder of the group; returns whether this invocation still has it."""
+        """Store the progress, for any holder of the group; returns whether this invocation still holds it."""
         for _ in range(_SAVES):
             if self.stores.cursors.advance(reader.group, reader.cursors, until):
                 return True
@@ -326,13 +326,13 @@ class Dispatcher:
 class RecoveryScan:
     """Sends messages again for overdue unclaimed tasks, expired leases and unfinished outcomes.
 
-    A queue with a long backlog is skipped, so that a backlog does not feed itself; the others are served. A task found
-    open by the first scan, or sent again by any scan, gets a timer by which the first scan meets it once more. So a
-    task is found soon after a lease ends, whichever of its attempts was lost, and when.
+    A queue with a long backlog is skipped, so that a backlog does not feed itself; other queues are served. A task that
+    the first scan finds open, or that any scan sends again, gets a timer by which the first scan finds it once more. So
+    a task is found soon after a lease ends, whichever attempt was lost, and whenever it was lost.
 
     Attributes:
-        is_first: whether it is the first scan of a minute.
-        is_last: whether no scan follows: then open tasks get a timer for another day.
+        is_first: whether this is the first scan of a minute.
+        is_last: whether no scan follows: then open tasks get a timer for the next day.
     """
 
     tasks: TaskStore
@@ -343,10 +343,10 @@ class RecoveryScan:
     is_last: bool
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
-        """Send messages again for tasks of the wanted queues that were left behind.
+        """Send messages again for tasks that were left behind, on the wanted queues.
 
         Raises:
-            Unavailable: the table did not answer; nothing counts as done.
+            Unavailable: the table did not answer; no task counts as served.
         """
         del minute
         refused = set(self.due_messages.follow_timers(items, wants))
@@ -354,7 +354,7 @@ class RecoveryScan:
         entries = _entries(self.tasks, items)
         watched = _current(items, entries)
         overdue = [each for each in entries if is_left_behind(each, now) or is_open_past_due(each, now)]
-        # Tasks that wait for others are checked again, but are neither late nor lost.
+        # Tasks that wait for other tasks are checked again, but are neither late nor lost.
         due = [each.next_at for each in overdue if not each.waits_for_tasks]
         if due and (age := now - min(due)) > 0:
             self.runtime.telemetry.measure("oldest_due", age)
@@ -373,7 +373,7 @@ class RecoveryScan:
         return Served(sent.sent, sent.refused | refused)
 
     def _long_queues(self, left: Sequence[Entry]) -> set[str]:
-        """The queues whose backlog is so long that it most likely contains the tasks left behind."""
+        """The queues whose backlog is so long that it probably contains the tasks left behind."""
         refused = _longer_queues(self.queues, left, lambda _: RECOVERY_SCAN_BACKLOG, self.runtime.telemetry)
         if refused:
             self.runtime.telemetry.count("recovery_scans_waiting", len(refused))
@@ -392,10 +392,10 @@ class RecoveryScan:
 class EarlyScan:
     """Sends messages again for tasks that should have started seconds ago, or whose lease has ended since.
 
-    A queue with a backlog is left alone.
+    A queue with a backlog is skipped.
 
-    It keeps no progress: tasks that it misses, because the table or a queue does not respond or too many are due, are
-    found by the recovery scans.
+    No progress is stored: tasks missed because the table or a queue does not respond, or because too many are due,
+    are found by the recovery scans.
     """
 
     tasks: TaskStore
@@ -407,8 +407,8 @@ class EarlyScan:
         """Look at the tasks of the last minute.
 
         Args:
-            shards: of the group.
-            before: cursors at the start of the tick: what it has just sent cannot have started yet.
+            shards: shards of the group.
+            before: cursors at the start of the tick: tasks that it has just sent cannot have started yet.
         """
         soonest, latest = EARLY_SCAN_AGES
         now = self.runtime.now()
@@ -432,7 +432,7 @@ class EarlyScan:
         self.due_messages.send([each.message(each.next_at) for each in left])
 
     def _items(self, shards: Sequence[int], now: Millis) -> list[MinuteItem]:
-        """The records and timers that may be due in time; a timer of another time would only cost reading its task."""
+        """The records and timers that may be due in the window; other timers would only cost reading their tasks."""
         soonest, latest = EARLY_SCAN_AGES
         minutes = range(minute_of(now - latest), minute_of(now - soonest) + 1)
         places = [(minute, shard) for minute in minutes for shard in shards]
@@ -452,13 +452,13 @@ class EarlyScan:
         return found
 
     def _is_delayed(self, entry: Entry) -> bool:
-        """Whether its message may be under way, delayed beyond its due time by its owner's quota."""
+        """Whether a task's message may be under way, delayed beyond its due time by its owner's quota."""
         pace = self.due_messages.pace
         return pace is not None and not entry.pull_queue and pace.is_limited(entry.owner)
 
 
 def _entries(tasks: TaskStore, items: Sequence[MinuteItem]) -> list[Entry]:
-    """The entries among the items, and the records that the timers stand for."""
+    """The entries among the items, and entries for the tasks of the timers."""
     entries = {item.task_id: item for item in items if isinstance(item, Entry)}
     timed = {item.task_id for item in items if isinstance(item, Timer)} - entries.keys()
     if not timed:
@@ -467,15 +467,15 @@ def _entries(tasks: TaskStore, items: Sequence[MinuteItem]) -> list[Entry]:
 
 
 def _usual_length(entry: Entry) -> int:
-    """How many messages may wait on a task's queue without a backlog."""
-    # On a pull queue, a task may wait for a worker as long as it likes.
+    """How many messages may wait on a task's queue without counting as a backlog."""
+    # On a pull queue, a task may wait for a worker for any length of time.
     return 0 if entry.pull_queue else EARLY_SCAN_BACKLOG
 
 
 def _longer_queues(
     queues: WorkQueues, entries: Sequence[Entry], most: Callable[[Entry], int], telemetry: Telemetry
 ) -> set[str]:
-    """The queues of some entries in which more messages wait than given, or whose length cannot be read."""
+    """The queues of these entries with more waiting messages than `most` allows, or whose length cannot be read."""
     examples = {queue_of(each): each for each in entries}
     found = set[str]()
     for queue, each in sorted(examples.items()):
@@ -489,7 +489,7 @@ def _longer_queues(
 
 
 def _current(items: Sequence[MinuteItem], entries: Sequence[Entry]) -> frozenset[TaskId]:
-    """Tasks met by their records, or by timers of their present generations; earlier timers are stale."""
+    """Tasks read by their records, or by timers of their current generations; earlier timers are stale."""
     timers = {(item.task_id, item.generation) for item in items if isinstance(item, Timer)}
     records = {item.task_id for item in items if isinstance(item, Entry)}
     return frozenset(
@@ -503,7 +503,7 @@ class DispatchStatusReader:
 
     Attributes:
         look_ahead: how far ahead of the clock the trigger reads minutes, in milliseconds.
-        pulled_types: types that have their own queue.
+        pulled_types: types that have a queue of their own.
     """
 
     cursors: CursorStore
@@ -514,14 +514,14 @@ class DispatchStatusReader:
     pulled_types: Sequence[str]
 
     def read(self) -> DispatchStatus:
-        """The progress of dispatch for all owners' tasks.
+        """The progress of dispatching all owners' tasks.
 
         Raises:
             Unavailable: the table or a queue did not answer.
         """
         shards = self.shards.announced().number
         groups = groups_of(shards)
-        # Pull queues have no priority of their own; any value works.
+        # Pull queues have no priorities; any value works.
         names = [*((each, "") for each in Priority), *((Priority.NORMAL, name) for name in self.pulled_types)]
         cursors = self.runtime.executor.map(self.cursors.read, groups)
         queues = self.runtime.executor.map(lambda each: self._queue(*each), names)

@@ -1,7 +1,7 @@
 """Reads the minutes of a group of shards, slice by slice, several minutes in turn.
 
-Progress within a minute counts at once, so a minute may take any number of ticks. A queue that cannot be served falls
-behind alone: it continues from there later, and all other queues continue now.
+Progress within a minute counts at once, so a minute may take any number of ticks. If a queue cannot be served, it alone
+falls behind: it continues from there later, while all other queues continue now.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Served:
 
     Attributes:
         sent: how many messages each queue acknowledged.
-        rejected: queues that could not be served; their items must be met again.
+        refused: queues that could not be served; their items must be read again.
     """
 
     sent: Mapping[str, int]
@@ -40,13 +40,13 @@ class Served:
 
 
 class MinuteScan(Protocol):
-    """One kind of reader's handling of its items."""
+    """How one kind of reading handles the items that it reads."""
 
     def serve(self, minute: int, items: Sequence[MinuteItem], wants: Callable[[str], bool]) -> Served:
         """Serve the items of the wanted queues.
 
         Raises:
-            Unavailable: nothing counts as served; the items must be met again.
+            Unavailable: nothing counts as served; the items must be read again.
         """
         ...
 
@@ -83,7 +83,7 @@ class GroupReader:
     def steps(self, until: Millis) -> Iterator[None]:
         """Read a slice of each readable minute, round after round; each step is one slice.
 
-        A round that has begun is completed, so that a minute with slow slices does not block the others.
+        A round that has begun is completed, so that a minute with slow slices does not hold up the others.
         """
         while self.runtime.now() < until and (steps := list(self._round())):
             for reading, queue, minute in steps:
@@ -95,10 +95,10 @@ class GroupReader:
                     yield
 
     def _round(self) -> Iterator[tuple[int, str, int]]:
-        """The next reads: a few minutes of the first reading, and one of each scan.
+        """The next reads: a few minutes of the first reading, and one minute of each scan.
 
-        Every other invocation begins with the latest minute, the others with the earliest: neither can use up all the
-        time, however slow it is.
+        Every other invocation begins with the latest minute, the others with the earliest, so that no minute can use up
+        all the time, however slow it is.
         """
         latest_first = bool(self.before.epoch % 2)
         for reading in range(len(self.readings)):
@@ -113,13 +113,13 @@ class GroupReader:
         dispatched = self.before.progress(DISPATCH, queue)
         last = self.horizons[reading] if reading == DISPATCH else min(self.horizons[reading], dispatched.upto)
         for minute in (*sorted(progress.open), *range(progress.upto + 1, last + 1)):
-            # A scan looks for tasks that the first read left behind, so it must not overtake it.
+            # A scan looks for tasks that the first reading left behind, so it must not overtake that reading.
             is_ready = reading == DISPATCH or dispatched.is_done(minute)
             if minute <= last and is_ready and not self._is_blocked(reading, queue, minute):
                 yield minute
 
     def _step(self, reading: int, queue: str, minute: int) -> None:
-        """Continue a minute until something was sent; items that other readings serve are passed quickly."""
+        """Continue a minute until something was sent; items for other readings are passed over quickly."""
         began = self.runtime.now()
         while not self._serve_slice(reading, queue, minute):
             is_over = self.cursors.progress(reading, queue).is_done(minute)
@@ -154,7 +154,7 @@ class GroupReader:
         return bool(served.sent)
 
     def _pages_of(self, key: tuple[int, str, int], progress: Progress) -> MinutePages:
-        """The pages of a minute, continued from the stored positions."""
+        """The pages of a minute, continuing from the stored positions."""
         reading, _queue, minute = key
         if key not in self._pages:
             read = partial(self._read_page, minute, is_first=reading == DISPATCH)
@@ -162,9 +162,9 @@ class GroupReader:
         return self._pages[key]
 
     def _wants(self, key: tuple[int, str, int], early: set[str], of: str) -> bool:
-        """Whether items of the queue `of` are served by this reading's progress of one queue, or of all together.
+        """Whether items of the queue `of` belong to the progress of the given queue, or of all queues together.
 
-        A scan is too early for a queue that the first reading has not reached.
+        A scan is too early for a queue whose minute the first reading has not finished.
         """
         reading, queue, minute = key
         if queue != of and (queue != ALL or self.cursors.lags(reading, of)):
@@ -175,15 +175,15 @@ class GroupReader:
         return True
 
     def _fall_behind(self, reading: int, queue: str) -> None:
-        """Leave a queue behind until another invocation."""
+        """Leave a queue behind until another invocation continues it."""
         if not self.cursors.lags(reading, queue):
             self.cursors = self.cursors.split(reading, queue)
         self._blocked.add((reading, queue))
-        # Items that were read and not served are read again.
+        # Items that were read but not served are read again.
         self._pages = {key: pages for key, pages in self._pages.items() if key[:2] != (reading, queue)}
 
     def _weigh(self, reading: int, queue: str, minute: int, served: Served) -> None:
-        """Separate a queue with so many items in one minute that the others would have to wait."""
+        """Separate a queue with so many items in one minute that other queues would have to wait."""
         if reading != DISPATCH or queue != ALL or not served.sent or self.cursors.progress(DISPATCH).is_done(minute):
             return
         most = max(sorted(served.sent), key=served.sent.__getitem__)
@@ -214,8 +214,8 @@ class Slice:
     """Some items of a minute.
 
     Attributes:
-        items: from all shards.
-        positions: sort key of the last included item of each shard; `None` if the shard has no more.
+        items: items from all shards.
+        positions: sort key of the last included item of each shard; `None` if the shard has no more items.
     """
 
     items: list[MinuteItem]
@@ -224,12 +224,12 @@ class Slice:
 
 @dataclass(slots=True)
 class _Shard:
-    """Items read from one shard and not returned yet.
+    """Items read from one shard but not returned yet.
 
     Attributes:
         after: the sort key after which the next page begins.
         more: whether there may be a next page.
-        failed: whether it could not be read.
+        failed: whether the shard could not be read.
     """
 
     after: str
@@ -239,7 +239,7 @@ class _Shard:
 
 
 class MinutePages:
-    """Returns a minute's items in slices, evenly from all its shards, and buffers at most a page of each.
+    """Returns a minute's items in slices, evenly from all its shards, and buffers at most a page per shard.
 
     Args:
         read: reads a shard's page after a sort key.
@@ -257,11 +257,11 @@ class MinutePages:
 
     @property
     def failed(self) -> bool:
-        """Whether some shards could not be read, and the items of the others are used up."""
+        """Whether some shards could not be read, and the other shards' items are used up."""
         return all(shard.failed for shard in self._shards.values())
 
     def next(self, most: int) -> Slice:
-        """The next items, at most the given number."""
+        """The next items, up to the given number."""
         self._fill()
         live = {number: shard for number, shard in self._shards.items() if not shard.failed}
         share = max(1, most // max(1, len(live)))
@@ -278,7 +278,7 @@ class MinutePages:
         return Slice(items, positions)
 
     def _fill(self) -> None:
-        """Read a page of each shard whose buffer is empty."""
+        """Read a page from each shard whose buffer is empty."""
         empty = [
             number for number, shard in self._shards.items() if shard.more and not shard.items and not shard.failed
         ]

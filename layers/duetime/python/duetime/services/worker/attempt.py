@@ -1,4 +1,4 @@
-"""One delivery of a message: wait, claim, run, finish; and the disposition of the message."""
+"""One delivery of a message: wait, claim, run, finish; then decide what happens to the message."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class AttemptRunner:
         except Unavailable as error:
             delivery_state.disposition = self._later(str(error))
         except RecordUnreadable as error:
-            # Another version of the code may be able to read it. With few checks, its message survives a deployment or
-            # two.
+            # Another version of the code may be able to read the record. With few checks, its message survives a
+            # deployment or two.
             self.runtime.telemetry.count("unreadable")
             self.runtime.telemetry.note(
                 "a record cannot be read",
@@ -122,15 +122,15 @@ class AttemptRunner:
     def finish_overdue(self, delivery_state: DeliveryState, process_ends_at: Millis) -> None:
         """Record that a target has not ended in time.
 
-        Args:
+        delivery_state: state of the delivery.
             delivery_state: state of its delivery.
-            process_ends_at: latest end of its process; no other step of the task begins before.
+            process_ends_at: latest end of the target's process; no other step of the task begins before.
         """
         task, started = delivery_state.task, delivery_state.started_at
         if task is None or started is None:
             return
         if task.is_terminal:
-            # The cleanup hangs: the outcome stands, and the cleanup is abandoned.
+            # The cleanup hangs: the outcome stays, and the cleanup is abandoned.
             self.completion.finish(task)
             delivery_state.disposition = DeleteMessage("overdue")
             return
@@ -146,7 +146,7 @@ class AttemptRunner:
     ) -> WriteResult:
         now, arrival, version = self.runtime.now(), delivery_state.arrival, delivery_state.function_version
         if is_job(task.target):
-            # The job may be started until the process ends: the search for it begins then.
+            # The job may be started until the process ends: only then does the search for it begin.
             until = deferred_until(task, process_ends_at)
             sought = self.phases.keep_locks(delivery_state, task, until, Deferred())
             begun = Run(task, process_ends_at, now, arrival=arrival, function_version=version)
@@ -202,7 +202,7 @@ class AttemptRunner:
         return result if isinstance(result, Applied) else self._later("another worker took it over")
 
     def _through(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> DeleteMessage | RedeliverMessage:
-        """Take a claimed task through its remaining phases; log lines belong to its attempt in the meantime."""
+        """Take a claimed task through its remaining phases; meanwhile, log lines belong to its attempt."""
         with self.runtime.telemetry.attempt(task), self.runtime.tracer.span(attempt_span(task)) as span:
             return self._to_its_end(delivery_state, task, watch, span)
 
@@ -228,9 +228,9 @@ class AttemptRunner:
         return self._decided(delivery_state, end)
 
     def _close(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
-        """Do the steps after an outcome, unless its lock is taken, or another worker has the lease."""
+        """Run the steps after an outcome, unless the task's lock is taken, or another worker has the lease."""
         self.phases.lease.begin(delivery_state, task)
-        # For an attempt of another worker, or one that never took its lock, the lock is taken now.
+        # If another worker ran the attempt, or the attempt never took the lock, the lock is taken now.
         cleans = Phase.CLEAN in self.phases.caller.targets.phases(task) and task.started_at is not None
         if cleans and (held := self.handler_availability.held(task)):
             return held
@@ -243,13 +243,13 @@ class AttemptRunner:
         return None
 
     def _has_time_to_close(self, task: Task, watch: Watch) -> bool:
-        """Whether there is time for the steps after an outcome before the function ends; a fresh one has enough."""
+        """Whether time is left for the steps after an outcome before the function ends; a fresh one has enough."""
         seconds = task.timeout_seconds if Phase.CLEAN in self.phases.caller.targets.phases(task) else 0
         telling = max(NOTICE_MARGIN, time_to_tell(task))
         return self.runtime.now() + seconds * SECOND + telling + FUNCTION_END_MARGIN <= watch.ends_at
 
     def _close_later(self, delivery_state: DeliveryState, task: Task, held: Postponed) -> RedeliverMessage:
-        """Postpone the steps after an outcome until its lock is free; no lease is kept meanwhile."""
+        """Postpone the steps after an outcome until the task's lock is free; no lease is kept until then."""
         delivery_state.ended = True
         end = self.phases.lease.give_up(task)
         self.phases.locks.release(delivery_state, task, end, LockScope.TASK)
@@ -260,7 +260,7 @@ class AttemptRunner:
         return Claimant(watch.holder, self.runtime.now(), lease, stores_nonce=self.stores_nonces)
 
     def _decided(self, delivery_state: DeliveryState, end: WriteResult) -> DeleteMessage | RedeliverMessage:
-        """The message's disposition after the last write of an attempt."""
+        """What to do with the message after the last write of an attempt."""
         if isinstance(end, Applied):
             return DeleteMessage("done")
         self.runtime.telemetry.count("claims_rejected")
@@ -276,16 +276,16 @@ class AttemptRunner:
 
 
 _STORE_PAUSE: Millis = 200
-"""First pause before repeating a write that the store did not answer; it doubles."""
+"""First pause before retrying a write that the store did not answer; it doubles with each retry."""
 
 
 @frozen
 class AttemptPhases:
-    """Takes claimed tasks through the phases of an attempt, and records how they ended.
+    """Takes claimed tasks through the phases of an attempt, and records how the phases ended.
 
     Attributes:
-        start_gate: decides whether an operator, its handler or its schedule keeps a task from starting.
-        counts_versions: whether attempts at handlers are counted by the version that ran them.
+        start_gate: decides whether an operator, the task's handler or its schedule keeps the task from starting.
+        counts_versions: whether attempts with handlers are counted by the version that ran them.
     """
 
     outcome_writer: OutcomeWriter
@@ -312,12 +312,12 @@ class AttemptPhases:
         if isinstance(ending, ConditionFailed):
             return ending
         if delivery_state.had_turn:
-            # The attempt starts now; the claim was earlier.
+            # The attempt starts now; its claim was earlier.
             started = delivery_state.started_at or started
         if is_job(task.target):
             ending = unless_open(task, ending)
             if ending == Deferred():
-                # Its job is searched for from now on.
+                # The search for the task's job begins now.
                 started = self.runtime.now()
         if isinstance(ending, Deferred):
             ending = self.keep_locks(delivery_state, task, deferred_until(task, started), ending)
@@ -345,7 +345,7 @@ class AttemptPhases:
         self.lease.begin(delivery_state, task)
         offers = Phase.ROLLBACK in self.caller.targets.phases(task)
         if not offers and task.rollback_on_failure and has_unreported_error(task):
-            # No one explicitly requested the rollback, and the writer of the failure did not know the target's phases.
+            # No user requested the rollback, and the writer of the failure did not know the target's phases.
             delivery_state.ended = True
             return self.rollback_writer.leave(task)
         started = self.runtime.now()
@@ -367,7 +367,7 @@ class AttemptPhases:
         return self.write(task, run, ending)
 
     def write(self, task: Task, run: Run, ending: Ending) -> WriteResult:
-        """Write an end, repeatedly while the lease lasts, so that completed work is not lost.
+        """Write an end, retrying while the lease lasts, so that completed work is not lost.
 
         Raises:
             Unavailable: the store has not answered for a whole lease.
@@ -390,7 +390,7 @@ class AttemptPhases:
     def _ending(
         self, delivery_state: DeliveryState, task: Task, phases: frozenset[Phase], watch: Watch
     ) -> Ending | ConditionFailed:
-        """Prepare and run the target; the lease and the state are checked before each phase."""
+        """Prepare and run the target; the lease and the task's state are checked before each phase."""
         if over := _requested(task) or expired(task, self.runtime.now()):
             return over
         if held := self.start_gate.held(task) or self._lock(delivery_state, task, LockScope.TASK):
@@ -403,7 +403,7 @@ class AttemptPhases:
         return ended or self.caller.call(delivery_state, task, Phase.RUN, watch)
 
     def _prepare(self, delivery_state: DeliveryState, task: Task, watch: Watch) -> Ending | ConditionFailed | None:
-        """Prepare the target; returns the end of the attempt if it cannot continue."""
+        """Prepare the target; returns the end of the attempt if the attempt cannot continue."""
         step = self.lease.step(task, Move.PREPARE)
         if isinstance(step, ConditionFailed):
             return step
@@ -416,12 +416,12 @@ class AttemptPhases:
         return step if isinstance(step, ConditionFailed) else _requested(step.task)
 
     def _lock(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Ending | None:
-        """Take the locks of a scope; returns the end of the attempt if one is taken."""
+        """Take the locks of a scope; returns the end of the attempt if a lock is held by others."""
         held = self.locks.take(delivery_state, task, scope)
         return None if held is None else lock_wait(task, held, self.runtime.now())
 
     def keep_locks(self, delivery_state: DeliveryState, task: Task, until: Millis, deferred: Deferred) -> Ending:
-        """Hold the locks until the target's deadline, before the lease, so that they never end first.
+        """Hold the locks until the target's deadline, before extending the lease, so that they never end first.
 
         A job that may have begun is waited for even if its lock was released by force: otherwise its next attempt would
         run at the same time.
@@ -432,12 +432,12 @@ class AttemptPhases:
 
 
 def _is_spent(task: Task) -> bool:
-    """Whether a worker was lost in the last allowed attempt."""
+    """Whether the last allowed attempt lost its worker."""
     return task.attempt > task.retry.max_attempts and not outlives_workers(task.target)
 
 
 def _requested(task: Task) -> Ending | None:
-    """The end of an attempt whose user requests a stop or pause before its target is called."""
+    """The end of an attempt if a user requests a stop or pause before its target is called."""
     match task.requested_action:
         case RequestedAction.CANCEL:
             return Stopped()

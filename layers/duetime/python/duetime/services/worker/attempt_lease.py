@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @frozen
 class AttemptLease:
-    """Restricts the writes of an attempt to the time of its lease, and to its fence.
+    """Restricts an attempt's writes to the duration of its lease, and to its fence.
 
     Attributes:
         duration: duration of a lease, in milliseconds.
@@ -43,9 +43,9 @@ class AttemptLease:
     duration: Millis
 
     def begin(self, delivery_state: DeliveryState, task: Task) -> None:
-        """Store the lease claimed with the task."""
+        """Record the lease that was claimed with the task."""
         if delivery_state.task is None:
-            # The steps after the outcome use the same lease, with its present renewal time.
+            # The steps after the outcome use the same lease, with its current renewal time.
             delivery_state.renew_at = self.runtime.now() + self.duration // HEARTBEATS_PER_LEASE
             delivery_state.leased_until = task.lease_expires_at or 0
         delivery_state.started_at = self.runtime.now() if task.is_terminal else None
@@ -55,8 +55,7 @@ class AttemptLease:
     def confirm(self, delivery_state: DeliveryState, task: Task) -> ConditionFailed | Postponed | None:
         """Why the target must not be called: the lease ended while the process was suspended, or was not renewed.
 
-        An ended lease is requested once more by the present clock: if no other worker has the task, the attempt
-        continues.
+        An ended lease is requested once more, from now on: if no other worker has the task, the attempt continues.
         """
         now = self.runtime.now()
         if now < delivery_state.leased_until:
@@ -77,12 +76,13 @@ class AttemptLease:
         result = self.tasks.apply(Write(task.id, move, self.runtime.nonce(), Guard(fence=task.fence)))
         stored = result.task
         if stored is not None and stored.fence == task.fence and stored.state is LEGAL[move].to:
-            # No other process moves it under this fence: the write was sent twice, and the nonce is a later write's.
+            # No other process moves the task under this fence: the write was sent twice, or a later write set the
+            # nonce.
             return Applied(stored)
         return result
 
     def give_up(self, task: Task) -> WriteResult:
-        """End the lease while the task continues: another worker does the next steps."""
+        """End the lease while the task continues: another worker runs the next steps."""
         write = Write(
             task.id, Move.HEARTBEAT, self.runtime.nonce(), Guard(fence=task.fence), {"lease_expires_at": None}
         )
@@ -101,7 +101,7 @@ class AttemptLocks:
     quota: AttemptQuota | None
 
     def take(self, delivery_state: DeliveryState, task: Task, scope: LockScope) -> Postponed | None:
-        """Take the locks of a scope; if one is taken, those taken before are released after the attempt."""
+        """Take the locks of a scope; if others hold one, the locks taken so far are released after the attempt."""
         is_first = scope is LockScope.TASK and not task.is_terminal
         if self.quota is not None and is_first and (held := self.quota.held(task, delivery_state.leased_until)):
             return held
@@ -115,26 +115,26 @@ class AttemptLocks:
         return None
 
     def renew(self, delivery_state: DeliveryState, task: Task, until: Millis) -> bool:
-        """Extend the attempt's locks until the given time; returns whether it still holds all of them."""
+        """Extend the attempt's locks until the given time; returns whether the attempt still holds all of them."""
         if self.quota is not None:
             self.quota.renew(task, until)
-        # Renewing a lock that is released meanwhile is rejected, which does no harm.
+        # Renewing a lock that was released in the meantime is rejected, which does no harm.
         return all(
             self.lock_manager.renew(task, claim, until) or claim not in delivery_state.locks
             for claim in delivery_state.locks
         )
 
     def leave(self, task: Task | None) -> None:
-        """Give up the attempt's place in the quota of its owner, if it still has one."""
+        """Give up the attempt's place in its owner's quota, if it still has one."""
         if self.quota is not None and task is not None:
             self.quota.leave(task)
 
     def release(self, delivery_state: DeliveryState, task: Task, end: WriteResult, scope: LockScope) -> None:
         """Release the attempt's locks, and hand on a lock that it did not get, unless the target still works.
 
-        It keeps those that it can use when the lock that it waits for is free.
+        The attempt keeps locks that its task can use once the missing lock is free.
         """
-        # After an accepted call, too: the target works elsewhere.
+        # The place is given up after an accepted call too, because the target then works elsewhere.
         self.leave(task)
         if isinstance(end, Applied) and end.task.state is State.RUNNING:
             return
@@ -142,7 +142,7 @@ class AttemptLocks:
         delivery_state.locks = tuple(claim for claim in delivery_state.locks if claim not in claims)
         missing = delivery_state.lock_wait
         kept = set() if missing is None else self.lock_manager.keep(end, task, missing, claims)
-        # A task that has waited may have a reservation for a lock that it did not reach.
+        # A task that has waited may have reserved a lock that this attempt did not get to.
         may_wait = task.waiting_for is not None or (isinstance(end, Applied) and end.task.waiting_for is not None)
         if isinstance(end, Applied) and (may_wait or end.task.is_terminal):
             claims.update(self.lock_manager.claims(task, {scope}))
@@ -154,27 +154,27 @@ class AttemptLocks:
 class DeliveryState:
     """The state of one delivery, shared between its worker thread and the watching thread.
 
-    Each field has one writer at a time, and a reader that sees a change slightly late does no harm: every write to the
-    record is fenced.
+    Each field has one writer at a time, and a reader that sees a change slightly late does no harm, because every write
+    to the record is fenced.
 
     Attributes:
-        received_at: when its batch was received.
+        received_at: when the batch of the delivery was received.
         task: the claimed record; `None` before the claim and after the end.
         started_at: first call of the target in this attempt; the timeout covers all phases. The steps after the
             outcome have their own timeout.
-        had_turn: whether its rate granted it a start time, and it has started.
-        ended: whether the target has returned; its end is being recorded.
+        had_turn: whether a rate granted a start time, and the attempt has started.
+        ended: whether the target has returned; then its end is being recorded.
         reported_long: whether the notice of a long run was sent for this attempt.
         requested_action: the user's request to the attempt, as of the last heartbeat.
         progress: progress last reported by the target, written with the next heartbeat.
-        renew_at: when its lease must be renewed.
-        leased_until: end of its lease, according to its answered writes.
+        renew_at: when the lease must be renewed.
+        leased_until: end of the lease, according to the writes that were answered.
         locks: locks that the attempt holds.
-        lock_wait: the lock that it did not get; `None` if it got all.
-        checkpoint: checkpoint that the attempt has saved; `None` if it has saved none.
-        executed: name and version of the Lambda function that runs the attempt, as `name:version`; empty outside of
+        lock_wait: the lock that the attempt did not get; `None` if it got all locks.
+        checkpoint: checkpoint that the attempt has saved, if any.
+        executed: name and version of the Lambda function that runs the attempt, as `name:version`; empty outside
             Lambda.
-        disposition: disposition of the message; `None` until it is decided.
+        disposition: what to do with the message; `None` until that is decided.
     """
 
     delivery: Delivery
@@ -196,16 +196,16 @@ class DeliveryState:
 
     @property
     def function_version(self) -> str:
-        """The version of the Lambda function that runs the attempt; empty outside of Lambda."""
+        """The version of the Lambda function that runs the attempt; empty outside Lambda."""
         return self.executed.rpartition(":")[2]
 
     @property
     def arrival(self) -> Arrival:
-        """The way in which the message arrived."""
+        """When the message was sent and received."""
         return Arrival(self.delivery.sent_at, self.received_at)
 
     def long_at(self) -> Millis | None:
-        """When its attempt is reported as a long run, if it is running and was not reported."""
+        """When the attempt is to be reported as a long run, if it is running and was not reported yet."""
         task, started = self.task, self.started_at
         if task is None or task.notify_on is None or task.notify_on.running_seconds is None:
             return None
@@ -213,7 +213,7 @@ class DeliveryState:
         return started + task.notify_on.running_seconds * SECOND if started is not None and is_running else None
 
     def overdue_at(self) -> Millis | None:
-        """When its target must have ended, if it is running."""
+        """When the target must have ended, if it is running."""
         task, started = self.task, self.started_at
         if task is None or started is None or self.ended:
             return None
@@ -223,7 +223,7 @@ class DeliveryState:
 
 @frozen
 class Watch:
-    """Services of a batch's watching thread for the thread of a delivery.
+    """What a batch's watching thread offers to the thread of a delivery.
 
     Attributes:
         holder: name of the worker in the attempt history.

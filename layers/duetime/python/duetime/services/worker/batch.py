@@ -1,6 +1,6 @@
-"""Processes a batch of deliveries in parallel, renews their leases, and decides about every message.
+"""Processes a batch of deliveries in parallel, renews their leases, and decides what happens to every message.
 
-Attempts of batch handlers and batch endpoints come together for a common call (`DeliveryGroups`).
+Attempts with batch handlers and batch endpoints are grouped for a common call (`DeliveryGroups`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from duetime.services.worker.attempt_lease import AttemptLocks
 
 _CHECK_INTERVAL = SECOND
-"""How often a batch checks for leases to renew and for targets that do not end."""
+"""How often a batch checks for leases to renew, and for targets that do not end in time."""
 _RETRY_AFTER: Millis = 2 * SECOND
-"""Delay before repeating a renewal that the store did not answer."""
+"""Delay before retrying a renewal that the store did not answer."""
 _MAX_VISIBILITY = 43_200
 """Seconds; Source: SQS quotas."""
 _LOOK: Millis = 10
@@ -54,7 +54,7 @@ class BatchWorker:
 
     Attributes:
         lease: duration of a lease, in milliseconds.
-        executed: name and version of this Lambda function, as `name:version`; empty outside of Lambda.
+        executed: name and version of this Lambda function, as `name:version`; empty outside Lambda.
     """
 
     tasks: TaskStore
@@ -66,12 +66,12 @@ class BatchWorker:
     executed: str = ""
 
     def work(self, deliveries: Sequence[Delivery], holder: str) -> list[Delivery]:
-        """Process a batch until the disposition of every message is decided.
+        """Process a batch until it is decided what happens to every message.
 
-        Ends the process instead if a target does not end, or a lease is lost during the work.
+        If a target does not end, or a lease is lost during the work, the process is ended instead.
 
         Args:
-            deliveries: at most ten.
+            deliveries: at most ten deliveries.
             holder: name of the worker in the attempt history.
 
         Returns:
@@ -84,7 +84,7 @@ class BatchWorker:
         return [
             delivery_state.delivery
             for delivery_state in batch.delivery_states
-            # No other message is deleted: an undecided message comes back.
+            # No other message is deleted: an undecided message is redelivered.
             if not isinstance(delivery_state.disposition, DeleteMessage)
         ]
 
@@ -163,7 +163,7 @@ class _Batch:
             self._run_in_background(id(delivery_state), partial(self._heartbeat, delivery_state))
 
     def _report_long_runs(self) -> None:
-        """Send the notices of attempts that have not ended in the time that their creators expect."""
+        """Send the notices of attempts that have not ended within the time that their creators expect."""
         for delivery_state in self.delivery_states:
             task, long_at = delivery_state.task, delivery_state.long_at()
             if task is not None and long_at is not None and self.worker.runtime.now() >= long_at:
@@ -172,7 +172,7 @@ class _Batch:
                 self._run_in_background(("long run", id(delivery_state)), send)
 
     def _heartbeat(self, delivery_state: DeliveryState) -> None:
-        """Renew one lease, and write the progress reported since."""
+        """Renew one lease, and write the progress reported since the last renewal."""
         task = delivery_state.task
         if task is None or delivery_state.ended:
             return
@@ -186,14 +186,14 @@ class _Batch:
     def _check_overdue(self) -> None:
         for delivery_state in self.delivery_states:
             if self._is_overdue(delivery_state) and self.ends_process_at is None:
-                # Its lease is no longer renewed; the other attempts may end before that lease does.
+                # The overdue attempt's lease is no longer renewed; the other attempts may end before that lease does.
                 rest = self.worker.lease - self.worker.lease // HEARTBEATS_PER_LEASE
                 self._end_process_by(
                     self.worker.runtime.now() + rest // 2, "a target did not end in time", delivery_state
                 )
 
     def _check_unrenewed_leases(self) -> None:
-        """Find deliveries without a renewed lease: they must have ended when the lease ends."""
+        """Find deliveries whose leases were not renewed: they must have ended when their leases end."""
         now = self.worker.runtime.now()
         for delivery_state in self.delivery_states:
             if (
@@ -204,7 +204,7 @@ class _Batch:
                 self._lose("a lease could not be renewed", delivery_state)
 
     def _lose(self, reason: str, delivery_state: DeliveryState) -> None:
-        """End the process because a lease is lost, or will be soon."""
+        """End the process because a lease is lost, or will soon be lost."""
         self.worker.runtime.telemetry.count("leases_lost")
         self._end_process_by(self.worker.runtime.now(), reason, delivery_state)
 
@@ -217,7 +217,7 @@ class _Batch:
         self.ends_process_at = until if self.ends_process_at is None else min(until, self.ends_process_at)
 
     def _must_end(self, jobs: Sequence[Job]) -> bool:
-        """Whether to stop waiting: the time is up, or only overdue targets are running."""
+        """Whether to stop waiting: the time is up, or only overdue targets are still running."""
         open_deliveries = [
             delivery_state for delivery_state, job in zip(self.delivery_states, jobs, strict=True) if not job.done
         ]
@@ -234,7 +234,7 @@ class _Batch:
             delivery_state.task and not delivery_state.ended and now >= delivery_state.leased_until
             for delivery_state in self.delivery_states
         ):
-            # The process was suspended past a lease: another worker may have its task.
+            # The process was suspended past the end of a lease: another worker may have the task.
             worker.process.end()
             return
         until = now + PROCESS_END_TIME
@@ -259,7 +259,7 @@ class _Batch:
         try:
             self.worker.attempt_runner.finish_overdue(delivery_state, process_ends_at)
         except Unavailable as error:
-            # The lease expires, and the message comes back after it.
+            # The lease expires, and the message is redelivered after that.
             self.worker.runtime.telemetry.note("a timeout was not recorded", error=str(error))
             return
         if isinstance(disposition := delivery_state.disposition, RedeliverMessage):
@@ -281,11 +281,11 @@ class LeaseRenewal:
     lease: Millis
 
     def finds_it_lost(self, task: Task, delivery_state: DeliveryState) -> bool:
-        """Renew the lease and locks of one attempt, with the progress reported since.
+        """Renew the lease and locks of one attempt, and write the progress reported since the last renewal.
 
         Returns:
-            Whether the attempt must end: it has lost its lease or a lock. A store that does not answer means
-            neither; it is asked again soon.
+            Whether the attempt must end, because it has lost its lease or a lock. A store that does not answer means
+            neither, and is soon asked again.
         """
         progress, delivery_state.progress = delivery_state.progress, None
         delivery_state.renew_at = self.runtime.now() + self.lease // HEARTBEATS_PER_LEASE
@@ -296,7 +296,7 @@ class LeaseRenewal:
         if delivery_state.started_at is not None:
             sets |= late_start(task, task.started_at)
         try:
-            # A late renewal must not shorten a later one.
+            # A delayed renewal must not shorten one that was made after it.
             guard = Guard(fence=task.fence, leased_until_before=until)
             result = self.tasks.apply(Write(task.id, Move.HEARTBEAT, self.runtime.nonce(), guard, sets))
             has_locks = self.locks.renew(delivery_state, task, until)
@@ -314,7 +314,7 @@ class LeaseRenewal:
 
 
 class MessageVisibility:
-    """Changes the visibility of a batch's messages; each is returned once."""
+    """Changes the visibility of a batch's messages; each message is given back once."""
 
     def __init__(
         self, queues: WorkQueues, runtime: Runtime, lease: Millis, delivery_states: Sequence[DeliveryState]
@@ -326,7 +326,7 @@ class MessageVisibility:
         self.given_back: set[int] = set()
 
     def extend(self) -> None:
-        """Hide the batch's messages until a lease that begins now ends.
+        """Hide the batch's messages until a lease that begins now would end.
 
         The queue's own visibility timeout must be at least the function's timeout, which is far too long to wait after
         a crash.
@@ -340,7 +340,7 @@ class MessageVisibility:
         self.change(undecided, [seconds] * len(undecided))
 
     def give_back(self) -> None:
-        """Set when messages with a disposition to come back do so."""
+        """Set when messages that are to be redelivered return."""
         now = self.runtime.now()
         dispositions = {
             index: delivery_state.disposition
@@ -357,23 +357,23 @@ class MessageVisibility:
         self.given_back |= back.keys()
 
     def change(self, deliveries: Sequence[Delivery], seconds: Sequence[int]) -> None:
-        """Set when messages come back, each after its number of seconds."""
+        """Set when messages return, each after its own number of seconds."""
         if not deliveries:
             return
         try:
             self.queues.come_back(deliveries, seconds)
         except Unavailable as error:
-            # They come back at their present visibility: later than wanted, but not lost.
+            # The messages return at their current visibility timeouts: later than wanted, but not lost.
             self.runtime.telemetry.note("visibility was not changed", error=str(error))
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group that others may join until it is closed.
+    """A group that attempts may join until it is closed.
 
     Attributes:
-        closes_at: latest time at which it is closed.
-        results: of the call, one for each member; empty before.
+        closes_at: latest time at which the group is closed.
+        results: results of the call, one for each member; empty before the call.
     """
 
     max_size: int
@@ -384,7 +384,7 @@ class _Group:
 
 
 class DeliveryGroups:
-    """`duetime.ports.targets.BatchGroups` within one delivery of a queue.
+    """`duetime.ports.targets.BatchGroups` for one batch of deliveries.
 
     Args:
         more_may_come: whether the delivery has a task that has not called its target yet.
@@ -432,6 +432,6 @@ class DeliveryGroups:
         while len(group.members) < group.max_size and (now := self._runtime.now()) < group.closes_at:
             size, is_last = len(group.members), not self._more_may_come()
             self._runtime.clock.sleep_until(min(now + _LOOK, group.closes_at))
-            # One more look: an attempt calls its target a moment before it joins.
+            # One more check, because an attempt calls its target a moment before it joins.
             if is_last and len(group.members) == size:
                 return

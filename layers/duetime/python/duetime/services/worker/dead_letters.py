@@ -1,4 +1,4 @@
-"""Dead letters: examines messages that were delivered too often; no task is lost."""
+"""Dead letters: examines messages that were delivered too often, so that no task is lost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @frozen
 class DeadLetterService:
-    """Decides on the task of a dead letter."""
+    """Decides what happens to the task of a dead letter."""
 
     tasks: TaskStore
     queues: WorkQueues
@@ -40,17 +40,17 @@ class DeadLetterService:
     def bury(self, message: Message) -> bool:
         """Process one dead letter.
 
-        The task is failed only if it has no live lease, has the message's generation and has used its attempts;
+        The task is failed only if it has no live lease, is in the message's generation and has used up its attempts;
         otherwise it is scheduled again.
 
         Returns:
-            Whether the letter is processed; if not, it must come again.
+            Whether the letter is processed; `False` if it must be redelivered.
 
         Raises:
-            Unavailable: the store did not answer; the letter must come again.
+            Unavailable: the store did not answer; the letter must be redelivered.
         """
         if message.late_at is not None:
-            # Its timer still exists, and the next recovery scan checks it again.
+            # The message's timer still exists, and the next recovery scan checks it again.
             return True
         task = self.tasks.read(message.task_id)
         if task is None or task.generation != message.generation:
@@ -69,12 +69,12 @@ class DeadLetterService:
         now = self.runtime.now()
         over_at = self._lease_over_at(task)
         spent = not task.retry.allows_after(task.attempt) and not outlives_workers(task.target)
-        # An unacknowledged lease may have been no attempt; the worker that takes over decides.
+        # An unacknowledged lease may not count as an attempt; the worker that takes over decides.
         spent = spent and not task.unacknowledged
         if over_at <= now and spent and not task.rollback_on_failure and task.state is not State.ROLLING_BACK:
             return self._give_up(task)
         # A new message, with a receive count of zero, takes the task over after the lease. A worker also decides about
-        # a rollback, as it knows the phases that the target offers.
+        # a rollback, because it knows the phases that the target offers.
         return self._sent_after(task, over_at + LEASE_RETURN_MARGIN)
 
     def _lease_over_at(self, task: Task) -> Millis:

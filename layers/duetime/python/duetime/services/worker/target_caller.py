@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """A process's knowledge of a host, from one owner's calls.
+    """What a process knows about a host, from one owner's calls.
 
     Attributes:
         failures: consecutive failed calls in this process.
-        usual: moving average of the response time, weighted to recent calls; 0 before the first.
+        usual: moving average of the response time, weighted to recent calls; 0 before the first call.
     """
 
     circuit: Circuit
@@ -63,9 +63,9 @@ class _Known:
 
 @frozen
 class CircuitBreakers:
-    """`duetime.ports.targets.TargetRunner` around another one: calls to a failing host are suspended for a while.
+    """`duetime.ports.targets.TargetRunner` around another one: suspends calls to a failing host for a while.
 
-    If the store does not answer, the state of the circuit is unknown: the host is called.
+    If the store does not answer, the state of the circuit is unknown, and the host is called.
     """
 
     targets: TargetRunner
@@ -93,12 +93,12 @@ class CircuitBreakers:
         try:
             self._learn(admitted, ending, round(work.seconds * SECOND), self.runtime.now() - began)
         except Unavailable as error:
-            # A lost probe expires: then the next one is made.
+            # A lost probe expires, and the next one is made.
             self.runtime.telemetry.note("a circuit could not be changed", host=host, owner=owner, error=str(error))
         return ending
 
     def _admit(self, owner: str, host: str, until: Millis) -> Circuit | Postponed:
-        """Whether a host may be called now: the circuit if so, with this call as its probe if it is not closed."""
+        """The circuit, if its host may be called now, with this call as its probe unless the circuit is closed."""
         now = self.runtime.now()
         circuit = self._look(owner, host)
         if circuit.state(now) is CircuitState.HALF_OPEN and not circuit.is_probed(now):
@@ -121,7 +121,7 @@ class CircuitBreakers:
         if admitted.openings:
             self._end_probe(admitted, ending, sign)
         elif known:
-            # Several threads may count at once: a difference of one does not matter.
+            # Several threads may count at the same time: a difference of one does not matter.
             known.failures = known.failures + 1 if sign is Sign.ILL else known.failures if sign is Sign.NOTHING else 0
             if known.failures >= CIRCUIT_THRESHOLD:
                 known.failures = 0
@@ -147,15 +147,15 @@ class CircuitBreakers:
             self.runtime.telemetry.note("a circuit was opened", host=host, owner=owner, reason=reason)
 
     def _look(self, owner: str, host: str) -> Circuit:
-        """The circuit of an owner's calls to a host, as of a moment ago."""
+        """The circuit for an owner's calls to a host, at most `CIRCUIT_LIFE` old."""
         now = self.runtime.now()
         known = self._known.get((owner, host))
         if known is not None and now - known.read_at < CIRCUIT_LIFE:
             return known.circuit
-        # Set before the read: other threads continue with the known circuit.
+        # Set before the read, so that other threads continue with the known circuit.
         self._remember(Circuit(owner, host) if known is None else known.circuit)
         circuit = self.circuits.read(owner, host, consistent=False)
-        # Such a reading may be older than this process's own write.
+        # An eventually consistent read may be older than this process's own write.
         return self._remember(circuit) if known is None or circuit.version >= known.circuit.version else known.circuit
 
     def _remember(self, circuit: Circuit) -> Circuit:
@@ -170,7 +170,7 @@ class CircuitBreakers:
         return circuit
 
     def _save(self, circuit: Circuit) -> Circuit | None:
-        """Store a circuit; does nothing if another process has changed it."""
+        """Store a circuit; returns `None` if another process has changed it."""
         expires = max(circuit.open_until, self.runtime.now()) + CIRCUIT_FORGOTTEN
         if not self.circuits.save(circuit, self.runtime.nonce(), expires):
             return None
@@ -182,7 +182,7 @@ class CircuitBreakers:
 
 
 def _reason(ending: TargetEnding) -> str:
-    """The kind of error; its message may be confidential."""
+    """The type of the error; its message may be confidential."""
     return ending.error.type if isinstance(ending, Failed) else ""
 
 
@@ -213,9 +213,9 @@ class TargetCaller:
     runtime: Runtime
 
     def call(self, delivery_state: DeliveryState, task: Task, phase: Phase, watch: Watch) -> Ending | ConditionFailed:
-        """Run one phase of the target, within the rest of the task's timeout.
+        """Run one phase of the target, within what is left of the task's timeout.
 
-        Does nothing if another worker has the lease.
+        The target is not called if another worker has the lease.
         """
 
         def report(progress: Progress | None) -> None:
@@ -233,7 +233,7 @@ class TargetCaller:
             return held
         now = self.runtime.now()
         if delivery_state.started_at is None:
-            # Waits since the claim, for example for a lock, may have used up the remaining time.
+            # Waits since the claim, for example for a lock, may have used up the time.
             if late := expired(task, now):
                 return late
             delivery_state.started_at = now
@@ -252,9 +252,9 @@ class TargetCaller:
                 requested_action=lambda: delivery_state.requested_action,
                 inputs=given.inputs,
                 step_keeper=partial(self.attempt_steps, partial(self._has_lease, delivery_state, task), task, phase),
-                # The record of an ended task refers to nothing new.
+                # The record of an ended task takes no new checkpoint.
                 save_checkpoint=None if task.is_terminal else partial(self._save_checkpoint, delivery_state, task),
-                # A task whose rate has granted it a start does not wait for others.
+                # A task whose rate has granted its start does not wait for other attempts.
                 batch_groups=None if delivery_state.had_turn else watch.batch_groups,
                 is_leased=lambda: self.runtime.now() < delivery_state.leased_until,
                 reload_checkpoint=partial(self._reload_checkpoint, delivery_state, task),
@@ -279,7 +279,7 @@ class TargetCaller:
         except Unavailable as error:
             if delivery_state.started_at is not None:
                 raise
-            # Only S3 may fail: no attempt is used for a wait for it.
+            # Only S3 may fail here: waiting for it must not use up an attempt.
             return Postponed(self.runtime.now() + CONTENT_RETRY, f"its payload could not be read: {error}")
 
     def _has_lease(self, delivery_state: DeliveryState, task: Task) -> bool:
@@ -296,7 +296,7 @@ class TargetCaller:
         return True
 
     def _reload_checkpoint(self, delivery_state: DeliveryState, task: Task) -> None:
-        """Use the checkpoint that the record refers to now, so that the attempt's end keeps it."""
+        """Use the checkpoint that the record refers to now, so that the end of the attempt keeps it."""
         try:
             stored = self.lease.tasks.read(task.id)
         except (Unavailable, RecordUnreadable) as error:
@@ -306,14 +306,14 @@ class TargetCaller:
             delivery_state.checkpoint = stored.checkpoint
 
     def _held(self, delivery_state: DeliveryState, task: Task) -> Postponed | None:
-        """Whether a task with a rate must wait; `None` once it may start, with a lease that is long enough."""
+        """Whether a task with a rate must wait; `None` once it may start under a lease that is long enough."""
         of_switches = self.switch_rates.rates(task)
         if task.rate is None and not of_switches:
             return None
         if held := self.rate_limits().held(task, of_switches):
             return held
         delivery_state.had_turn = True
-        # A renewal now could take longer than the granted time.
+        # Renewing the lease now could take longer than the granted time.
         is_over = self.runtime.now() >= delivery_state.leased_until
         return Postponed(self.runtime.now(), "a lease with time left") if is_over else None
 
