@@ -230,7 +230,7 @@ def misplaced(nodes: Mapping[str, Any], declared: Mapping[str, Parameter]) -> It
         for place, text, is_key in texts_of(node, ("nodes", key)):
             for escaped, name in _PLACEHOLDER.findall(text):
                 if escaped or is_key:
-                    # The check of keys rejects keys with placeholders.
+                    # Keys with placeholders are rejected elsewhere.
                     continue
                 if not _may_hold_parameters(place[2:]):
                     yield place, _MISPLACED

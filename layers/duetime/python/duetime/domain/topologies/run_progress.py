@@ -268,7 +268,7 @@ class CriticalPath:
 
 
 def counted(statuses: Statuses) -> Mapping[str, int]:
-    """Number of nodes by state, or by reason if cancelled nodes have a reason."""
+    """Number of nodes by state; cancelled nodes by reason, if they have a reason."""
     return Counter(str(status.reason or status.state) for status in statuses.values())
 
 
