@@ -246,7 +246,7 @@ class Change(Generic[S]):
     """One write of one record. It may be delivered more than once; writes of different records come in any order.
 
     Attributes:
-        id: of the write; the same for each delivery.
+        id: of the write, the same for each delivery.
         at: when it was written, in whole seconds.
         before: the record before the write; `None` if there was no record.
         after: the record after the write; `None` if the record was removed.

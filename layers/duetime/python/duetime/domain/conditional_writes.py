@@ -84,7 +84,7 @@ class Applied:
 
 @frozen
 class ConditionFailed:
-    """The write was not applied; `task` is the current record, `None` if it does not exist."""
+    """The write was not applied; `task` is the current record, or `None` if the task does not exist."""
 
     task: Task | None
 

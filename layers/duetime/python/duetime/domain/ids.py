@@ -150,7 +150,7 @@ _TRACE_FLAGS = 0b11
 
 
 def read_traceparent(text: str | None) -> str | None:
-    """The creation context of a request; `None` if it is not well-formed.
+    """The creation context of a request; `None` if the text is not well-formed.
 
     Contexts of later versions are parsed, and sent, as the current version (Source: W3C Trace Context, "Versioning of
     traceparent" and "Considerations for trace-flags field generation").

@@ -236,7 +236,7 @@ MAX_CHANGED_OCCURRENCES = 100
 MAX_CALENDARS = 8
 """Calendars that one schedule can use."""
 MAX_CALENDAR_DATES = 5_000
-"""Dates and spans in one calendar, including those of recurring events."""
+"""Dates and spans in one calendar, including dates of recurring events."""
 MAX_CALENDAR_WINDOWS = 64
 """Windows of one calendar."""
 MAX_CALENDAR_BYTES = 1_048_576

@@ -44,7 +44,7 @@ class LinePlace:
     """The place of a task in a line.
 
     Attributes:
-        number: its number, greater than that of any task whose creation request had ended before.
+        number: its number, greater than the number of any task whose creation request had ended before.
         since: when the place was written, just before the task's record.
     """
 

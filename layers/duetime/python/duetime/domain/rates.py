@@ -60,7 +60,7 @@ ASKED = ("asked_limit", "asked_seconds", "asked_burst")
 CONTROL = "control"
 """Field for the number of the owner's latest action, the same in all parts; 0 if there was no action."""
 PAUSED = "paused"
-"""Field for the time at which the owner paused the rate, in milliseconds; 0 if it is not paused."""
+"""Field for the time at which the owner paused the rate, in milliseconds; 0 if the rate is not paused."""
 PINNED = ("pinned_limit", "pinned_seconds", "pinned_burst")
 """Fields for the rate that the owner has set to replace the tasks' rates; 0 if not set."""
 FIELDS = (STARTS, INTERVAL, *LINES, *DISPLACED[1:], *ASKED, CONTROL, PAUSED, *PINNED)

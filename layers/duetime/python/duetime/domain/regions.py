@@ -41,7 +41,7 @@ class ActiveRegion:
 
 
 def next_region(target: str, known: list[ActiveRegion], least_epoch: int, now: Millis) -> ActiveRegion:
-    """The record with which a Region takes over, or that of an earlier run of the same takeover, if any.
+    """The record with which a Region takes over; the existing record if the same takeover was run before.
 
     Args:
         target: the Region that takes over.

@@ -61,7 +61,7 @@ def message_of(error: BaseException) -> str:
 
 
 def places_of(error: BaseException) -> str:
-    """The class of an error and where it was raised, innermost first; then the same for its causes.
+    """The class of an error and where the error was raised, innermost first, followed by its causes.
 
     Messages are left out because they may quote user data, except messages of AWS errors, which contain the call and
     the reason for its rejection.

@@ -158,7 +158,7 @@ class Cursors:
         return replace(self, lagging=lagging)
 
     def joined(self, other: Cursors) -> Cursors:
-        """Combines the progress of two readers; the other fields are those of `other`."""
+        """Combines the progress of two readers; the remaining fields come from `other`."""
         readings = tuple(mine.joined(theirs) for mine, theirs in zip(self.readings, other.readings, strict=True))
         lagging = {}
         for reading, queue in self.lagging.keys() | other.lagging.keys():

@@ -47,7 +47,7 @@ class Backfill:
         return self.overlap is Overlap.BUFFER_ALL
 
     def size(self, schedule: Schedule) -> int:
-        """Number of occurrences, including those that a calendar excludes; computed without enumerating them."""
+        """Number of occurrences, including ones that a calendar excludes; computed without enumerating them."""
         return count_between(schedule, self.start - 1, self.end)
 
 

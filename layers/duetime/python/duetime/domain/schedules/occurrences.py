@@ -37,7 +37,7 @@ class Occurrence:
         due_at: when its task is due: `at` plus spread and jitter.
         key: the instant as unique local time with offset, `2026-11-21T02:33:00+00:00`.
         runs: whether it runs.
-        note: effects of clock changes or calendars, in words; the reason if it does not run.
+        note: effects of clock changes or calendars, in words; why the occurrence does not run, if so.
         home: for a backfill, the time in its task's id, which must not depend on changes of the schedule.
     """
 

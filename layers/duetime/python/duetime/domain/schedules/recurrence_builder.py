@@ -194,7 +194,7 @@ def written(wall: Wall, offset: Millis) -> str:
 
 
 def gap_note(walls: Sequence[Wall], count: int, zone: Zone, decision: str) -> str:
-    """Describes the handling of skipped wall times.
+    """Describes what happens to skipped wall times.
 
     Args:
         walls: the first skipped times.

@@ -67,7 +67,7 @@ class ScheduleFilter:
 
     @property
     def reads_more(self) -> bool:
-        """Whether schedules that do not match must be read, too."""
+        """Whether schedules that do not match must also be read."""
         return bool(self.states or self.type or self.tags)
 
     @property

@@ -77,8 +77,8 @@ Source: IANA IPv4 and IPv6 Special-Purpose Address Registries; RFC 2765, RFC 387
 _UNICAST = ipaddress.ip_network("2000::/3")
 """The IPv6 range that IANA has allocated for global unicast."""
 _LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Domains, such as that of `metadata.google.internal`, that no public DNS server resolves (Source: RFC 6761, RFC 6762,
-RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
+"""Names that, like their subdomains (`metadata.google.internal`), no public DNS server resolves (Source: RFC 6761,
+RFC 6762, RFC 8375; ICANN resolution 2024.07.29.06 on `internal`)."""
 _DOTS = dict.fromkeys(map(ord, "\u3002\uff0e\uff61"), ".")
 """Characters that are equivalent to a dot in a name (Source: RFC 3490, section 3.1)."""
 _WIDTH, _PART = 32, 8
@@ -257,7 +257,7 @@ class TargetRules:
         return PullTarget() if task_type in self.pulled else HandlerTarget()
 
     def usable_types(self, owner: str, types: Iterable[str]) -> set[str]:
-        """The given types without those that are reserved for other owners."""
+        """The given types, except types that are reserved for other owners."""
         return {each for each in types if self.type_owners.allow(owner, each)}
 
     def target_of(self, owner: str, spec: TaskSpec) -> Target:

@@ -90,7 +90,7 @@ def is_qualified(arn: str) -> bool:
 
 
 def is_role(arn: str) -> bool:
-    """Whether an ARN, or an ARN pattern, is that of a role that task containers may have."""
+    """Whether an ARN, or an ARN pattern, identifies a role that task containers may have."""
     return _ROLE.fullmatch(arn) is not None
 
 
@@ -222,7 +222,7 @@ class HttpRequest:
 
     Attributes:
         method: of a custom request; empty for `POST` if there is a body.
-        headers: pairs of names and values. Values may contain placeholders, as may those of the query and the body.
+        headers: pairs of names and values. Values of headers, the query and the body may contain placeholders.
         success: statuses that mean success; empty for all 2xx.
     """
 

@@ -59,7 +59,7 @@ class ListKind(StrEnum):
         DEFINITION: runs of a topology definition.
         PARENT: nodes of a topology.
         STATE: tasks in a state, including nodes.
-        TOPOLOGY_STATE: topologies in a state, except those that are nodes.
+        TOPOLOGY_STATE: topologies in a state, except sub-topologies.
         ENDED: ended tasks, ordered by their end.
         EARLY: tasks that succeeded or failed before the time in their ids, including nodes.
         MOVED: tasks whose due time is not the time in their ids, ordered by due time. The list with nodes also contains

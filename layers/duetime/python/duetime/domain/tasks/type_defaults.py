@@ -162,7 +162,7 @@ _READ: Mapping[str, Callable[[Any], object]] = {
 
 
 def merged(handler: Options, owner: Options) -> Options:
-    """The defaults of a type: those of its handler, replaced or switched off by those of the owner."""
+    """The defaults of a type: its handler's, replaced or switched off by the owner's."""
     if owner.get("lock") or owner.get("locks"):
         handler = {name: value for name, value in handler.items() if name not in _LOCKS}
     return {name: value for name, value in {**handler, **owner}.items() if value is not None}

@@ -121,7 +121,7 @@ class Graph:
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes, including those of sub-topologies."""
+        """Number of nodes, including nodes of sub-topologies."""
         return len(self.nodes) + sum(node.subgraph.size for node in self.nodes if node.subgraph is not None)
 
     @cached_property

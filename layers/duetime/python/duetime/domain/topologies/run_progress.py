@@ -236,7 +236,7 @@ def outputs_too_large(size: int) -> Ending:
 
 
 def _reason(graph: Graph, statuses: Statuses, *, is_overdue: bool) -> str:
-    """The cause of the run's failure, excluding nodes that were rolled back because of it."""
+    """The cause of the run's failure, excluding nodes that were rolled back because of the failure."""
     why = _named([key for key in graph.order if statuses[key].has_failed_itself], "failed")
     why = why or _named([key for key in graph.order if statuses[key].was_taken_back], "was cancelled", "were cancelled")
     if not why and is_overdue:
