@@ -79,8 +79,8 @@ class Caller:
         """Reject a caller who may not do what the role allows.
 
         Raises:
-            OperatorRequired: the operator role is required.
-            RoleRequired: another role is required.
+            OperatorRequired: the caller lacks the operator role.
+            RoleRequired: the caller lacks another role.
         """
         if not self.has(role):
             raise OperatorRequired if role is Role.OPERATOR else RoleRequired(role)

@@ -121,9 +121,9 @@ def steps(
 ) -> Iterator[tuple[Occurrence, BackfillCursor]]:
     """Each remaining occurrence, with the cursor to store after it is placed.
 
-    Includes occurrences that do not run because of a calendar or a clock change, or because they already have a run;
-    they do not count for the pace. Occurrences that a user had stopped run, because they are requested now. Continuing
-    from the last cursor always gives the same occurrences with the same due times.
+    Includes occurrences that a calendar or a clock change excludes, or that already have a run; they do not count for
+    the pace. Occurrences that a user had stopped do run, because the backfill requests them. Continuing from the last
+    cursor always gives the same occurrences with the same due times.
 
     Args:
         schedule: the schedule in its current form.
